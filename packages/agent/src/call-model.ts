@@ -186,6 +186,8 @@ const TOKENS_MAX = 1_000_000_000
 const countOf = (tokens: number | undefined): number | undefined =>
   tokens !== undefined && tokens >= 0 && tokens <= TOKENS_MAX ? tokens : undefined
 
+const charsOf = (messages: readonly ModelMessage[]): number => messages.reduce((chars, message) => chars + messageChars(message), 0)
+
 /** Returns the tokens that the provider counted, or an estimate. */
 export function usageOf(
   prices: CostConfig['prices'],
@@ -194,9 +196,7 @@ export function usageOf(
   names: { provider: string; model: string },
 ): Usage {
   const [cacheRead, cacheWrite] = [countOf(reply.usage.inputTokens.cacheRead), countOf(reply.usage.inputTokens.cacheWrite)]
-  const promptChars = prompt.reduce((chars, message) => chars + messageChars(message), 0)
-  const inputTokens = countOf(reply.usage.inputTokens.total) ?? estimateTokens(promptChars)
-  const replyChars = messageChars({ role: 'assistant', content: reply.content })
-  const outputTokens = countOf(reply.usage.outputTokens.total) ?? estimateTokens(replyChars)
+  const inputTokens = countOf(reply.usage.inputTokens.total) ?? estimateTokens(charsOf(prompt))
+  const outputTokens = countOf(reply.usage.outputTokens.total) ?? estimateTokens(charsOf([{ role: 'assistant', content: reply.content }]))
   return { inputTokens, outputTokens, costUsd: callCostUsd(prices, { ...names, inputTokens, outputTokens, cacheRead, cacheWrite }) }
 }

@@ -1,6 +1,6 @@
 /** Computes the offline provider's reply as a pure function of the prompt. */
 import type { ModelPrompt } from '@sluice/sdk'
-import { type Conversation, nextCallNumber, readConversation } from './conversation.ts'
+import { type Conversation, nextCallNumber, readConversation, type UserContent, userText } from './conversation.ts'
 
 export type Reply =
   | { readonly kind: 'text'; readonly text: string }
@@ -19,7 +19,7 @@ Any other message is echoed. To use a model, set [provider] kind and model in th
 export function reply(prompt: ModelPrompt): Reply {
   const conversation = readConversation(prompt)
   if (conversation.outcomes.length > 0) return text(outcomeText(conversation))
-  const message = (conversation.userMessages.at(-1) ?? '').trim()
+  const message = userText(conversation.userMessages.at(-1) ?? []).trim()
   if (/^\/tool(\s|$)/.test(message)) return toolReply(message, prompt)
   if (message === '/history') return text(historyText(conversation))
   return text(message === '/help' ? HELP : echo(conversation))
@@ -59,15 +59,15 @@ function historyText({ userMessages }: Conversation): string {
   return `Offline provider: your earlier messages, oldest first:\n${lines.join('\n')}`
 }
 
-const clip = (message: string): string => {
-  const line = message.replace(/\s+/g, ' ')
+const clip = (message: UserContent): string => {
+  const line = userText(message).replace(/\s+/g, ' ')
   return line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}…` : line
 }
 
 function echo({ userMessages }: Conversation): string {
   const before = userMessages.length - 1
   const previous = userMessages.at(-2)
-  const start = `Offline provider (no model is configured). You said: ${userMessages.at(-1) ?? ''}`
+  const start = `Offline provider (no model is configured). You said: ${userText(userMessages.at(-1) ?? [])}`
   if (previous === undefined) return `${start}\nYou sent no earlier message in this session.`
   return `${start}\nYou sent ${before === 1 ? 'one earlier message' : `${before} earlier messages`}; the last one: ${clip(previous)}`
 }

@@ -43,6 +43,7 @@ export class Database {
   readonly #file: string
   readonly #largeBytes: number
   #reader: PageReader | undefined
+  #foreignVersion: number | undefined
 
   /** Creates the file (0600) and its folder (0700) if they are missing. Throws SQLite's errors. */
   constructor(file: string, largeBytes = LARGE_FILE_BYTES) {
@@ -107,9 +108,17 @@ export class Database {
     return this.#statement(sql).all(...values) as Row[]
   }
 
-  /** Returns a number that changes with every commit of another process, but not with this one's. Takes about two microseconds. */
+  /**
+   * Returns a number that changes with every commit of another process, but not with this one's. It is read once per tick of the event loop:
+   * a reading locks and unlocks the file, and those of a turn took 70 of 1,300 µs on a busy machine.
+   */
   foreignVersion(): number {
-    return this.get<{ data_version: number }>(DATA_VERSION)?.data_version ?? 0
+    if (this.#foreignVersion !== undefined) return this.#foreignVersion
+    setImmediate(() => {
+      this.#foreignVersion = undefined
+    })
+    this.#foreignVersion = this.get<{ data_version: number }>(DATA_VERSION)?.data_version ?? 0
+    return this.#foreignVersion
   }
 
   /** Runs `use` in a write transaction, which is durable on return. When `use` throws, the transaction is rolled back. */

@@ -38,7 +38,6 @@ export class HistoryCache {
   readonly #sessions = new BoundedMap<string, Entry>(SESSIONS_MAX)
   #chars = 0
   #foreignVersion = -1
-  #isChecked = false
 
   /** Returns at least the newest `limit` messages, or undefined when the cache holds fewer. Valid until the next call. */
   get(id: string, limit: number): Recent | undefined {
@@ -79,13 +78,8 @@ export class HistoryCache {
     this.#sessions.delete(id)
   }
 
-  /** Clears the cache when another process has written to the file. Checks once per tick of the event loop. */
+  /** Clears the cache when another process has written to the file. */
   expireIfForeign(db: Pick<Database, 'foreignVersion'>): void {
-    if (this.#isChecked) return
-    this.#isChecked = true
-    setImmediate(() => {
-      this.#isChecked = false
-    })
     const version = db.foreignVersion()
     if (version === this.#foreignVersion) return
     this.#foreignVersion = version

@@ -62,11 +62,12 @@ const ADD_COSTS = `
   INSERT INTO costs_by_model (quarter, agent, model, usd, turns, input_tokens, output_tokens) VALUES (?, ?, ?, ?, 1, ?, ?)
   ON CONFLICT DO UPDATE SET usd = usd + excluded.usd, turns = turns + 1, input_tokens = input_tokens + excluded.input_tokens,
     output_tokens = output_tokens + excluded.output_tokens`
+// An insert that ends as an update writes the page of AUTOINCREMENT for nothing, so most turns only update.
 const TOUCH_SESSION = `
-  INSERT INTO sessions (id, created_at, last_active_at, message_count) VALUES (?, ?, ?, ?)
-  ON CONFLICT (id) DO UPDATE SET
-    last_active_at = max(last_active_at, excluded.last_active_at), message_count = message_count + excluded.message_count
+  UPDATE sessions SET last_active_at = max(last_active_at, ?1), message_count = message_count + ?2 WHERE id = ?3
   RETURNING number, message_count`
+const ADD_SESSION = `
+  INSERT INTO sessions (id, created_at, last_active_at, message_count) VALUES (?, ?, ?, ?) RETURNING number, message_count`
 const APPEND = 'INSERT INTO messages (session, up_to, messages_json, at) VALUES (?, ?, ?, ?)'
 const UNDO_APPEND = 'DELETE FROM messages WHERE session = ? AND up_to = ?'
 const UNDO_TOUCH_SESSION = 'UPDATE sessions SET message_count = message_count - ? WHERE number = ?'
@@ -183,6 +184,11 @@ interface Ended {
   readonly chunk?: Chunk
 }
 
+interface SessionCount {
+  readonly number: number
+  readonly message_count: number
+}
+
 /** Builds the JSON outside the transaction. The returned write ends the turn; it returns undefined when the turn had ended before. */
 function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => Ended | undefined {
   const { id, sessionId, messages } = end
@@ -200,9 +206,7 @@ function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => En
     return true
   }
   return () => {
-    const session = isInSession
-      ? db.get<{ number: number; message_count: number }>(TOUCH_SESSION, sessionId, end.createdAtMs, end.endedAtMs, messages.length)
-      : undefined
+    const session = isInSession ? touchSession(db, sessionId, end) : undefined
     const [number, upTo] = session ? [session.number, session.message_count] : [null, null]
     if (session) db.run(APPEND, number, upTo, json, end.endedAtMs)
     const row = [
@@ -239,6 +243,12 @@ function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => En
     }
     return undefined
   }
+}
+
+/** Adds the messages to the count of a session, which begins with its first turn. */
+function touchSession(db: Database, id: string, { messages, createdAtMs, endedAtMs }: TurnEnd): SessionCount | undefined {
+  const touched = db.get<SessionCount>(TOUCH_SESSION, endedAtMs, messages.length, id)
+  return touched ?? db.get<SessionCount>(ADD_SESSION, id, createdAtMs, endedAtMs, messages.length)
 }
 
 /** Returns the part of the write that queues the replies and ends the inbox message. */
