@@ -313,11 +313,12 @@ class TurnAgent implements Agent {
       // A turn that was left behind goes before later ones of its session, which wait for it in their lane.
       lane: isResumed && turn.isDirect ? null : turn.session,
       group: TURNS_GROUP,
-      run: async ({ permit, superseded }) => {
+      run: async (attempt) => {
         this.#waiting--
-        using either = turn.superseded && superseded ? signalScope([turn.superseded, superseded]) : undefined
-        turn.superseded = either?.signal ?? turn.superseded ?? superseded
-        await this.#work(turn, permit, ended)
+        using either = turn.superseded && attempt.superseded ? signalScope([turn.superseded, attempt.superseded]) : undefined
+        if (either) turn.superseded = either.signal
+        turn.inLane = attempt
+        await this.#work(turn, attempt.permit, ended)
         return 'done'
       },
     })

@@ -42,7 +42,7 @@ export function callScopeOf(
   { turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking }: TurnScope,
   untrusted: CallScope['untrusted'],
 ): CallScope {
-  const { id, home, agent, session, delivery, client, owner, tools, cancellation, superseded, approve, tell, caller = owner } = turn
+  const { id, home, agent, session, delivery, client, owner, tools, cancellation, approve, tell, caller = owner } = turn
   return {
     turn: id,
     session,
@@ -56,7 +56,10 @@ export function callScopeOf(
     tools,
     resultCharsMax: max_tool_result_chars,
     cancellation,
-    superseded,
+    // The lane makes the signal when a tool is the first to ask for it.
+    get superseded() {
+      return turn.superseded ?? turn.inLane?.superseded
+    },
     untrusted,
     approve,
     whileAsking,

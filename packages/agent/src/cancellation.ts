@@ -2,12 +2,17 @@
 import type { AppError } from '@sluice/sdk'
 
 export class Cancellation {
-  readonly #controller = new AbortController()
+  /** Made when its signal is first read, which most turns never do. */
+  #controller: AbortController | undefined
   readonly #listeners = new Set<(reason: AppError) => void>()
   #reason: AppError | undefined
 
   /** Aborts with the reason. Pass it to work that takes a signal; use `race` to wait. */
   get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#reason) this.#controller.abort(this.#reason)
+    }
     return this.#controller.signal
   }
 
@@ -22,7 +27,7 @@ export class Cancellation {
     // Listeners run before the signal aborts, so that waiters receive the reason and not an error of the aborted work.
     for (const listener of this.#listeners) listener(reason)
     this.#listeners.clear()
-    this.#controller.abort(reason)
+    this.#controller?.abort(reason)
   }
 
   /** Calls `listener` when cancelled. Returns an unsubscribe function. */

@@ -42,6 +42,7 @@ export function createLiveTurn(
     agent: agentOfTurn(request),
     phase: 'waiting',
     superseded,
+    inLane: undefined,
     permit: undefined,
     source,
     session,

@@ -30,7 +30,12 @@ const EARLIER: ModelMessage = { role: 'user', content: [{ type: 'text', text: '(
 export const estimateTokens = (chars: number): number => Math.ceil(chars / CHARS_PER_TOKEN)
 
 const messageTokens = (message: ModelMessage): number => estimateTokens(messageChars(message)) + TOKENS_PER_MESSAGE
-const tokensOf = (messages: readonly ModelMessage[]): number => messages.reduce((sum, message) => sum + messageTokens(message), 0)
+
+function tokensOf(messages: readonly ModelMessage[]): number {
+  let tokens = 0
+  for (const message of messages) tokens += messageTokens(message)
+  return tokens
+}
 
 /** Counts the characters of a message that a model reads. */
 export function messageChars(message: ModelMessage): number {

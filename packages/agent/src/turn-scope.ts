@@ -1,7 +1,7 @@
 /** The state of a running turn: the turn, the settings it began with, and its progress. */
 
 import type { AgentConfig, CostConfig } from '@sluice/config'
-import type { Permit } from '@sluice/kit'
+import type { Attempt, Permit } from '@sluice/kit'
 import type { ModelMessage, Trace, Usage } from '@sluice/sdk'
 import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
@@ -20,8 +20,10 @@ export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'signal' | 'supers
   readonly agent: string
   /** `asking`: the turn waits for a person. `ending`: its end is being stored, and it can no longer be aborted. */
   phase: 'waiting' | 'running' | 'asking' | 'ending'
-  /** The signal of `ToolContext.superseded`: from the caller and, when the turn runs, from its lane. */
+  /** The signal of `ToolContext.superseded` from the caller, or from the caller and the lane. */
   superseded: AbortSignal | undefined
+  /** The place of the running turn in its lane, whose signal is that of `ToolContext.superseded` if there is no other. */
+  inLane: Pick<Attempt, 'superseded'> | undefined
   readonly createdAtMs: number
   /** Settles when the store has the turn; undefined for a turn that is not stored, or not yet. */
   kept: Promise<void> | undefined
