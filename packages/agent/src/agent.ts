@@ -346,12 +346,15 @@ class TurnAgent implements Agent {
     try {
       await turn.kept
       const conduct = () => conductTurn(this.#conduct, turn, permit)
-      ended.resolve(await (turn.isDirect && this.#direct ? this.#direct.conduct(turn, permit, conduct) : conduct()))
+      const gaveUp = (): void => {
+        this.#forget(turn)
+        this.#lookAround().catch(ignore)
+      }
+      ended.resolve(await (turn.isDirect && this.#direct ? this.#direct.conduct(turn, permit, conduct, gaveUp) : conduct()))
     } catch (error) {
       ended.reject(error)
     } finally {
-      this.#live.delete(turn.id)
-      this.#budget.ended(turn.id)
+      this.#forget(turn)
       if (this.#followed.delete(turn.id)) this.#deps.cluster?.notices.send({ what: 'ended', turn: turn.id })
     }
   }
@@ -371,6 +374,13 @@ class TurnAgent implements Agent {
     turn.kept = kept.promise
     await this.#store(turn, kept)
     await turn.started
+  }
+
+  /** Another attempt at the turn may be live. */
+  #forget(turn: LiveTurn): void {
+    if (this.#live.get(turn.id)?.turn !== turn) return
+    this.#live.delete(turn.id)
+    this.#budget.ended(turn.id)
   }
 
   /** Stores an enqueued turn, which waits for `kept`. When that fails, cancels the turn, releases its key and rejects. */

@@ -25,9 +25,10 @@ export class DirectTurns {
 
   /**
    * Waits for the session of the turn, and conducts the turn. A stored turn that another node has run meanwhile, because this one seemed
-   * dead, has the result of that node. While it waits it holds no permit. A stored turn whose end could not be recorded is left behind.
+   * dead, has the result of that node; `gaveUp` is called before that is waited for, because this node runs the turn again unless another
+   * one has. While it waits it holds no permit. A stored turn whose end could not be recorded is left behind.
    */
-  async conduct(turn: LiveTurn, permit: Permit, conduct: () => Promise<TurnResult>): Promise<TurnResult> {
+  async conduct(turn: LiveTurn, permit: Permit, conduct: () => Promise<TurnResult>, gaveUp: () => void): Promise<TurnResult> {
     const { leftBehind } = this.#deps.turns
     let hasEnded = false
     const ended = (): void => {
@@ -38,6 +39,7 @@ export class DirectTurns {
       leftBehind.delete(turn.id)
       return result
     } catch (error) {
+      if (turn.kept && isLeaseLost(error)) return await this.#follow(turn, permit, gaveUp)
       // The next turn in the lane of the session waits for it.
       if (turn.kept && !hasEnded) leftBehind.add(turn.id)
       else leftBehind.delete(turn.id)
@@ -47,7 +49,7 @@ export class DirectTurns {
 
   /** Calls `ended` once the end of the turn is stored. */
   async #conduct(turn: LiveTurn, permit: Permit, conduct: () => Promise<TurnResult>, ended: () => void): Promise<TurnResult> {
-    const { store, remote, log } = this.#deps
+    const { store } = this.#deps
     const homeIn = (home: TurnHome, finish = home.turns.finish): TurnHome => ({
       ...home,
       turns: {
@@ -84,14 +86,19 @@ export class DirectTurns {
         return replies
       })
       return await conduct()
-    } catch (error) {
-      if (!turn.kept || !isLeaseLost(error)) throw error
-      log.info('another node has taken the turn over', { turn: turn.id })
-      return await remote.follow(turn.id)
     } finally {
       lease.lost.removeEventListener('abort', lose)
       this.#release(lease)
     }
+  }
+
+  /** Resolves to the result of a turn that has lost its session. It stays left behind while nobody has ended it. */
+  async #follow({ id }: LiveTurn, permit: Permit, gaveUp: () => void): Promise<TurnResult> {
+    const { remote, log } = this.#deps
+    log.info('the session of a turn was lost: its result is that of the next attempt, on this node or another one', { turn: id })
+    permit.release()
+    gaveUp()
+    return await remote.follow(id)
   }
 
   #release(lease: Lease): void {

@@ -132,6 +132,31 @@ test('shards of a node that is cut off are taken over after its leases have expi
   await expect.poll(() => shares([first, second])).toEqual([128, 128])
 })
 
+test('a node that was cut off never acts under a lease that another node has taken over meanwhile', { timeout: 40_000 }, async () => {
+  const schema = `cluster_${schemas++}`
+  const proxy = await startProxy(server.port)
+  undo.push(() => proxy.close())
+  const url = new URL(server.url)
+  url.port = String(proxy.port)
+  const [first, second] = [await start(schema, 'a', { url: url.href }), await start(schema, 'b')]
+  const lease = await first.store.leases.acquire('leader/cron')
+  expect(lease.mayAct()).toBe(true)
+  proxy.refuse()
+  await second.store.leases.acquire('leader/cron')
+  expect(lease.mayAct()).toBe(false)
+  let actedMs: number | undefined
+  const sampling = new AbortController()
+  const sample = (): void => {
+    if (lease.mayAct()) actedMs ??= performance.now()
+    if (!sampling.signal.aborted) setImmediate(sample)
+  }
+  sample()
+  proxy.accept()
+  await expect.poll(() => lease.lost.aborted, { timeout: 10_000 }).toBe(true)
+  sampling.abort()
+  expect(actedMs).toBeUndefined()
+})
+
 test.each(['its signal aborts', 'the store is closed'] as const)(
   'a wait for a lease ends when %s while the lease turns out to be held by another node',
   { timeout: 20_000 },

@@ -42,7 +42,7 @@ const POLL_MS = 250
 const NOTICE_MS = 5
 const HANDOVER_POLL_MS = 50
 
-/** Processes take leases one after the other. */
+/** Processes take leases one after the other, and decide under this lock which holders are dead. */
 export const LOCK = 'SELECT pg_advisory_xact_lock(7355, hashtext(current_schema()))'
 const CONFLICTS = `
   SELECT leases.epoch, leases.process, processes.node,
@@ -216,11 +216,29 @@ export class Leases implements LeaseStore {
     const asked = [...this.#held.keys()]
     const takes = this.#takes
     const rows = await db.all<{ epoch: number; isSession: boolean }>(HELD, process)
-    const held = new Set(rows.map(({ epoch }) => epoch))
-    for (const epoch of asked) if (!held.has(epoch)) this.#held.get(epoch)?.lose()
+    this.#loseMissing(asked, rows)
     if (this.#isClosed || this.#takesUnderWay > 0 || takes !== this.#takes) return
     const left = rows.filter(({ epoch, isSession }) => !isSession && !this.#held.has(epoch) && !this.#ending.has(epoch))
     for (const { epoch } of left) await this.#endRow(epoch)
+  }
+
+  /**
+   * Loses the leases that others have taken because this process seemed dead, also those that they are about to take: whoever takes a
+   * lease finds the beats of before under the same lock.
+   */
+  async #loseTakenMeanwhile(): Promise<void> {
+    const asked = [...this.#held.keys()]
+    if (asked.length === 0) return
+    const rows = await this.#options.db.writer.transaction(async (tx) => {
+      await tx.all(LOCK)
+      return tx.all<{ epoch: number }>(HELD, this.#options.process)
+    })
+    this.#loseMissing(asked, rows)
+  }
+
+  #loseMissing(asked: readonly number[], rows: readonly { readonly epoch: number }[]): void {
+    const held = new Set(rows.map(({ epoch }) => epoch))
+    for (const epoch of asked) if (!held.has(epoch)) this.#held.get(epoch)?.lose()
   }
 
   /** Holds a lease whose row another statement has written. `end` deletes the row. */
@@ -338,6 +356,7 @@ export class Leases implements LeaseStore {
       // On a connection of the reader: a beat never waits for a commit.
       const beat = await db.get<{ serverMs: number }>(BEAT, process, node, MIGRATIONS.length, ...about)
       if (beat) db.serverClock.told(beat.serverMs, sentAtMs, Date.now())
+      if (!this.isAlive) await this.#loseTakenMeanwhile()
       this.#aliveAtMs = sentMs
       if (this.#silentSinceMs !== undefined)
         log.info('the database answers again', { silent_secs: Math.round((performance.now() - this.#silentSinceMs) / 1000) })

@@ -7,7 +7,7 @@ import { BoundedMap } from '@sluice/kit'
 import { type BeginningTurn, type ClusterTurns, type Lease, type LeaseName, type Logger, shardOfTurn } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
-import type { Leases } from './leases.ts'
+import { type Leases, LOCK } from './leases.ts'
 import { isAliveProcess } from './live-process.ts'
 import type { Notices, SessionNotice } from './notices.ts'
 import type { Kind } from './writer.ts'
@@ -112,7 +112,7 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
     const { leases } = this.#options
     signal.throwIfAborted()
     await leases.start()
-    this.#dropping ??= this.#options.db.writer.write(sql(DROP_DEAD)).catch(() => undefined)
+    this.#dropping ??= this.#dropDead().catch(() => undefined)
     const startedMs = performance.now()
     let hasWaited = false
     for (;;) {
@@ -140,6 +140,13 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
     this.#isClosed = true
   }
 
+  #dropDead(): Promise<unknown> {
+    return this.#options.db.writer.transaction(async (tx) => {
+      await tx.all(LOCK)
+      return tx.all(DROP_DEAD)
+    })
+  }
+
   async #take(name: LeaseName, turn: BeginningTurn): Promise<number | undefined> {
     const { db, leases, process } = this.#options
     const epoch = await db.writer.add(this.#kind, { name, turn })
@@ -150,6 +157,7 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
     if (holder.isAlive && !isLeft) return undefined
     return db.writer.transaction(async (tx) => {
       const about = [turn.id, turn.session, shardOfTurn(turn.session, turn.id), process, [...this.leftBehind]]
+      await tx.all(LOCK)
       if (await tx.get(GOES_AFTER, ...about)) return undefined
       if (!(await tx.get(LOCK_DEAD, name, holder.epoch, process))) return undefined
       return (await tx.get<{ epoch: number }>(TAKE_OVER, name, process, turn.id, turn.owner ?? null))?.epoch

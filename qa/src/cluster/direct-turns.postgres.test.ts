@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TurnRow } from '@sluice/sdk'
 import { describe, expect, test, vi } from 'vitest'
-import { sessionOf, setUpRuntimes, start, type TestRuntime } from './test-runtimes.ts'
+import { inDatabase, sessionOf, setUpRuntimes, start, type TestRuntime } from './test-runtimes.ts'
 
 setUpRuntimes()
 
@@ -107,6 +107,31 @@ describe('an outage of the database', () => {
       expect.stringContaining('two'),
     ])
   }, 30_000)
+})
+
+describe('a node whose session was dropped because it seemed dead for a moment', () => {
+  test.each(['with', 'without'] as const)(
+    'runs its stored turn once more, %s a place for another turn, and its caller gets the result',
+    async (place) => {
+      const gate = Promise.withResolvers<string>()
+      let answers = 0
+      const toml = `[agent]\nmax_concurrent_turns = ${place === 'with' ? 2 : 1}`
+      const first = await start({ toml, answer: async (text) => (answers++ === 0 ? gate.promise : `answer to ${text}`) })
+      const second = await start()
+      const session = sessionOf(second, 'room')
+      const one = first.runtime.agent.run({ ...request(session, 'one'), idempotency: { scope: 'test', key: 'k1' } })
+      await vi.waitFor(() => expect(first.asked).toEqual(['one']))
+      const two = second.runtime.agent.run(request(session, 'two'))
+      // What another process does at its first turn for sessions of processes that do not beat.
+      await inDatabase("DELETE FROM leases WHERE name LIKE 'session/%'")
+      gate.resolve('too late')
+      const late = sleep(10_000, 'waits for ever')
+      expect(await Promise.race([one, late])).toMatchObject({ text: 'answer to one' })
+      expect(await two).toMatchObject({ text: 'answer to two' })
+      const history = await second.runtime.store.sessions.history(session, 10)
+      expect(history.filter(({ role }) => role === 'user')).toHaveLength(2)
+    },
+  )
 })
 
 describe('a node that dies', () => {

@@ -10,6 +10,7 @@ import { openSecretBox } from '@sluice/store/secret-box'
 import storePostgres from '@sluice/store-postgres'
 import { startPostgres, type TestServer } from '@sluice/store-postgres/testing/postgres-server'
 import { Link } from '@sluice/testkit/link'
+import pg from 'pg'
 import * as v from 'valibot'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest'
 
@@ -145,6 +146,14 @@ export function setUpRuntimes(): void {
     await Promise.all(open.splice(0).map((node) => node.close()))
     await Promise.all(links.splice(0).map((link) => link.close()))
   })
+}
+
+/** Runs a statement on the schema of the test. */
+export async function inDatabase(text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: server.url })
+  await client.connect()
+  await client.query(`SET search_path = ${schema}; ${text}`)
+  await client.end()
 }
 
 /** Starts a node. Resolves once each node of the test has its share of the shards. */
