@@ -10,6 +10,7 @@ import { measureMcpCalls, measureMcpTurns } from './measures/mcp.mjs'
 import { measurePdf } from './measures/pdf.mjs'
 import { measurePlugins } from './measures/plugins.mjs'
 import { measurePostgresIngress, measurePostgresLife } from './measures/postgres.mjs'
+import { measurePostgresNodes } from './measures/postgres-nodes.mjs'
 import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/procedures.mjs'
 import { measureReplies } from './measures/replies.mjs'
 import { measureRobot } from './measures/robot.mjs'
@@ -56,6 +57,7 @@ export const GROUPS = [
     measure: measurePostgresLife,
     onlyWhenAsked: true,
   },
+  { name: 'postgres-nodes', rows: ['postgres-nodes', 'postgres-nodes-both'], measure: measurePostgresNodes, onlyWhenAsked: true },
   // Needs the build of another commit, so it runs only with --only.
   {
     name: 'since',

@@ -100,6 +100,16 @@ export const ROWS = {
     bar: { value: 'at most', limit: 6.5 },
   },
   'postgres-wal-images': { title: 'the same, begun right after a checkpoint, with images of pages', unit: 'KB' },
+  'postgres-nodes': {
+    title: 'processor time of two nodes for a whole message, compared with one',
+    unit: 'µs',
+    bar: { ratio: 'at most', limit: 1.1 },
+  },
+  'postgres-nodes-both': {
+    title: 'the same, with the processor time of PostgreSQL',
+    unit: 'µs',
+    bar: { ratio: 'at most', limit: 1.1 },
+  },
   'backup-ingress': {
     title: 'message stored during a backup of 1 GB, compared with none, p99',
     unit: 'ms',

@@ -35,8 +35,8 @@ function requestOf({ url, number, id, isForged, bytes }) {
 /** Random as a platform's ids are; the number shows the order of the messages. */
 const idOf = (number) => `wamid.${number}.${randomUUID()}`
 
-/** Returns a queue of requests for each connection. */
-export function chatappQueues({ url, connections, requests, sameKey, isForged, bytes }) {
+/** Returns a queue of requests for each connection. `first` is the number of the first message. */
+export function chatappQueues({ url, connections, requests, sameKey, isForged, bytes, first = 0 }) {
   const perConnection = Math.ceil(requests / connections)
   if (sameKey || isForged) {
     const request = requestOf({ url, number: 0, id: 'wamid.SAME', isForged })
@@ -44,7 +44,7 @@ export function chatappQueues({ url, connections, requests, sameKey, isForged, b
   }
   return Array.from({ length: connections }, (_, connection) =>
     Array.from({ length: perConnection }, (_, index) => {
-      const number = index * connections + connection
+      const number = first + index * connections + connection
       return requestOf({ url, number, id: idOf(number), bytes })
     }),
   )

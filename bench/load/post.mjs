@@ -1,6 +1,7 @@
 // Posts webhooks in a closed loop: each connection sends its next request after the answer to the previous one. `node post.mjs JOB`, JOB as JSON:
-// {url, token, pid, connections, warmup, requests, maxSecs}, with `kind` "webhook" or "chatapp", `sameKey`, `isForged`, `bytes` of a body (default 1,024), and the
-// `status` each answer must have (default 200). Prints {perSec, p50Ms, p99Ms, cpuUs, serverCores, clientCores} as
+// {url, token, pid, connections, warmup, requests, maxSecs}, with `kind` "webhook" or "chatapp", `sameKey`, `isForged`, `bytes` of a body (default 1,024), the
+// `status` each answer must have (default 200), the `urls` of several servers that share the connections, and for chatapp the number of
+// the `first` message. Prints {perSec, p50Ms, p99Ms, cpuUs, serverCores, clientCores} as
 // JSON; `cpuUs` is the CPU time of the server for one request.
 import { cpuSecs, threadsCpuMs } from '../lib/machine.mjs'
 import { quantile } from '../lib/numbers.mjs'
@@ -10,7 +11,8 @@ import { webhookQueues } from './webhook-requests.mjs'
 
 const job = JSON.parse(process.argv[2])
 const queuesOf = job.kind === 'chatapp' ? chatappQueues : webhookQueues
-const connections = await Promise.all(Array.from({ length: job.connections }, () => openHttpConnection(job.url)))
+const urls = job.urls ?? [job.url]
+const connections = await Promise.all(Array.from({ length: job.connections }, (_, at) => openHttpConnection(urls[at % urls.length])))
 
 /** Sends the requests of one connection one after the other, until the deadline. Resolves to the latencies. */
 function drain(connection, requests, deadline) {
