@@ -844,13 +844,10 @@ const confinement = [
     '\n',
     ['packages/sop/src/tool-step.test.ts'],
   ),
-  bug(
-    'idempotency: a key that two processes claimed runs twice',
-    `${STORE}/turns.ts`,
-    'WHERE NOT EXISTS (SELECT 1 FROM turns WHERE idempotency = ?9 AND idempotency IS NOT NULL AND ended_at IS NULL)',
-    'WHERE TRUE',
-    [STORE_RULES],
-  ),
+  bug('idempotency: a key that two processes claimed runs twice', `${STORE}/turns.ts`, "isFreeKey('?9', '?7')", "'TRUE'", [STORE_RULES]),
+  bug('idempotency: a turn ends with a key that another process has used', `${STORE}/turns.ts`, "isFreeKey('?19', '?17')", "'TRUE'", [
+    `${STORE}/turn-keys.test.ts`,
+  ]),
   bug('ownership: a reply stays begun when its lease is in doubt', 'packages/sdk/src/lease.ts', 'if (lease.lost.aborted) throw', 'throw', [
     'packages/delivery/src/outbox-worker.test.ts',
   ]),

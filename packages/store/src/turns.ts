@@ -21,11 +21,11 @@ import {
   waitsForPerson,
 } from './turn-row.ts'
 
-// Two processes may claim one key before either has stored its turn, so the key is checked again in the commit that stores it.
 /** Every time zone's days and months begin at a multiple of this. */
 export const QUARTER_MS = 15 * 60_000
 /** The longest list of costs: more rows would be of no use to a person. */
 const PERIODS_MAX = 20_000
+// Two processes may claim one key before either has stored its turn, so the key is checked again in the commit that stores it.
 const isFreeKey = (key: string, createdAt: string): string => `
   NOT EXISTS (SELECT 1 FROM turns WHERE idempotency = ${key} AND idempotency IS NOT NULL AND ended_at IS NULL)
   AND NOT EXISTS (SELECT 1 FROM turns WHERE idempotency = ${key} AND idempotency IS NOT NULL AND status = 'done' AND ended_at > ${createdAt})`
