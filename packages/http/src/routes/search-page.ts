@@ -2,6 +2,8 @@
 import { setImmediate } from 'node:timers/promises'
 
 const READ_ROWS = 200
+/** A search gives up the event loop after this time: the text of each message may be read from a slow disk. */
+const TURN_MS_MAX = 10
 
 export interface Search<Row> {
   /** The largest number of rows of a page. */
@@ -19,16 +21,21 @@ export interface Search<Row> {
 export async function searchPage<Row extends { readonly number: number }>({ limit, before, lookedAtMax, list, isFound }: Search<Row>) {
   const page: Row[] = []
   let next = before
+  let turnFromMs = performance.now()
+  const pause = async (): Promise<void> => {
+    await setImmediate()
+    turnFromMs = performance.now()
+  }
   for (let lookedAt = 0; lookedAt < lookedAtMax; lookedAt += READ_ROWS) {
     const rows = await list({ limit: READ_ROWS, ...(next !== undefined && { before: next }) })
     for (const row of rows) {
       next = row.number
       if (await isFound(row)) page.push(row)
       if (page.length === limit) return { page, next: next > 1 ? next : null }
+      if (performance.now() - turnFromMs > TURN_MS_MAX) await pause()
     }
     if (rows.length < READ_ROWS) return { page, next: null }
-    // Other work gets its turn between the reads.
-    await setImmediate()
+    await pause()
   }
   return { page, next: next ?? null }
 }
