@@ -7,6 +7,7 @@ import { createSluice, type Sluice } from '@sluice/daemon'
 import type { CommandFrame, DevicesPage, PairingCode, Status } from '@sluice/http/answers'
 import { AppError, type Logger } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
+import { fitHeap } from '../service/memory-limit.ts'
 import type { SystemdReports } from '../service/notify-systemd.ts'
 
 /** The time that work has to end after the daemon has stopped, before the process exits. */
@@ -16,6 +17,7 @@ const HELD_MS_MAX = 5000
 
 export async function run(context: CliContext): Promise<number> {
   const { out, options, features, dataDir, env, profile } = context
+  await fitHeap(env)
   const stopSignal = context.interrupted()
   const hangUp = watchHangUp()
   const socket = await givenSocket(env)
