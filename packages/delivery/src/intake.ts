@@ -90,7 +90,17 @@ export class Intake {
    * before, and `unavailable` when too many messages of an account wait, one has waited too long, or the store fails: then
    * nothing of the request is stored.
    */
-  async receive(channel: Channel, received: Received): Promise<Reception> {
+  receive(channel: Channel, received: Received): Promise<Reception> {
+    const [only] = received.messages
+    // Most requests have one message, which is stored without a list and with no promise but that of the store.
+    const isUsual = only !== undefined && received.messages.length === 1 && !isChange(only) && this.#senders.admit(channel, only.sender)
+    if (!isUsual) return this.#receiveAll(channel, received)
+    const one = this.#classify(channel, wellFormed(only))
+    if (!(one instanceof Promise)) return this.#keep(channel, received, [one], 0)
+    return one.then((classified) => this.#keep(channel, received, [classified], 0))
+  }
+
+  async #receiveAll(channel: Channel, received: Received): Promise<Reception> {
     const { verified, messages } = received
     const allowed: Inbound[] = []
     for (const message of messages)
@@ -104,11 +114,19 @@ export class Intake {
       // Most messages are classified without waiting.
       classified.push(result instanceof Promise ? await result : result)
     }
-    const fresh = this.#lacksRoom(channel, classified) ? await this.#unknown(channel, classified) : classified
-    const known = admitted.length - fresh.length
-    if (fresh.length === 0 && known > 0 && verified.nonce === undefined) return { kept: 0, duplicate: known, denied }
-    const kept = await this.#store(channel, received, fresh)
-    return { kept, duplicate: admitted.length - kept, denied }
+    return this.#keep(channel, received, classified, denied)
+  }
+
+  #keep(channel: Channel, received: Received, classified: readonly Classified[], denied: number): Promise<Reception> {
+    if (!this.#lacksRoom(channel, classified)) return this.#store(channel, received, classified, { duplicate: 0, denied })
+    return this.#keepUnknown(channel, received, classified, denied)
+  }
+
+  async #keepUnknown(channel: Channel, received: Received, classified: readonly Classified[], denied: number): Promise<Reception> {
+    const fresh = await this.#unknown(channel, classified)
+    const duplicate = classified.length - fresh.length
+    if (fresh.length === 0 && duplicate > 0 && received.verified.nonce === undefined) return { kept: 0, duplicate, denied }
+    return this.#store(channel, received, fresh, { duplicate, denied })
   }
 
   /**
@@ -120,7 +138,7 @@ export class Intake {
     const account = accountKey({ channel: channel.name, account: message.account })
     const classified: readonly Classified[] = [{ message, kind: 'turn', session, account }]
     const fresh = this.#lacksRoom(channel, classified) ? await this.#unknown(channel, classified) : classified
-    await this.#store(channel, { raw: null, verified: { by: 'reminder' }, receivedAtMs, messages: [message] }, fresh)
+    await this.#store(channel, { raw: null, verified: { by: 'reminder' }, receivedAtMs, messages: [message] }, fresh, NO_MESSAGES)
     return true
   }
 
@@ -214,13 +232,18 @@ export class Intake {
     )
   }
 
-  /** Stores the messages and queues the new ones. Resolves to their number. */
-  #store(channel: Channel, { raw, verified, receivedAtMs, trace }: Received, messages: readonly Classified[]): Promise<number> {
+  /** Stores the messages and queues the new ones. `others` counts those of the request that were left out. */
+  #store(
+    channel: Channel,
+    { raw, verified, receivedAtMs, trace }: Received,
+    messages: readonly Classified[],
+    others: Pick<Reception, 'duplicate' | 'denied'>,
+  ): Promise<Reception> {
     const takeBack = (error: unknown): never => {
       for (const { account } of messages) this.#count(account, -1)
       throw error
     }
-    const stored = (numbers: 'replayed' | readonly (number | null)[]): number => {
+    const stored = (numbers: 'replayed' | readonly (number | null)[]): Reception => {
       if (numbers === 'replayed')
         return takeBack(new AppError('unauthorized', 'Invalid signature', { cause: 'the nonce of the request was used before' }))
       let kept = 0
@@ -229,7 +252,7 @@ export class Intake {
         if (number !== null) kept++
         if (number === null || !this.#enter(channel, number, classified)) this.#count(classified.account, -1)
       }
-      return kept
+      return { kept, duplicate: others.duplicate + messages.length - kept, denied: others.denied }
     }
     const arrival = {
       channel: channel.name,

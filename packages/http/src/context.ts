@@ -13,7 +13,7 @@ import {
   type WebhookAuth,
 } from '@sluice/sdk'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { HeaderReader } from './middleware/client-address.ts'
+import type { RequestHeaders } from './middleware/client-address.ts'
 
 /** The connection that a request came over. */
 export interface Connection extends Partial<HttpBindings> {
@@ -122,13 +122,13 @@ export interface Endpoint {
 }
 
 /** The headers as Node parsed them; without a socket, the `Headers` of the request. */
-export function headersOf(c: HttpContext): HeaderReader {
+export function headersOf(c: HttpContext): RequestHeaders {
   const incoming = c.env?.incoming
   return incoming ? new ParsedHeaders(incoming.headers) : c.req.raw.headers
 }
 
 /** Reads headers as Node parsed them. */
-export class ParsedHeaders implements HeaderReader {
+export class ParsedHeaders implements RequestHeaders {
   readonly #headers: IncomingHttpHeaders
 
   constructor(headers: IncomingHttpHeaders) {
@@ -138,6 +138,10 @@ export class ParsedHeaders implements HeaderReader {
   get(name: string): string | null {
     const value = this.#headers[name]
     return typeof value === 'string' ? value : null
+  }
+
+  keys(): readonly string[] {
+    return Object.keys(this.#headers)
   }
 }
 

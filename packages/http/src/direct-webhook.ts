@@ -5,15 +5,16 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { newTrace } from '@sluice/agent'
-import { parseTraceparent, type Trace } from '@sluice/sdk'
+import type { IngressWatch } from '@sluice/delivery'
+import { ByteBuffer } from '@sluice/kit'
+import { parseTraceparent, type Raw, type Trace } from '@sluice/sdk'
 import type { AppParts } from './app-parts.ts'
-import { readIncoming } from './body.ts'
-import type { BodyBudget } from './body-budget.ts'
+import { type BodyRoom, type BodyTaker, endedEarly, takeBody, tooLarge } from './body.ts'
 import { type DirectRoute, ParsedHeaders } from './context.ts'
 import { problem } from './problem.ts'
 import { JSON_HEADERS, withSecurityHeaders } from './respond.ts'
 import { isUsualHost } from './usual-host.ts'
-import { RECEIVED, type WebhookReceiver } from './webhook-receiver.ts'
+import { type ArrivedRequest, RECEIVED, type WaitingSender, type WebhookReceiver } from './webhook-receiver.ts'
 
 /** A list of names and values, because Node copies an object once more. */
 const RECEIVED_HEADERS = Object.entries({ ...JSON_HEADERS, 'content-length': String(Buffer.byteLength(RECEIVED)) }).flat()
@@ -26,8 +27,7 @@ export function directWebhook(receiver: WebhookReceiver, parts: AppParts): Direc
     const isUsual = Number(headers['content-length']) <= receiver.bodyBytesMax && isUsualHost(headers.host) && headers.upgrade === undefined
     if (!isUsual) return false
     const { address } = peers.of(socket, socket.remoteAddress ?? '', new ParsedHeaders(headers))
-    const request = new DirectRequest(incoming, outgoing, receiver, parts, answerReceived)
-    void request.answer(budget.open(receiver.channel.name, address))
+    new DirectRequest(incoming, outgoing, receiver, parts, answerReceived, budget.open(receiver.channel.name, address)).begin()
     return true
   }
 }
@@ -51,14 +51,19 @@ function createAnswerReceived(): AnswerReceived {
   }
 }
 
-class DirectRequest {
+class DirectRequest implements ArrivedRequest, BodyTaker, WaitingSender {
   readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
   readonly #receiver: WebhookReceiver
   readonly #parts: AppParts
   readonly #answerReceived: AnswerReceived
+  readonly #room: BodyRoom
+  readonly #watch: IngressWatch
   readonly #startMs: number
   readonly #startedAtMs: number
+  readonly #pieces = new ByteBuffer()
+  #hasBody = false
+  #isAnswered = false
   #trace: Trace | undefined
 
   constructor(
@@ -67,47 +72,106 @@ class DirectRequest {
     receiver: WebhookReceiver,
     parts: AppParts,
     answerReceived: AnswerReceived,
+    room: BodyRoom,
   ) {
     this.#incoming = incoming
     this.#outgoing = outgoing
     this.#receiver = receiver
     this.#parts = parts
     this.#answerReceived = answerReceived
+    this.#room = room
     const isObserved = parts.snapshot.observers.length > 0
     this.#startMs = isObserved ? parts.runtime.clock.nowMs() : 0
     this.#startedAtMs = isObserved ? parts.runtime.clock.monotonicMs() : 0
+    this.#watch = receiver.watch(() => this.#traceOf())
   }
 
-  /** Never rejects. */
-  async answer(room: ReturnType<BodyBudget['open']>): Promise<void> {
-    const { bodyBytesMax } = this.#receiver
-    const watch = this.#receiver.watch(() => this.#traceOf())
+  /** Reads the body and receives it. */
+  begin(): void {
+    this.#room.onEvicted((error) => this.refused(error))
+    takeBody(this.#incoming, this)
+  }
+
+  take(piece: Buffer): void {
+    // The rest of a refused body is dropped as it arrives.
+    if (this.#isAnswered) return
     try {
-      const body = await readIncoming(this.#incoming, bodyBytesMax, room)
-      room.complete()
-      const answer = await this.#receiver.receive(
-        { headers: this.#incoming.headers as Record<string, string>, body, url: this.#url },
-        watch,
-      )
+      if (this.#pieces.length + piece.length > this.#receiver.bodyBytesMax) throw tooLarge(this.#receiver.bodyBytesMax)
+      this.#room.take(piece.length)
+      this.#pieces.append(piece)
+    } catch (error) {
+      this.refused(error)
+    }
+  }
+
+  end(): void {
+    if (this.#isAnswered) return
+    this.#hasBody = true
+    this.#room.complete()
+    this.#receiver.accept(this, this.#watch, this)
+  }
+
+  cutOff(cause?: unknown): void {
+    if (!this.#hasBody) this.refused(endedEarly(cause))
+  }
+
+  get headers(): Raw['headers'] {
+    return this.#incoming.headers as Raw['headers']
+  }
+
+  get body(): Uint8Array {
+    return this.#pieces.bytes()
+  }
+
+  get url(): string {
+    const scheme = 'encrypted' in this.#incoming.socket && this.#incoming.socket.encrypted === true ? 'https' : 'http'
+    return `${scheme}://${this.#incoming.headers.host}${this.#incoming.url}`
+  }
+
+  received(answer: Response | undefined | Promise<Response | undefined>): void {
+    if (answer) {
+      void this.#answer(answer)
+      return
+    }
+    this.#isAnswered = true
+    this.#answerReceived(this.#outgoing)
+    this.#ended()
+  }
+
+  refused(error: unknown): void {
+    if (this.#isAnswered) return
+    this.#isAnswered = true
+    this.#receiver.refused(error, this.#watch)
+    const { log, hideSecrets } = this.#parts.runtime
+    this.#pieces.clear()
+    void this.#write(problem(error, { log, hide: hideSecrets }, () => this.#route))
+      .catch(() => this.#outgoing.destroy())
+      .then(() => this.#ended())
+  }
+
+  /** Writes the channel's own answer. Never rejects. */
+  async #answer(given: Response | Promise<Response | undefined>): Promise<void> {
+    try {
+      const answer = await given
       if (answer) await this.#write(withSecurityHeaders(answer))
       else this.#answerReceived(this.#outgoing)
+      this.#isAnswered = true
     } catch (error) {
-      this.#receiver.refused(error, watch)
-      const { log, hideSecrets } = this.#parts.runtime
-      await this.#write(problem(error, { log, hide: hideSecrets }, () => this.#route)).catch(() => this.#outgoing.destroy())
-    } finally {
-      room.release()
+      this.refused(error)
+      return
     }
+    this.#ended()
+  }
+
+  #ended(): void {
+    // Node keeps the last request of a connection until the next one.
+    this.#pieces.clear()
+    this.#room.release()
     this.#observe()
   }
 
   get #route(): string {
     return (this.#incoming.url ?? '').split('?', 1)[0] ?? ''
-  }
-
-  get #url(): string {
-    const scheme = 'encrypted' in this.#incoming.socket && this.#incoming.socket.encrypted === true ? 'https' : 'http'
-    return `${scheme}://${this.#incoming.headers.host}${this.#incoming.url}`
   }
 
   #traceOf(): Trace {

@@ -1,7 +1,7 @@
 /** Takes the requests to one webhook of a chat platform: verifies the raw bytes, parses them and hands over the messages. */
-import { type IngressWatch, watchIngress } from '@sluice/delivery'
+import { type IngressWatch, type Reception, watchIngress } from '@sluice/delivery'
 import type { Runtime, Snapshot } from '@sluice/runtime'
-import { AppError, type Channel, type Raw, type Trace, type Verified, type Webhook } from '@sluice/sdk'
+import { AppError, type Channel, type Inbound, type Raw, type Trace, type Verified, type Webhook } from '@sluice/sdk'
 import type { AppParts, Intake } from './app-parts.ts'
 import { BODY_BYTES_MAX } from './body.ts'
 import { RefusalLog } from './refusal-log.ts'
@@ -18,6 +18,19 @@ export interface ArrivedRequest {
   readonly url: string
 }
 
+/** The channel's own answer; undefined for the usual one. */
+type Answer = Response | undefined
+type Messages = readonly Inbound[]
+
+const verdictOf = ({ kept, duplicate, denied }: Reception): Parameters<IngressWatch['ended']>[0] =>
+  kept > 0 ? 'kept' : duplicate > 0 ? 'duplicate' : denied > 0 ? 'denied' : 'ignored'
+
+/** Who waits for the answer to a request. The functions must not throw. */
+export interface WaitingSender {
+  received(answer: Answer | Promise<Answer>): void
+  refused(error: unknown): void
+}
+
 /** Verifies, parses and hands over the requests to one webhook. */
 export class WebhookReceiver {
   readonly channel: Channel
@@ -27,6 +40,8 @@ export class WebhookReceiver {
   readonly #runtime: Runtime
   readonly #snapshot: Snapshot
   readonly #refusals: RefusalLog
+  /** Watches every request that nobody traces. */
+  readonly #untraced: IngressWatch
   /** True on a node of a cluster that takes no webhooks. */
   readonly #isClosed: boolean
 
@@ -40,34 +55,74 @@ export class WebhookReceiver {
     const { cluster } = runtime.store
     this.#isClosed = cluster !== undefined && !cluster.roles.includes('ingress')
     this.bodyBytesMax = webhook.bodyBytesMax ?? BODY_BYTES_MAX
+    this.#untraced = this.#watch()
   }
 
   /** Call it when the request begins. */
   watch(traceOfRequest: () => Trace): IngressWatch {
-    const { wantsTraces, observe } = this.#snapshot
-    const about = { channel: this.channel.name, signed: this.#webhook.unsigned === undefined }
-    return watchIngress({ clock: this.#runtime.clock, traces: wantsTraces, observe }, about, wantsTraces ? traceOfRequest() : undefined)
+    return this.#snapshot.wantsTraces ? this.#watch(traceOfRequest()) : this.#untraced
   }
 
-  /** Resolves to the channel's own answer once the messages are durable; undefined for the usual one. Throws `AppError` to refuse. */
-  async receive(request: ArrivedRequest, watch: IngressWatch): Promise<Response | undefined> {
-    if (this.#isClosed) throw noIngress()
-    const webhook = this.#webhook
-    const raw = new RawRequest(request, this.#runtime.clock.nowMs())
-    // Most channels verify and parse without waiting.
-    const verifying = this.#verify(raw, watch)
-    const verified = verifying instanceof Promise ? await verifying : verifying
-    const parsing = webhook.parse(raw)
-    const messages = parsing instanceof Promise ? await parsing : parsing
-    const { kept, duplicate, denied } = await this.#intake.receive(this.channel, {
-      raw: webhook.parsesBodyAlone ? raw.body : null,
+  #watch(parent?: Trace): IngressWatch {
+    const { wantsTraces, observe } = this.#snapshot
+    const about = { channel: this.channel.name, signed: this.#webhook.unsigned === undefined }
+    return watchIngress({ clock: this.#runtime.clock, traces: wantsTraces, observe }, about, parent)
+  }
+
+  /** Resolves to the channel's own answer once the messages are durable; undefined for the usual one. Rejects with `AppError` to refuse. */
+  receive(request: ArrivedRequest, watch: IngressWatch): Promise<Answer> {
+    return new Promise((resolve, reject) => this.accept(request, watch, { received: resolve, refused: reject }))
+  }
+
+  /** As `receive`. Calls one of the functions of `sender`, perhaps before it returns. */
+  accept(request: ArrivedRequest, watch: IngressWatch, sender: WaitingSender): void {
+    try {
+      if (this.#isClosed) throw noIngress()
+      const webhook = this.#webhook
+      const raw = new RawRequest(request, this.#runtime.clock.nowMs())
+      const verified = this.#verify(raw, watch)
+      const messages = verified instanceof Promise ? verified.then(() => webhook.parse(raw)) : webhook.parse(raw)
+      // Most channels verify and parse without waiting.
+      const kept =
+        verified instanceof Promise || messages instanceof Promise
+          ? this.#keepLater(raw, verified, messages, watch)
+          : this.#keep(raw, verified, messages, watch)
+      kept.then(
+        (reception) => this.#received(reception, raw, watch, sender),
+        (error) => sender.refused(error),
+      )
+    } catch (error) {
+      sender.refused(error)
+    }
+  }
+
+  #received(reception: Reception, raw: Raw, watch: IngressWatch, sender: WaitingSender): void {
+    try {
+      watch.ended(verdictOf(reception))
+      sender.received(this.#webhook.answer?.(raw))
+    } catch (error) {
+      sender.refused(error)
+    }
+  }
+
+  async #keepLater(
+    raw: Raw,
+    verified: Verified | Promise<Verified>,
+    messages: Messages | Promise<Messages>,
+    watch: IngressWatch,
+  ): Promise<Reception> {
+    const [proof, parsed] = await Promise.all([verified, messages])
+    return this.#keep(raw, proof, parsed, watch)
+  }
+
+  #keep(raw: Raw, verified: Verified, messages: Messages, { trace }: IngressWatch): Promise<Reception> {
+    return this.#intake.receive(this.channel, {
+      raw: this.#webhook.parsesBodyAlone ? raw.body : null,
       verified,
       receivedAtMs: raw.receivedAtMs,
       messages,
-      trace: watch.trace,
+      trace,
     })
-    watch.ended(kept > 0 ? 'kept' : duplicate > 0 ? 'duplicate' : denied > 0 ? 'denied' : 'ignored')
-    return webhook.answer?.(raw)
   }
 
   /** Call it with the error of `receive`, or of the reading of the body. */
@@ -92,22 +147,22 @@ export class WebhookReceiver {
   }
 }
 
-/** Parses the URL only for channels that read it. */
+/** Builds and parses the URL only for channels that read it. */
 class RawRequest implements Raw {
   readonly headers: Raw['headers']
   readonly body: Uint8Array
   readonly receivedAtMs: number
-  readonly #url: string
+  readonly #request: ArrivedRequest
 
-  constructor({ headers, body, url }: ArrivedRequest, receivedAtMs: number) {
-    this.headers = headers
-    this.body = body
+  constructor(request: ArrivedRequest, receivedAtMs: number) {
+    this.headers = request.headers
+    this.body = request.body
     this.receivedAtMs = receivedAtMs
-    this.#url = url
+    this.#request = request
   }
 
   get url(): URL {
-    return new URL(this.#url)
+    return new URL(this.#request.url)
   }
 }
 

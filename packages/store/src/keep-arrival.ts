@@ -12,6 +12,10 @@ const KEEP = `
     number, key, received_at, kind, channel, account, sender, session, message_id, verdict, batch, trace, approval_run_id,
     approval_step_id, message_json, raw
   ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+/** The row of a request with one message. */
+const KEEP_USUAL = `
+  INSERT INTO inbox (number, key, received_at, kind, channel, account, sender, session, message_id, verdict, trace, raw)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 // The highest number that was given, when the row that has it was deleted.
 const DELETED_NUMBER = 'SELECT highest FROM inbox_numbers WHERE rowid = 1 AND highest > (SELECT coalesce(max(number), 0) FROM inbox)'
 const KNOWN = 'SELECT 1 FROM inbox WHERE key = ?'
@@ -28,11 +32,24 @@ export function createKeep(db: Database, writer: Writer, recent: RecentIds): (ar
     const { channel, messages, nonce } = arrival
     const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))
     if (!nonce && ids.every((id) => recent.has(id))) return Promise.resolve(ids.map(() => null))
-    return writer.write(prepareArrival(db, numbers, arrival, ids)).then((kept) => {
+    const [only] = messages
+    const isUsual = only !== undefined && messages.length === 1 && !nonce && !only.approval && arrival.raw !== null
+    const write = isUsual ? prepareUsual(numbers, arrival, only, ids[0] ?? '') : prepareArrival(db, numbers, arrival, ids)
+    return writer.write(write, (kept) => {
       if (kept !== 'replayed') for (const id of ids) recent.add(id)
-      return kept
     })
   }
+}
+
+/** As `prepareArrival`, for a request with one message and nothing else, with fewer values to bind. */
+function prepareUsual(
+  numbers: NextNumber,
+  { channel, verdict, raw, receivedAtMs, trace = undefined }: Arrival,
+  { message: { account, id, sender }, session, kind }: Arrival['messages'][number],
+  joined: string,
+): () => KeepResult {
+  const key = rowKey(joined)
+  return () => [numbers.insertUsual(key, receivedAtMs, kind ?? null, channel, account, sender, session, id, verdict, trace ?? null, raw)]
 }
 
 /** Reads the file only for messages that are not recent. */
@@ -94,12 +111,24 @@ class NextNumber {
 
   /** Part of a write. Returns null for a known message. */
   insert(...values: readonly SQLInputValue[]): number | null {
-    const { transactions } = this.#db
-    const isChecked = this.#checked === transactions
-    const deleted = isChecked ? undefined : this.#db.get<{ highest: number }>(DELETED_NUMBER)
-    const number = this.#db.insert(KEEP, deleted ? deleted.highest + 1 : null, ...values)
+    return this.#inserted(this.#db.insert(KEEP, this.#next(), ...values))
+  }
+
+  /** As `insert`, for the values of `KEEP_USUAL`. */
+  insertUsual(...values: readonly SQLInputValue[]): number | null {
+    return this.#inserted(this.#db.insert(KEEP_USUAL, this.#next(), ...values))
+  }
+
+  /** Returns null if the file is to choose the number. */
+  #next(): number | null {
+    if (this.#checked === this.#db.transactions) return null
+    const deleted = this.#db.get<{ highest: number }>(DELETED_NUMBER)
+    return deleted ? deleted.highest + 1 : null
+  }
+
+  #inserted(number: number | undefined): number | null {
     if (number === undefined) return null
-    this.#checked = transactions
+    this.#checked = this.#db.transactions
     return number
   }
 }

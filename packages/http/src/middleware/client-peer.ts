@@ -5,12 +5,12 @@ import type { Logger } from '@sluice/sdk'
 import { type HttpContext, headersOf, type Peer, type Step, socketAddress } from '../context.ts'
 import {
   clientAddress,
-  type HeaderReader,
   isForwarded,
   isForwardedSecurely,
   isSpared,
   isTrustedPeer,
   type ProxySettings,
+  type RequestHeaders,
   trustedProxies,
 } from './client-address.ts'
 
@@ -55,7 +55,7 @@ export class ClientPeers {
     return this.#proxies !== null
   }
 
-  look(socketAddress: string, headers: HeaderReader, isEncrypted = false): Pick<Peer, 'address' | 'spared' | 'isSecure'> {
+  look(socketAddress: string, headers: RequestHeaders, isEncrypted = false): Pick<Peer, 'address' | 'spared' | 'isSecure'> {
     this.notice(socketAddress, headers)
     return {
       address: clientAddress(socketAddress, headers, this.#proxies),
@@ -65,7 +65,7 @@ export class ClientPeers {
   }
 
   /** Reports a forwarding header that is ignored, such as on a later request of a connection. */
-  notice(socketAddress: string, headers: HeaderReader): void {
+  notice(socketAddress: string, headers: RequestHeaders): void {
     if (this.#forwarding.ignored.has(this.#reason) || !isForwarded(headers)) return
     if (!this.#proxies || !isTrustedPeer(socketAddress, this.#proxies)) this.#forwarding.ignore(this.#reason, socketAddress)
   }
@@ -76,7 +76,7 @@ export class ConnectedPeers extends ClientPeers {
   /** By socket: unless headers decide, an address is parsed once per connection. */
   readonly #known = new WeakMap<object, Peer>()
 
-  of(socket: object, address: string, headers: HeaderReader): Peer {
+  of(socket: object, address: string, headers: RequestHeaders): Peer {
     const before = this.byRequest ? undefined : this.#known.get(socket)
     if (before) {
       this.notice(address, headers)
