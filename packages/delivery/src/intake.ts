@@ -232,7 +232,7 @@ export class Intake {
     )
   }
 
-  /** Stores the messages and queues the new ones. `others` counts those of the request that were left out. */
+  /** Stores the messages and queues the new ones. `others` counts the messages of the request that are not in the list. */
   #store(
     channel: Channel,
     { raw, verified, receivedAtMs, trace }: Received,

@@ -40,7 +40,7 @@ export class WebhookReceiver {
   readonly #runtime: Runtime
   readonly #snapshot: Snapshot
   readonly #refusals: RefusalLog
-  /** Watches every request that nobody traces. */
+  /** Watches every request while no observer traces. */
   readonly #untraced: IngressWatch
   /** True on a node of a cluster that takes no webhooks. */
   readonly #isClosed: boolean
