@@ -32,9 +32,10 @@ export function createKeep(db: Database, writer: Writer, recent: RecentIds): (ar
     const { channel, messages, nonce } = arrival
     const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))
     if (!nonce && ids.every((id) => recent.has(id))) return Promise.resolve(ids.map(() => null))
+    const keys = ids.map(rowKey)
     const [only] = messages
     const isUsual = only !== undefined && messages.length === 1 && !nonce && !only.approval && arrival.raw !== null
-    const write = isUsual ? prepareUsual(numbers, arrival, only, ids[0] ?? '') : prepareArrival(db, numbers, arrival, ids)
+    const write = isUsual ? prepareUsual(numbers, arrival, only, keys) : prepareArrival(db, numbers, arrival, keys)
     return writer.write(write, (kept) => {
       if (kept !== 'replayed') for (const id of ids) recent.add(id)
     })
@@ -46,9 +47,8 @@ function prepareUsual(
   numbers: NextNumber,
   { channel, verdict, raw, receivedAtMs, trace = undefined }: Arrival,
   { message: { account, id, sender }, session, kind }: Arrival['messages'][number],
-  joined: string,
+  [key = EMPTY]: readonly Buffer[],
 ): () => KeepResult {
-  const key = rowKey(joined)
   return () => [numbers.insertUsual(key, receivedAtMs, kind ?? null, channel, account, sender, session, id, verdict, trace ?? null, raw)]
 }
 
@@ -63,10 +63,9 @@ function prepareArrival(
   db: Database,
   numbers: NextNumber,
   { channel, verdict, raw, receivedAtMs, nonce, messages, trace = undefined }: Arrival,
-  ids: readonly string[],
+  keys: readonly Buffer[],
 ): () => KeepResult {
   const nonceKey = nonce && rowKey(joinTexts(channel, nonce.value))
-  const keys = ids.map(rowKey)
   const texts = raw === null ? messages.map(({ message }) => JSON.stringify(message)) : []
   return () => {
     if (nonce && nonceKey && db.run(USE_NONCE, nonceKey, nonce.untilMs, receivedAtMs) === 0) return 'replayed'
