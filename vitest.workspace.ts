@@ -28,8 +28,8 @@ const projects = globSync(['packages/*/package.json', 'qa/package.json']).map((m
   }
 })
 
-// Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, this one's included.
-const maxWorkers = only ? 1 : availableParallelism()
+// Many tests wait for a daemon, a browser or a sandbox of their own: one worker more than processors uses the time in which others wait.
+const maxWorkers = only ? 1 : availableParallelism() + 1
 
 // A condition that a test waits for may take long on a busy machine.
 const expectation = { poll: { timeout: 20_000 } }

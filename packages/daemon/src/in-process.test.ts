@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineFeature } from '@sluice/sdk'
+import { lockDataDirAfterCommands } from '@sluice/store'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startDaemon } from './daemon.ts'
 import { openInProcess } from './in-process.ts'
@@ -53,7 +54,8 @@ test('keeps a daemon out until it closes, and other commands not', async () => {
   const [first, second] = await Promise.all([openInProcess(options('store')), openInProcess(options('store'))])
   const start = { ...options('store'), only: undefined, port: 0 }
   await first?.close()
-  await expect(startDaemon(start)).rejects.toMatchObject({ code: 'conflict' })
+  // A daemon that starts calls this, and gives commands ten seconds to end.
+  await expect(lockDataDirAfterCommands(dataDir, 0)).rejects.toMatchObject({ code: 'conflict' })
   await second?.close()
   await (await startDaemon(start)).stop()
 })

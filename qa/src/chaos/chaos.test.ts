@@ -11,8 +11,8 @@ import { summary } from './summary.ts'
 
 /** `pnpm test:daemons` plays long runs, and expects every kind of event. */
 const IS_LONG = process.env.SLUICE_DAEMONS === '1'
-const LOOPS = IS_LONG ? 30 : 4
-const SOP_LOOPS = IS_LONG ? 10 : 2
+const LOOPS = IS_LONG ? 30 : 2
+const SOP_LOOPS = IS_LONG ? 10 : 1
 /** On a slow machine, the lives of a run may be too short for every kind of event: then the next seed is played. */
 const SEEDS = [1, 2, 3, 4]
 const MS_MAX = 240_000
