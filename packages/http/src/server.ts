@@ -2,9 +2,9 @@
  * Connects the application to Node's servers: requests and upgrades become a `Request` with their connection. Loaded after the
  * port is bound, because the adaptor loads Node's second HTTP stack, which takes as long as the rest of the start.
  */
-import type { createServer, RequestListener, Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { createAdaptorServer, getRequestListener, RequestError } from '@hono/node-server'
+import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Clients } from '@sluice/delivery'
 import type { Runtime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
@@ -18,7 +18,7 @@ import { createLimits } from './middleware/rate-limit.ts'
 import { problem } from './problem.ts'
 import type { SubscriberCounts } from './streams/connections.ts'
 import { createStreams } from './streams/streams.ts'
-import { createSocketServer } from './streams/websocket.ts'
+import { serveUpgrades } from './streams/upgrades.ts'
 
 export interface ServerParts {
   readonly runtime: Runtime
@@ -70,9 +70,8 @@ export function createApplication({ runtime, auth, clients, intake, subscribers,
   const handler =
     (operator: string | undefined) =>
     (request: Request, env: unknown): Response | Promise<Response> => {
-      // The adaptor knows an upgrade by this very object.
+      // An upgrade is accepted by this very object.
       const connection: Connection = operator === undefined ? (env as Connection) : Object.assign(env as Connection, { operator })
-      if (!connection.outgoing && connection.incoming) upgrades.add(connection.incoming.socket)
       const response = fetch(request, connection)
       return response instanceof Promise ? response.then(releaseTogether) : response
     }
@@ -87,12 +86,9 @@ export function createApplication({ runtime, auth, clients, intake, subscribers,
     fetch,
     serve(server, operator) {
       const handle = handler(operator)
-      createAdaptorServer({
-        fetch: handle,
-        overrideGlobalObjects: replacesGlobals,
-        createServer: (() => server) as unknown as typeof createServer,
-        ...(streams ? { websocket: { server: createSocketServer((transport) => upgrades.end(transport)) } } : {}),
-      })
+      const onAsked = (transport: Duplex): void => upgrades.add(transport)
+      const onGranted = (transport: Duplex): void => upgrades.end(transport)
+      if (streams) serveUpgrades(server, { fetch: handle, onAsked, onGranted })
       const listener = getRequestListener(handle, { errorHandler, overrideGlobalObjects: replacesGlobals }) as RequestListener
       if (operator !== undefined) return listener
       return (incoming, outgoing) => {

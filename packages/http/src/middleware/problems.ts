@@ -2,11 +2,11 @@
 
 import type { Runtime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
-import type { HttpContext, Step } from '../context.ts'
+import { type HttpContext, headersOf, type Step } from '../context.ts'
 import { problem } from '../problem.ts'
 import { routeName } from './observe.ts'
 
-/** Carries the message of a refused WebSocket, because the adaptor sends no body with such an answer. */
+/** Carries the message of a refused WebSocket, because an answer to an upgrade has no body. */
 const ERROR_HEADER = 'X-Error'
 const NOT_PRINTABLE_ASCII = /[^ -~]/g
 
@@ -18,7 +18,7 @@ export const createProblemHandler =
   (thrown, c) => {
     const answer = problem(thrown, { log, hide: hideSecrets }, () => routeName(c))
     for (const cookie of c.get('deletedCookies') ?? []) answer.headers.append('set-cookie', cookie)
-    if (c.req.header('upgrade') === undefined || !(thrown instanceof AppError)) return answer
+    if (headersOf(c).get('upgrade') === null || !(thrown instanceof AppError)) return answer
     answer.headers.set(ERROR_HEADER, String(hideSecrets({ error: thrown.message }).error).replace(NOT_PRINTABLE_ASCII, '?'))
     return answer
   }

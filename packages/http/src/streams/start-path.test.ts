@@ -8,5 +8,5 @@ test('imports ws only for types, or with the first socket', () => {
   const imports = sources.flatMap(
     (file) => readFileSync(join(import.meta.dirname, file), 'utf8').match(/^.*(?:from |import\()'ws'.*$/gm) ?? [],
   )
-  expect(imports.filter((line) => !line.startsWith('import type '))).toEqual(["      const ws = await import('ws')"])
+  expect(imports.filter((line) => !line.startsWith('import type '))).toEqual(["    const ws = await import('ws')"])
 })

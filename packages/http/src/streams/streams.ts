@@ -18,8 +18,8 @@ import { createOpenSockets } from './websocket.ts'
 /** Made once per daemon: connections outlive a reload. */
 export interface Streams {
   /**
-   * `GET /api/events`, `/ws/events`, `/ws/chat`, `POST /api/channel-events` and the WebSockets of features. They need a server that was made
-   * with `websocket: { server: createSocketServer() }`.
+   * `GET /api/events`, `/ws/events`, `/ws/chat`, `POST /api/channel-events` and the WebSockets of features. They need a server with
+   * `serveUpgrades`.
    */
   endpoints(parts: AppParts): readonly Endpoint[]
   /** Closes every stream with its reason, sockets with 1001, and admits no more. */

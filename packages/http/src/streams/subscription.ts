@@ -3,7 +3,7 @@
 import type { Reader } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { Caller, HttpContext } from '../context.ts'
+import { type Caller, type HttpContext, headersOf } from '../context.ts'
 import { ownerOf } from '../identity.ts'
 
 export interface Subscription {
@@ -29,7 +29,7 @@ export const readerOf = ({ role, device }: Pick<Caller, 'role' | 'device'>): Rea
 
 /** Throws `invalid_request` if the id is too long or the types are too many. The `Last-Event-ID` header wins over the query. */
 export function parseSubscription(c: HttpContext): Subscription {
-  const lastEventId = c.req.header('last-event-id') || c.req.query('last_event_id') || null
+  const lastEventId = headersOf(c).get('last-event-id') || c.req.query('last_event_id') || null
   if (lastEventId && lastEventId.length > EVENT_ID_LENGTH_MAX) {
     throw new AppError('invalid_request', 'The last event id is not an id of this daemon')
   }

@@ -1,27 +1,17 @@
-/** WebSockets: the server that upgrades go to, the way from a request to an open socket, and the heartbeat of open sockets. */
-import { EventEmitter } from 'node:events'
+/** WebSockets: the way from a request to an open socket, and the heartbeat of open sockets. */
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
-import { type HttpBindings, upgradeWebSocket, type WebSocketLike, type WebSocketServerLike } from '@hono/node-server'
 import { every } from '@sluice/kit'
 import { AppError, type Clock } from '@sluice/sdk'
-import type { WebSocket, WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
 import { bearerToken } from '../auth.ts'
-import type { Caller, HttpContext, Step } from '../context.ts'
+import { type Caller, type HttpContext, headersOf, type Step } from '../context.ts'
 import type { CredentialReader } from '../middleware/authenticate.ts'
 import type { Connection, Connections, EndCode } from './connections.ts'
+import { SUBPROTOCOL, type UpgradeConnection } from './upgrades.ts'
 
-/** A larger message closes its connection with 1009. */
-const MESSAGE_BYTES_MAX = 256 * 1024
-/** A message that arrives in more pieces closes its connection with 1008: each piece costs memory until the message is whole. */
-const PIECES_MAX = 4096
-/** The time that a peer has to answer a close frame. */
-const CLOSE_MS = 5000
 /** The longest reason that fits into a close frame, with some room to spare. */
 const REASON_LENGTH_MAX = 120
 
-/** The only subprotocol that is echoed: browsers that offer `bearer.<token>` must offer it too. */
-const SUBPROTOCOL = 'sluice.v1'
 const TOKEN_PREFIX = 'bearer.'
 
 /** Describes the subprotocols in the OpenAPI document. */
@@ -29,61 +19,9 @@ export const socketProtocols = {
   'Sec-WebSocket-Protocol': `\`${SUBPROTOCOL}, bearer.<token>\`, for clients that cannot set \`Authorization\``,
 }
 
-const OPTIONS = {
-  noServer: true,
-  maxPayload: MESSAGE_BYTES_MAX,
-  maxBufferedChunks: PIECES_MAX,
-  maxFragments: PIECES_MAX,
-  perMessageDeflate: false,
-  clientTracking: false,
-  closeTimeout: CLOSE_MS,
-  // The other offered protocols are never echoed, because one may be a token.
-  handleProtocols: (offered: ReadonlySet<string>) => offered.has(SUBPROTOCOL) && SUBPROTOCOL,
-} as const
-
-/** The WebSocket server of one HTTP server: pass it as `websocket.server` to the adaptor. The first upgrade loads the library. */
-export interface SocketServer extends WebSocketServerLike {
-  /** Loads the library; wait for it before an upgrade. */
-  ready(): Promise<void>
-}
-
-/** `onUpgrade` is called with each connection whose upgrade begins. */
-export function createSocketServer(onUpgrade: (transport: Duplex) => void = () => {}): SocketServer {
-  const events = new EventEmitter()
-  let server: WebSocketServer | undefined
-  let isClosed = false
-
-  const socketServer: SocketServer = {
-    options: { noServer: true },
-    async ready() {
-      if (server) return
-      const ws = await import('ws')
-      server ??= new ws.WebSocketServer(OPTIONS).on('headers', (headers) => events.emit('headers', headers))
-    },
-    on(event: string, listener: (...values: never[]) => void) {
-      events.on(event, listener as never)
-      return socketServer
-    },
-    off(event: string, listener: (...values: never[]) => void) {
-      events.off(event, listener as never)
-      return socketServer
-    },
-    emit: (event, ...values) => events.emit(event, ...values),
-    handleUpgrade(request, socket, head, callback) {
-      onUpgrade(socket)
-      if (!server || isClosed) socket.destroy()
-      else server.handleUpgrade(request, socket, head, (opened) => callback(opened as WebSocketLike))
-    },
-    close() {
-      isClosed = true
-    },
-  }
-  return socketServer
-}
-
 /** Browsers cannot set `Authorization`. They offer the token as a subprotocol, `bearer.<token>`, which is never echoed. */
 export const socketCredential: CredentialReader = (c) => {
-  const { headers } = c.req.raw
+  const headers = headersOf(c)
   if (bearerToken(headers)) return headers
   const offered = (headers.get('sec-websocket-protocol') ?? '').split(',').map((protocol) => protocol.trim())
   const token = offered.find((protocol) => protocol.startsWith(TOKEN_PREFIX))?.slice(TOKEN_PREFIX.length)
@@ -113,11 +51,11 @@ export const upgrade =
     credentialOf = ({ tokenHash }: Caller): string | null => tokenHash,
   ): Step =>
   async (c) => {
-    const { incoming, wss } = (c.env ?? {}) as Partial<HttpBindings & { wss: SocketServer }>
-    if (!incoming || !wss || c.req.header('upgrade')?.toLowerCase() !== 'websocket') {
+    if (!isUpgrade(c.env)) {
       throw new AppError('invalid_request', 'This path is for WebSockets: ask for it with Upgrade: websocket')
     }
-    const transport = incoming.socket
+    const upgrading = c.env
+    const transport = upgrading.incoming.socket
     if (transport.destroyed) throw new AppError('aborted', 'The client disconnected before it was admitted')
     connections.checkRoom()
     const caller = c.get('caller')
@@ -125,23 +63,19 @@ export const upgrade =
     const leave = (): void => connections.remove(connection)
     connections.add(connection)
     transport.on('close', leave)
-    await wss.ready()
     const open = await prepare(c, caller)
-    return upgradeWebSocket(c, {
-      onOpen: (_event, { raw }) => {
-        const socket = raw as unknown as WebSocket
-        connection.socket = socket
-        // The adaptor adds its listeners right after this call. They would keep the request for as long as the socket lives.
-        queueMicrotask(() => {
-          for (const event of ['message', 'close', 'error']) socket.removeAllListeners(event)
-          transport.removeListener('close', leave)
-          shrinkListeners(transport)
-          connection.user = open(socket, transport)
-          watch(socket, connection)
-        })
-      },
-    })
+    upgrading.accept = (socket) => {
+      transport.removeListener('close', leave)
+      shrinkListeners(transport)
+      connection.socket = socket
+      connection.user = open(socket, transport)
+      watch(socket, connection)
+    }
+    return new Response()
   }
+
+const isUpgrade = (connection: HttpContext['env'] | undefined): connection is UpgradeConnection =>
+  connection !== undefined && 'accept' in connection
 
 /** The library closes the socket with the code of the protocol error; nothing else is to do. */
 const ignore = (): undefined => undefined

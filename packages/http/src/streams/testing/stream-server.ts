@@ -1,7 +1,7 @@
 /** The streams behind a real port, with devices, an agent and a clock that a test controls. */
-import type { Server } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { createAdaptorServer } from '@hono/node-server'
+import { getRequestListener } from '@hono/node-server'
 import type { Agent } from '@sluice/agent'
 import { openTestApprovals } from '@sluice/approvals/testing/test-approvals'
 import type { GatewayConfig } from '@sluice/config'
@@ -21,7 +21,7 @@ import { createProblemHandler } from '../../middleware/problems.ts'
 import { createLimits } from '../../middleware/rate-limit.ts'
 import type { SubscriberCounts } from '../connections.ts'
 import { createStreams, type Streams } from '../streams.ts'
-import { createSocketServer } from '../websocket.ts'
+import { serveUpgrades } from '../upgrades.ts'
 
 /** The tokens of two devices with the role operator and of one with the role client. */
 export const TOKENS = { d1: 'token-of-d1', d2: 'token-of-d2', c1: 'token-of-c1' } as const
@@ -104,7 +104,8 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   app.onError(createProblemHandler(runtime))
   app.use(clientPeer(parts.peers))
   for (const { doc, steps } of streams.endpoints(parts)) app.on(doc.method, [doc.path], ...steps)
-  const server = createAdaptorServer({ fetch: app.fetch, websocket: { server: createSocketServer() } }) as Server
+  const server = createServer(getRequestListener(app.fetch) as RequestListener)
+  serveUpgrades(server, { fetch: app.fetch })
   const transports = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     transports.add(socket)
