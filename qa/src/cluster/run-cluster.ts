@@ -32,7 +32,7 @@ export interface ClusterOptions {
   /** An empty directory for data directories, logs and the history. */
   readonly dir: string
   readonly signal: AbortSignal
-  /** Messages arrive until the first of these is reached; the seconds count from the first message on. */
+  /** Messages arrive until the first of these is reached; the seconds count from the first message on. A list of faults is played to its end. */
   readonly messages: number
   readonly seconds: number
   /** Messages a second, as long as nodes take them. */
@@ -154,13 +154,13 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
     })()
     const isOver = (): boolean => signal.aborted || recorder.messages.size >= messages || performance.now() > endMs
     for (const name of faults ?? endless(() => stage.random.pick(stage.releases ? NAMES : OF_ONE_RELEASE), isOver)) {
-      if (isOver()) break
+      if (faults ? signal.aborted : isOver()) break
       onProgress?.(recorder.messages.size, name)
       await FAULTS[name](stage)
       count(name)
       await sleep(random.within(CALM_MS.min, CALM_MS.max))
     }
-    // A list of faults is played within the time, and the messages go on until it is over.
+    // The messages go on until the time is over.
     while (faults && !isOver()) await sleep(100)
     ending.abort()
     await posting

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,6 +14,7 @@ import { testHost } from '@sluice/testkit/host'
 import { STORE_RULES } from '@sluice/testkit/store'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { markRecovered } from '../mark-recovered.ts'
 import { openPostgresStore } from '../open-store.ts'
 import { startPostgres, type TestServer } from '../testing/postgres-server.ts'
 import { moveStore } from './move-store.ts'
@@ -234,6 +235,23 @@ test('a copy that was killed goes on where it stopped, and nobody uses it before
   expect(moved.resumedRows).toBeLessThan(20_000)
   expect(moved.tables.find(({ name }) => name === 'key_values')?.rows).toBe(20_000)
   await (await openSchema(schema)).close()
+})
+
+test('a copy replaces the empty file that the creation of a key leaves', async () => {
+  const dir = newDir()
+  await openStore({ file: join(dir, 'sluice.db'), log: testHost().log }).close()
+  const schema = newSchema()
+  await move(dir, schema, 'server')
+  const target = newDir()
+  openSecretBox(target).encrypt('', '')
+  expect(statSync(join(target, 'sluice.db')).size).toBe(0)
+  await move(target, schema, 'embedded')
+  expect(dump(join(target, 'sluice.db'))).toEqual(dump(join(dir, 'sluice.db')))
+})
+
+test('a recovery of a database without tables names the settings', async () => {
+  const recovered = markRecovered({ settings: { url: server.url, schema: newSchema() }, atMs: 1, nowMs: 2 })
+  await expect(recovered).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('[store] url') })
 })
 
 test('a copy that is interrupted goes on in the other direction, too', { timeout: 60_000 }, async () => {

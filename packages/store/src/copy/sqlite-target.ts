@@ -1,5 +1,5 @@
 /** Writes the tables of an embedded database for a copy. The file gets its name once it is complete. */
-import { existsSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SQLInputValue } from 'node:sqlite'
 import { syncFolder } from '@sluice/kit'
@@ -140,7 +140,8 @@ export class SqliteTarget {
 const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 function requireEmpty(file: string, { nowMs, log }: { nowMs: number; log: Logger }): void {
-  if (!existsSync(file)) return
+  // The creation of a key leaves an empty file.
+  if (!existsSync(file) || statSync(file).size === 0) return
   const existing = new SqliteSource({ file, nowMs, log })
   try {
     const full = COPIED_TABLES.find((table) => existing.count(table) > 0)
