@@ -58,9 +58,15 @@ export function machineCpuSecs() {
 
 /** Returns the resident memory of a process and its descendants, in MiB. */
 export function residentMiB(pid) {
-  const kibibytes = family(pid).map((stat) => {
-    const [, resident] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${stat.pid}/status`, 'utf8')) ?? []
-    return Number(resident ?? 0)
-  })
+  const kibibytes = family(pid).map((stat) => Number(/^VmRSS:\s+(\d+)/m.exec(statusOf(stat.pid))?.[1] ?? 0))
   return kibibytes.reduce((sum, value) => sum + value, 0) / 1024
+}
+
+/** Returns an empty text if the process has ended, as a short command of a daemon may between two reads. */
+function statusOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'utf8')
+  } catch {
+    return ''
+  }
 }
