@@ -49,11 +49,13 @@ async function ask(node: ClusterNode, method: string, path: string, token: strin
   }
 }
 
-/** Asks a node until one answers 200. */
+/** Asks a node until one answers 200. After an attempt without an answer, 404 says that this attempt has deleted what was to be deleted. */
 async function askAny({ nodes, random, token }: Changing, method: string, path: string, body?: object): Promise<Asked['body'] | undefined> {
+  let mayBeDeleted = false
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++, await sleep(250)) {
     const answer = await ask(random.pick(nodes), method, path, token, body)
-    if (answer?.status === 200) return answer.body
+    if (answer?.status === 200 || (mayBeDeleted && answer?.status === 404)) return answer.body
+    mayBeDeleted ||= answer === undefined && method === 'DELETE'
   }
   return undefined
 }
