@@ -30,7 +30,7 @@ export interface StartOptions extends WebFakeOptions {
   readonly services?: Partial<Services>
 }
 
-const LIMIT_MS = 8000
+const LIMIT_MS = 20_000
 const LOOK_MS = 5
 
 export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
