@@ -10,6 +10,8 @@ import { stopGroup } from './process-group.ts'
 const GIVE_UP_AFTER_MS = 5_000
 /** The longest wait for the last output, which a process that left the group may hold open. */
 const PIPE_DRAIN_MS = 250
+/** The turns of the event loop after that wait, for pipes that have more on each. */
+const LATE_TURNS_MAX = 32
 
 const BARE_TIMEOUT_MS = 60_000
 const BARE_OUTPUT_BYTES_MAX = 65_536
@@ -45,8 +47,13 @@ export async function runProcess(command: ProcessCommand, request: SpawnRequest,
 
   const out = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stdout', text))
   const err = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stderr', text))
-  if (!onStart) stdout.on('data', (chunk) => out.push(chunk))
-  stderr.on('data', (chunk) => err.push(chunk))
+  let reads = 0
+  const keep = (head: OutputHead) => (chunk: Buffer) => {
+    reads++
+    head.push(chunk)
+  }
+  if (!onStart) stdout.on('data', keep(out))
+  stderr.on('data', keep(err))
   // A program that does not read its input makes writing it fail, which is not an error of the command.
   stdin?.on('error', () => undefined)
   if (onStart && stdin) onStart({ output: stdout, write: (text) => written(stdin, text) })
@@ -81,7 +88,7 @@ export async function runProcess(command: ProcessCommand, request: SpawnRequest,
     const exit = await exited.promise
     ended.abort()
     await stop()
-    await waitForOutput(closed.promise, clock)
+    await waitForOutput(closed.promise, clock, () => reads)
     return { ...exit, timedOut, stdout: out.text(), stderr: err.text(), truncated: out.isTruncated || err.isTruncated }
   } finally {
     ended.abort()
@@ -142,8 +149,15 @@ function written(stdin: Writable, text: string): Promise<void> {
 }
 
 /** Waits until the output streams are closed, but no longer than a process outside the group may delay it. */
-async function waitForOutput(closed: Promise<void>, clock: Clock): Promise<void> {
+async function waitForOutput(closed: Promise<void>, clock: Clock, reads: () => number): Promise<void> {
   const done = new AbortController()
   await Promise.race([closed, clock.sleep(PIPE_DRAIN_MS, done.signal)])
   done.abort()
+  // Where this process got no processor meanwhile, the time is over before the pipes were read. Each turn of the event loop reads them, but
+  // the first one may be half over.
+  for (let turns = 0, idle = 0, before = reads(); turns < LATE_TURNS_MAX && idle < 2; turns++) {
+    await Promise.race([closed, new Promise(setImmediate)])
+    idle = reads() === before ? idle + 1 : 0
+    before = reads()
+  }
 }
