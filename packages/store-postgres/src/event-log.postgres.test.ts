@@ -139,3 +139,16 @@ test('after a crash of the server, the log starts again with higher numbers', as
     expect(followed.starts[1]).toBeGreaterThan(seqs(followed)[0] ?? Number.POSITIVE_INFINITY)
   }
 }, 30_000)
+
+test.each(['refuse', 'swallowAnswers'] as const)(
+  'a store that loses its database (%s) while its last events wait closes soon',
+  async (how) => {
+    const proxy = await startProxy(server.port)
+    undo.push(() => proxy.close())
+    const { node } = await follow(`events_${schemas++}`, `postgres://postgres@127.0.0.1:${proxy.port}/postgres`)
+    proxy[how]()
+    node.cluster.events.append('last')
+    await node.store.close()
+  },
+  15_000,
+)

@@ -21,6 +21,8 @@ const STORED_MAX = 4096
 const READ_MAX = 512
 const LOOK_EVERY_MS = 1000
 const RETRY_MS = 250
+/** How long the last events may take when the store closes: a database that does not answer must not hold up the stop of its node. */
+const CLOSE_MS = 1000
 /** Old events are deleted after this number of appended ones. */
 const TRIM_EVERY = 1024
 
@@ -121,10 +123,12 @@ export class PostgresEventLog implements EventLog {
     await this.#read()
   }
 
-  /** Appends what waits, unless the database cannot be written. */
+  /** Appends what waits, unless the database does not take it soon. */
   async close(): Promise<void> {
     const { signal } = this.#closing
-    if (!signal.aborted && !this.#isFailing) await this.#appending
+    const over = new AbortController()
+    if (!signal.aborted && !this.#isFailing) await Promise.race([this.#appending, this.#options.clock.sleep(CLOSE_MS, over.signal)])
+    over.abort()
     this.#closing.abort()
     await this.#connection.close()
     await Promise.all([this.#appending, this.#reading])

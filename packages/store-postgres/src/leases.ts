@@ -3,7 +3,9 @@
  * A process takes over the leases of a dead one. A later process of the same node asks the earlier one to release them, because the lock of
  * the data directory says that it has ended or is about to end.
  */
+
 import { EventEmitter } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   AppError,
   type ClusterMember,
@@ -311,18 +313,27 @@ export class Leases implements LeaseStore {
     this.#isClosed = true
     clearTimeout(this.#beats)
     for (const lease of [...this.#held.values()]) lease.lose()
-    await this.#beating
-    if (this.#aliveAtMs > Number.NEGATIVE_INFINITY) {
-      await this.#options.db.writer.write(...LEAVE.map((text) => sql(text, this.#options.process))).catch((error: unknown) => {
-        this.#options.log.warn('leases not released: other processes take them over once they have expired', { error })
-      })
-      clearTimeout(this.#noticing)
-      await this.notify(FREED)
-    }
+    const over = new AbortController()
+    // Leases that are not given up within their life end by themselves, so a database that does not answer holds up nobody for longer.
+    await Promise.race([this.#giveUp(), sleep(TTL_MS, undefined, { signal: over.signal }).catch(() => undefined)])
+    over.abort()
     clearTimeout(this.#polling)
     this.#freed.emit('free')
     for (const { wake } of this.#wanted) wake()
     await this.#listening?.then(disconnect, () => undefined)
+  }
+
+  /** Never rejects. */
+  async #giveUp(): Promise<void> {
+    await this.#beating
+    if (this.#aliveAtMs === Number.NEGATIVE_INFINITY) return
+    try {
+      await this.#options.db.writer.write(...LEAVE.map((text) => sql(text, this.#options.process)))
+      clearTimeout(this.#noticing)
+      await this.notify(FREED)
+    } catch (error) {
+      this.#options.log.warn('leases not released: other processes take them over once they have expired', { error })
+    }
   }
 
   /** Begins to beat and to listen, with the first lease. */
