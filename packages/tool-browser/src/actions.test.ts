@@ -12,6 +12,9 @@ describe('browser actions', () => {
       "Action 'mouse_move' is unavailable for backend 'native'; only 'computer_use' has it",
     ])
     expect(messages({ action: 'fly' })).toEqual(['Unknown action: fly'])
+    // JSON can hold an object that has no text.
+    expect(messages({ action: { toString: '', valueOf: '' } })).toEqual(['Unknown action: Object'])
+    expect(messages({ action: null })).toEqual(['Unknown action: null'])
   })
 
   test.each<[given: object, message: string]>([

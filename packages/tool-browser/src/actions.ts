@@ -93,7 +93,7 @@ const ALL_ACTIONS: readonly ActionName[] = [...BROWSER_ACTIONS, ...DESKTOP_ACTIO
 export const actionInput = (offered: readonly ActionName[], backend: string) =>
   v.object({
     action: v.pipe(
-      v.picklist(offered, ({ input }) => unknownAction(input, backend)),
+      v.picklist(offered, ({ input, received }) => unknownAction(typeof input === 'string' ? input : received, backend)),
       v.description('The action to perform'),
     ),
     ...optionalEach(fields),
@@ -108,10 +108,10 @@ const optionalEach = <const Entries extends Record<string, v.GenericSchema>>(ent
 
 export type ActionInput = v.InferOutput<ReturnType<typeof actionInput>>
 
-const unknownAction = (input: unknown, backend: string): string =>
-  (ALL_ACTIONS as readonly unknown[]).includes(input)
+const unknownAction = (input: string, backend: string): string =>
+  (ALL_ACTIONS as readonly string[]).includes(input)
     ? `Action '${input}' is unavailable for backend '${backend}'; only 'computer_use' has it`
-    : `Unknown action: ${String(input).slice(0, 50)}`
+    : `Unknown action: ${input.slice(0, 50)}`
 
 /** Returns the action with its own parameters and their defaults. Throws `invalid_request` with the missing parameters. */
 export function readAction(input: ActionInput): Action {

@@ -79,6 +79,15 @@ test('a list is read page by page up to its limit', async () => {
   expect(await readPages(Number.POSITIVE_INFINITY, 3, read)).toEqual({ items: all, next: null })
 })
 
+test('a list stops where nothing has been found for ten seconds, and says where it goes on', async () => {
+  let ms = 0
+  const read = async (_limit: number, cursor = 0) => {
+    ms += 3_000
+    return { items: cursor === 2 ? [cursor] : [], next: cursor + 1 }
+  }
+  expect(await readPages(Number.POSITIVE_INFINITY, 3, read, () => ms)).toEqual({ items: [2], next: 7 })
+})
+
 test('an action whose answer is lost is reported as one that may have been carried out', async () => {
   const server = createServer((request) => request.socket.destroy())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -50,7 +50,7 @@ export const listDeliveries = <Row extends { readonly number: number }>(
     else if (items.length === 0)
       out.print(`nothing ${states.length > 0 ? `${states.join(' or ')} ` : ''}${isSearch ? 'found ' : ''}in the ${box.name}`)
     else out.table(box.headings, items.map(box.cells))
-    if (next !== null) out.warn(`older ones: add --before ${next}`)
+    if (next !== null) out.warn(`${isSearch && items.length < limit ? 'not searched yet: ' : ''}older ones: add --before ${next}`)
     return 0
   })
 }
