@@ -60,6 +60,43 @@ test('a message that another process stores during the start is not missed', asy
   expect(made.turns.map(({ text }) => text)).toEqual(['text of m'])
 })
 
+test('reads all waiting rows more seldom the longer that takes, and misses none of another process', async () => {
+  const [store, other] = [open(), open()]
+  const ownership = new ShardOwnership({ store, clock, log: host.log })
+  await ownership.start()
+  const onShards = ownership.onShards.bind(ownership)
+  let looks = 0
+  ownership.onShards = (listener, leave) =>
+    onShards((owned) => {
+      const waiting: typeof owned.inbox.waiting = async (page) => {
+        looks++
+        await clock.sleep(100)
+        return owned.inbox.waiting(page)
+      }
+      return listener({ ...owned, inbox: { ...owned.inbox, waiting } })
+    }, leave)
+  const made = bench({ store, ownership })
+  await settle()
+  await clock.advance(100)
+  const { turns } = await made
+  looks = 0
+  for (let second = 0; second < 20; second++) {
+    const arrived = { message: message(`m${second}`), session: 'x:our-number:+15550002222' }
+    await other.inbox.keep({ channel: 'x', verdict: 'test', raw: null, receivedAtMs: clock.nowMs(), messages: [arrived] })
+    for (let step = 0; step < 10; step++) {
+      await clock.advance(100)
+      await settle()
+    }
+  }
+  expect(looks).toBeGreaterThan(5)
+  expect(looks).toBeLessThan(12)
+  for (let step = 0; step < 40; step++) {
+    await clock.advance(100)
+    await settle()
+  }
+  expect(turns).toHaveLength(20)
+})
+
 describe('a connection that a channel holds', () => {
   test('delivers durably, is restarted after a failure, and ends with the daemon', async () => {
     let connections = 0

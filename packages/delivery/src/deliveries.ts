@@ -35,6 +35,12 @@ export interface Deliveries extends DeliveryQueues {
 /** The interval of checks of the health of channels, and for rows after a check that failed. */
 const LOOK_MS = 1000
 const PAGE_ROWS = 5000
+/**
+ * Where other processes write all the time, all waiting rows are read again and again in case a notice was lost. That takes longer the more
+ * wait, so it takes at most one part in this many of the time, and begins at the latest after `LOOK_MS_MAX`.
+ */
+const LOOK_PARTS = 20
+const LOOK_MS_MAX = 30_000
 
 /** Resolves once the unfinished work of the shards that this process owns is queued, and runs until `stop`. */
 export async function startDeliveries(options: DeliveryOptions): Promise<Deliveries> {
@@ -56,6 +62,9 @@ class RunningDeliveries implements Deliveries {
   #unsubscribe: readonly (() => void)[] = []
   readonly #health: HealthWatch
   readonly #changes: ChangeFollower
+  /** When all rows may be read again because another process wrote, by the monotonic clock, and whether that is planned. */
+  #nextLookMs = Number.NEGATIVE_INFINITY
+  #isLookPlanned = false
   /** Present in a cluster. */
   readonly #inOrder: MessagesInOrder | undefined
 
@@ -262,8 +271,26 @@ class RunningDeliveries implements Deliveries {
       return
     }
     if (change.isForeign) await this.#options.changedElsewhere(change)
+    const { clock } = this.#options
+    const startMs = clock.monotonicMs()
+    const isAnyForeign = change.isForeign && change.shards === null
+    if (isAnyForeign && startMs < this.#nextLookMs) {
+      this.#planLook(this.#nextLookMs - startMs)
+      return
+    }
     // All at once, so that the store can read the rows of all shards together.
     await Promise.all(this.#shards.leases(change).map((owned) => this.#enterWaiting(owned)))
+    const nowMs = clock.monotonicMs()
+    if (isAnyForeign) this.#nextLookMs = nowMs + Math.min(LOOK_MS_MAX, LOOK_PARTS * (nowMs - startMs))
+  }
+
+  #planLook(inMs: number): void {
+    if (this.#isLookPlanned) return
+    this.#isLookPlanned = true
+    void this.#options.clock.sleep(inMs, this.#stopping.signal).then(() => {
+      this.#isLookPlanned = false
+      if (!this.#stopping.signal.aborted) this.#changes.notice({ shards: null, isForeign: true })
+    })
   }
 }
 
