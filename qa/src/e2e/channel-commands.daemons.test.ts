@@ -73,7 +73,8 @@ describe.concurrent.each(KIND_NAMES)('%s', (name) => {
 
   test('/status tells of the running turn, and /stop ends it', { concurrent: false, timeout: 180_000 }, async ({ onTestFinished }) => {
     const kind = daemon.kind(name)
-    const text = `take your time on ${name}`
+    // No text is the beginning of another, such as that of `chatapp_web`.
+    const text = `take your time on ${name}, please`
     const holding = Promise.withResolvers<void>()
     held.set(text, holding)
     onTestFinished(() => holding.resolve())
