@@ -27,7 +27,7 @@ export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'signal' | 'supers
   readonly createdAtMs: number
   /** Settles when the store has the turn; undefined for a turn that is not stored, or not yet. */
   kept: Promise<void> | undefined
-  /** Stores the turn, once, and resolves when it is durable; see `keepTurn`. Undefined for a turn that needs no storing any more. */
+  /** Stores the turn, once, and resolves when it is durable; set while the turn may begin before it is stored. Undefined for a turn that needs no storing any more. */
   keep: (() => Promise<void>) | undefined
   /** The number of its starts with this one, which is counted in the commit that stores the turn; undefined for another start. */
   started: Promise<number> | undefined

@@ -314,7 +314,7 @@ export class Leases implements LeaseStore {
     clearTimeout(this.#beats)
     for (const lease of [...this.#held.values()]) lease.lose()
     const over = new AbortController()
-    // Leases that are not given up within their life end by themselves, so a database that does not answer holds up nobody for longer.
+    // After the life of a lease, other processes take it over anyway, so the stop waits no longer for a database that does not answer.
     await Promise.race([this.#giveUp(), sleep(TTL_MS, undefined, { signal: over.signal }).catch(() => undefined)])
     over.abort()
     clearTimeout(this.#polling)

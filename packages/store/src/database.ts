@@ -110,7 +110,7 @@ export class Database {
 
   /**
    * Returns a number that changes with every commit of another process, but not with this one's. It is read once per tick of the event loop:
-   * a reading locks and unlocks the file, and those of a turn took 70 of 1,300 µs on a busy machine.
+   * a read locks and unlocks the file, and the reads of one turn took 70 of its 1,300 µs on a busy machine.
    */
   foreignVersion(): number {
     if (this.#foreignVersion !== undefined) return this.#foreignVersion

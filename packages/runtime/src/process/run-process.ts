@@ -151,8 +151,9 @@ function written(stdin: Writable, text: string): Promise<void> {
 /** Waits until the output streams are closed, but no longer than a process outside the group may delay it. */
 async function waitForOutput(closed: Promise<void>, clock: Clock, reads: () => number): Promise<void> {
   const done = new AbortController()
-  await Promise.race([closed, clock.sleep(PIPE_DRAIN_MS, done.signal)])
+  const isClosed = await Promise.race([closed.then(() => true), clock.sleep(PIPE_DRAIN_MS, done.signal).then(() => false)])
   done.abort()
+  if (isClosed) return
   // Where this process got no processor meanwhile, the time is over before the pipes were read. Each turn of the event loop reads them, but
   // the first one may be half over.
   for (let turns = 0, idle = 0, before = reads(); turns < LATE_TURNS_MAX && idle < 2; turns++) {
