@@ -1,6 +1,6 @@
 /** The agent: accepts turns, runs each in its session's lane, and resumes the turns that a crash interrupted. */
 
-import { BoundedMap, concerns, every, type LaneQueue, type Permit, signalScope } from '@sluice/kit'
+import { BoundedMap, concerns, endsWithin, every, type LaneQueue, type Permit, signalScope } from '@sluice/kit'
 import {
   AppError,
   type ClientId,
@@ -559,10 +559,7 @@ class TurnAgent implements Agent {
 
   /** Waits until every live turn has ended, at most `timeoutMs`. */
   async #allEnded(timeoutMs: number): Promise<void> {
-    const enough = new AbortController()
-    const all = Promise.allSettled([...this.#live.values()].map(({ ended }) => ended))
-    await Promise.race([all, this.#deps.clock.sleep(timeoutMs, enough.signal)])
-    enough.abort()
+    await endsWithin(Promise.allSettled([...this.#live.values()].map(({ ended }) => ended)), timeoutMs, this.#deps.clock)
   }
 }
 

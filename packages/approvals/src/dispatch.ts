@@ -4,7 +4,7 @@
  */
 
 import { retryDelayMs } from '@sluice/delivery'
-import { type JobOutcome, LaneQueue } from '@sluice/kit'
+import { endsWithin, type JobOutcome, LaneQueue } from '@sluice/kit'
 import type { Approval, ApprovalGate, ApprovalKey, Clock, Logger } from '@sluice/sdk'
 import { keyText } from './new-approval.ts'
 
@@ -59,9 +59,7 @@ export class Dispatcher {
 
   /** Starts no more dispatches. Resolves once the running ones have ended, at the latest after `STOP_MS`. */
   async stop(): Promise<void> {
-    const ended = new AbortController()
-    await Promise.race([this.#lanes.stop(), this.#options.clock.sleep(STOP_MS, ended.signal)])
-    ended.abort()
+    await endsWithin(this.#lanes.stop(), STOP_MS, this.#options.clock)
   }
 
   #queue(key: ApprovalKey): void {

@@ -1,5 +1,5 @@
 /** The connection of the channel: receives messages from the linked device, and sends through it while it is connected. */
-import { storePatiently } from '@sluice/kit'
+import { endsWithin, storePatiently } from '@sluice/kit'
 import {
   type Address,
   AppError,
@@ -190,7 +190,7 @@ export class Connection {
       }
       // A message that the library gave up is waited for until its time is over.
       if (options.device?.firstOpen === undefined) await woken
-      else await Promise.race([woken, this.#host.clock.sleep(RETRY_MS, options.context.signal)])
+      else await endsWithin(woken, RETRY_MS, this.#host.clock, options.context.signal)
     }
   }
 

@@ -1,5 +1,5 @@
 /** Keeps the names of the roles and channels of each server, and the roles of the bot, from the events of the gateway. */
-import { BoundedMap, signalScope } from '@sluice/kit'
+import { BoundedMap, endsWithin } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Clock } from '@sluice/sdk'
 import type { Names } from './message-text.ts'
@@ -68,8 +68,7 @@ export class Guilds implements Names {
   /** Resolves once the event of every server of the session has arrived, or after five seconds. */
   async settled(signal: AbortSignal): Promise<void> {
     if (this.#missing.size === 0) return
-    using scope = signalScope([signal])
-    await Promise.race([this.#allArrived.promise, this.#clock.sleep(SETTLE_MS, scope.signal)])
+    await endsWithin(this.#allArrived.promise, SETTLE_MS, this.#clock, signal)
   }
 
   #arrived(id: string): void {

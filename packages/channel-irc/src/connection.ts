@@ -1,5 +1,5 @@
 /** One connection: registers, enters the channels, reads what was missed, and takes messages until it ends. */
-import { type Cursors, SerialQueue } from '@sluice/kit'
+import { type Cursors, endsWithin, SerialQueue } from '@sluice/kit'
 import { type Address, AppError, type Deliver, type Host, type ListenContext, type Outbound, type Sent } from '@sluice/sdk'
 import type { IrcConfig } from './config.ts'
 import { readMissed } from './history.ts'
@@ -64,7 +64,7 @@ export class Connection {
       })
       const registered = await register(link, this.#config, clock)
       session.begin(registered, clock)
-      await Promise.race([session.entered, clock.sleep(ENTER_MS, link.signal)])
+      await endsWithin(session.entered, ENTER_MS, clock, link.signal)
       if (link.signal.aborted) throw await link.closed
       report.connected()
       session.reportProblem()
@@ -93,7 +93,7 @@ export class Connection {
   /** Ends the connection once the message that is being sent is confirmed; later ones are refused meanwhile. */
   async #leave(link: Link): Promise<void> {
     this.#session = undefined
-    await Promise.race([this.#underWay, this.#host.clock.sleep(LEAVE_MS, link.signal)])
+    await endsWithin(this.#underWay, LEAVE_MS, this.#host.clock, link.signal)
     link.quit()
   }
 

@@ -1,6 +1,6 @@
 /** One connection to a relay (https://github.com/nostr-protocol/nips/blob/master/01.md), with authentication by NIP-42. */
 import type { LookupFunction } from 'node:net'
-import { signalScope } from '@sluice/kit'
+import { endsWithin, signalScope } from '@sluice/kit'
 import { list, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, type Clock, errorText } from '@sluice/sdk'
 import type { RawData, WebSocket } from 'ws'
@@ -297,7 +297,7 @@ export class RelayLink {
    */
   async #authenticate(reason: string): Promise<void> {
     const { clock } = this.#options
-    if (this.#challenge === undefined) await Promise.race([this.#challenged.promise, clock.sleep(CHALLENGE_MS, this.#over.signal)])
+    if (this.#challenge === undefined) await endsWithin(this.#challenged.promise, CHALLENGE_MS, clock, this.#over.signal)
     const challenge = this.#challenge
     if (challenge === undefined) throw refusal(this.#name, reason)
     this.#authentication ??= this.#answer(challenge)

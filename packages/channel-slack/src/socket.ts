@@ -1,4 +1,5 @@
 /** One connection in Slack's socket mode. Envelopes arrive on it and are acknowledged once their messages are durable. */
+import { endsWithin } from '@sluice/kit'
 import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, type Clock, errorText } from '@sluice/sdk'
 import type { RawData, WebSocket } from 'ws'
@@ -70,7 +71,7 @@ export class SocketConnection {
 
   /** Closes the connection once the envelopes that have arrived are acknowledged, but within 3 s. Idempotent. */
   async drain(): Promise<void> {
-    await Promise.race([Promise.all(this.#inFlight), this.#clock.sleep(DRAIN_MS, this.#closed.signal)])
+    await endsWithin(Promise.all(this.#inFlight), DRAIN_MS, this.#clock, this.#closed.signal)
     this.close()
   }
 

@@ -4,6 +4,7 @@ import type { Deliveries } from '@sluice/delivery'
 import { type Auth, createAuth } from '@sluice/http'
 import { HttpSide } from '@sluice/http/listen'
 import { operator } from '@sluice/http/operator'
+import { endsWithin } from '@sluice/kit'
 import {
   logWarnings,
   type OpenRuntime,
@@ -215,10 +216,8 @@ class RunningDaemon implements Daemon {
 
   async #stopInTime(): Promise<void> {
     const { clock, log, ownership, stopSteps } = this.runtime
-    const ended = new AbortController()
-    const stop = this.#stop().finally(() => ended.abort())
-    await Promise.race([stop, clock.sleep(STOP_MS_MAX, ended.signal)])
-    if (ended.signal.aborted) return stop
+    const stop = this.#stop()
+    if (await endsWithin(stop, STOP_MS_MAX, clock)) return
     const waitsFor = [...new Set(stopSteps.names)]
     log.warn('daemon ends without waiting longer for its stop', {
       waits_for: waitsFor,
@@ -250,7 +249,7 @@ class RunningDaemon implements Daemon {
       stopSteps.during('deliveries', deliveries.stop(DRAIN_MS)),
       stopSteps.during('procedures', procedures.stop(DRAIN_MS)),
     ])
-    await Promise.race([handedOver, clock.sleep(RELEASE_MS)])
+    await endsWithin(handedOver, RELEASE_MS, clock)
     await runtime.close(0)
     lock.release()
     log.info('daemon stopped', { took_ms: Math.round(clock.monotonicMs() - startedMs) })

@@ -1,5 +1,5 @@
 /** Runs a listener for each channel that listens, under the lease of its account, and stops it when the channel is removed. */
-import { Listener, type Ownership, signalScope } from '@sluice/kit'
+import { endsWithin, Listener, type Ownership } from '@sluice/kit'
 import {
   type Channel,
   type Clock,
@@ -78,11 +78,8 @@ export class Listeners {
   async #predecessorsOf(name: LeaseName, signal: AbortSignal): Promise<void> {
     const before = [...this.#leaving].filter((leaving) => leaving.name === name)
     if (before.length === 0) return
-    const over = new AbortController()
-    using scope = signalScope([signal, over.signal])
     const ended = Promise.all(before.map((leaving) => leaving.ended))
-    await Promise.race([ended, this.#options.clock.sleep(PREDECESSOR_MS_MAX, scope.signal)])
-    over.abort()
+    await endsWithin(ended, PREDECESSOR_MS_MAX, this.#options.clock, signal)
   }
 
   #listenerOf(channel: Channel, deliver: Deliver, lease: Lease): Listener {

@@ -1,6 +1,7 @@
 /** One WebSocket connection over which a platform and a channel exchange JSON objects. */
 import { AppError, type Clock, errorText } from '@sluice/sdk'
 import type { RawData, WebSocket } from 'ws'
+import { endsWithin } from './ends-within.ts'
 import { type Members, members, parsedOrUndefined } from './foreign-json.ts'
 
 export interface FrameSocketOptions {
@@ -95,7 +96,7 @@ export class FrameSocket {
 
   /** Closes the connection once the frames that have arrived are handled, but within 3 s. Idempotent. */
   async drain(): Promise<void> {
-    await Promise.race([Promise.allSettled(this.#inFlight), this.#options.clock.sleep(DRAIN_MS, this.#over.signal)])
+    await endsWithin(Promise.allSettled(this.#inFlight), DRAIN_MS, this.#options.clock, this.#over.signal)
     this.close()
   }
 

@@ -8,6 +8,7 @@ export { asUnavailable, callProvider, type ProviderAnswer, type ProviderCall, re
 export { Cursors, type CursorsOptions, type Position } from './cursors.ts'
 export { downloadFile, type FileDownload, followRedirects } from './download-file.ts'
 export { createDurably, replaceDurably, syncFolder } from './durable-file.ts'
+export { endsWithin } from './ends-within.ts'
 export { every } from './every.ts'
 export { isLoopback, isPublicAddress, plainAddress } from './ip-address.ts'
 export { isoTime } from './iso-time.ts'

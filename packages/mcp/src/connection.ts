@@ -12,7 +12,7 @@ import {
   SdkHttpError,
   type Transport,
 } from '@modelcontextprotocol/client'
-import { untilAborted } from '@sluice/kit'
+import { endsWithin, untilAborted } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Logger, oneLine, type ToolContext } from '@sluice/sdk'
 import { Announcements } from './announcements.ts'
 import { type Definitions, definitionsOf } from './definition.ts'
@@ -196,10 +196,10 @@ export class Connection {
 
   /** Ends the connection, and the process of a server on this machine. Idempotent; never rejects. */
   async close(): Promise<void> {
-    const { transport } = this.#options
+    const { transport, clock } = this.#options
     // The session ends by itself on a server that does not answer.
     const ended = transport.terminateSession?.().catch(() => undefined)
-    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, GOODBYE_MS).unref())])
+    if (ended) await endsWithin(ended, GOODBYE_MS, clock)
     await this.#client.close().catch(() => undefined)
   }
 

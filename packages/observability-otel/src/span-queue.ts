@@ -6,6 +6,7 @@
  * a failed batch as an error without the number of its spans. Its `shutdown` sends all batches at the same time and has no
  * time limit of its own. Its export timer keeps the process alive, and it cannot use the host's clock.
  */
+import { endsWithin } from '@sluice/kit'
 import { type Clock, errorText, type Logger, type Observation } from '@sluice/sdk'
 import type { Collector } from './collector.ts'
 import { isSpanObservation, type SpanObservation } from './describe-span.ts'
@@ -67,9 +68,7 @@ export class SpanQueue {
     if (this.#closing.signal.aborted) return
     this.#closing.abort()
     this.#full.abort()
-    const timer = new AbortController()
-    await Promise.race([this.#sending, this.#clock.sleep(CLOSE_MS_MAX, timer.signal)])
-    timer.abort()
+    if (this.#sending) await endsWithin(this.#sending, CLOSE_MS_MAX, this.#clock)
     this.#isClosed = true
     const remaining = this.#queue.splice(0).length + this.#unanswered
     if (remaining > 0) this.#drop(remaining, 'the daemon stopped before they were sent')

@@ -1,4 +1,5 @@
 /** The unfinished runs that this process carries out, each by its own driver. The store's limit on unfinished runs bounds them. */
+import { endsWithin } from '@sluice/kit'
 import { AppError, type Approval, type SopRun, shardOf } from '@sluice/sdk'
 import { approvalRequestOf } from './approval-request.ts'
 import type { EnginePorts, RunHome } from './engine-ports.ts'
@@ -140,9 +141,7 @@ export class ActiveRuns implements RunOwner {
   }
 
   async #untilEnded(drivers: readonly RunDriver[], timeoutMs: number): Promise<void> {
-    const enough = new AbortController()
-    await Promise.race([Promise.all(drivers.map(({ ended }) => ended)), this.#ports.clock.sleep(timeoutMs, enough.signal)])
-    enough.abort()
+    await endsWithin(Promise.all(drivers.map(({ ended }) => ended)), timeoutMs, this.#ports.clock)
   }
 }
 

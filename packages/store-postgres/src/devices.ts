@@ -1,4 +1,5 @@
 /** Paired devices and one-time pairing codes, both stored only as the SHA-256 of their secret. */
+import { endsWithin, systemClock } from '@sluice/kit'
 import { AppError, type DeviceRow, type DeviceStore, type NewDevice, type Role } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
@@ -51,17 +52,8 @@ const addValues = ({ id, name, role, tokenHash, createdAtMs, expiresAtMs, issued
 
 /** Rejects with `unavailable` when the database does not answer in time: a token that cannot be checked is not good. */
 async function within<Result>(ms: number, answer: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(awayError('The store does not answer now.')), ms)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-    // A late failure has no other listener.
-    answer.catch(() => undefined)
-  }
+  if (await endsWithin(answer, ms, systemClock)) return answer
+  throw awayError('The store does not answer now.')
 }
 
 export function createDevices(db: Db): DeviceStore {

@@ -3,7 +3,7 @@
  * in the order of commits and a reader never finds an event before an earlier one. The tables are unlogged: an append waits for no disk, and
  * a crash of the server empties them. Numbers begin at the time in microseconds, so that those after a crash are higher than those before.
  */
-import { every } from '@sluice/kit'
+import { endsWithin, every } from '@sluice/kit'
 import type { Clock, EventFollower, EventLog, LoggedEvent, Logger } from '@sluice/sdk'
 import { type ConnectionSettings, sql } from './connection.ts'
 import type { Leases } from './leases.ts'
@@ -126,9 +126,7 @@ export class PostgresEventLog implements EventLog {
   /** Appends what waits, unless the database does not take it soon. */
   async close(): Promise<void> {
     const { signal } = this.#closing
-    const over = new AbortController()
-    if (!signal.aborted && !this.#isFailing) await Promise.race([this.#appending, this.#options.clock.sleep(CLOSE_MS, over.signal)])
-    over.abort()
+    if (this.#appending && !signal.aborted && !this.#isFailing) await endsWithin(this.#appending, CLOSE_MS, this.#options.clock)
     this.#closing.abort()
     await this.#connection.close()
     await Promise.all([this.#appending, this.#reading])

@@ -5,7 +5,7 @@
  */
 
 import { EventEmitter } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { endsWithin, systemClock } from '@sluice/kit'
 import {
   AppError,
   type ClusterMember,
@@ -313,10 +313,8 @@ export class Leases implements LeaseStore {
     this.#isClosed = true
     clearTimeout(this.#beats)
     for (const lease of [...this.#held.values()]) lease.lose()
-    const over = new AbortController()
     // After the life of a lease, other processes take it over anyway, so the stop waits no longer for a database that does not answer.
-    await Promise.race([this.#giveUp(), sleep(TTL_MS, undefined, { signal: over.signal }).catch(() => undefined)])
-    over.abort()
+    await endsWithin(this.#giveUp(), TTL_MS, systemClock)
     clearTimeout(this.#polling)
     this.#freed.emit('free')
     for (const { wake } of this.#wanted) wake()

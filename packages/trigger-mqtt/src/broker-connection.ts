@@ -1,4 +1,5 @@
 /** One connection to the broker, from its start to its end. */
+import { endsWithin } from '@sluice/kit'
 import { AppError, type Clock, type Host } from '@sluice/sdk'
 import type { MqttClient } from 'mqtt'
 import type { BrokerSession } from './broker-session.ts'
@@ -139,7 +140,7 @@ export class BrokerConnection {
 
   async #close(): Promise<void> {
     if (this.#client.connected) {
-      await Promise.race([this.#intake.settled(), this.#clock.sleep(CLOSE_GRACE_MS, this.#gone.signal)])
+      await endsWithin(this.#intake.settled(), CLOSE_GRACE_MS, this.#clock, this.#gone.signal)
       this.#client.end()
       await this.#clock.sleep(CLOSE_GRACE_MS, this.#gone.signal)
     }

@@ -1,6 +1,6 @@
 /** The registry of boards: scans for them, names them, watches for changes, and gives access to their lines. */
 
-import { signalScope } from '@sluice/kit'
+import { endsWithin, signalScope } from '@sluice/kit'
 import { AppError, type Host } from '@sluice/sdk'
 import type { PeripheralsConfig } from '../config.ts'
 import type { Device, Devices, Port, UsbSeen } from '../devices.ts'
@@ -185,8 +185,7 @@ export class Registry implements Devices {
 
   /** Resolves when `done` does, or when the time for a scan is over. Throws `aborted`. */
   async #inTime(done: Promise<void>, signal: AbortSignal): Promise<void> {
-    using wait = signalScope([signal])
-    await Promise.race([done, this.#host.clock.sleep(DISCOVERY_MS_MAX, wait.signal)])
+    await endsWithin(done, DISCOVERY_MS_MAX, this.#host.clock, signal)
     if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
   }
 }

@@ -1,4 +1,5 @@
 /** Reads a chip through a GDB server: halts the chip, reads, and lets it run on. */
+import { endsWithin } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Host } from '@sluice/sdk'
 import type { Block, ChipReader, Reading } from '../chip-reader.ts'
 import { withServer } from '../server-connection.ts'
@@ -50,7 +51,7 @@ export class GdbReader implements ChipReader {
   /** Lets the chip run and waits until the server has closed the connection, because it serves the next client only after that. */
   async #leave(link: GdbLink, signal: AbortSignal): Promise<void> {
     const leaving = link.run().then(() => link.end())
-    await Promise.race([leaving, this.#host.clock.sleep(LEAVE_MS_MAX, signal)]).catch((error: unknown) =>
+    await endsWithin(leaving, LEAVE_MS_MAX, this.#host.clock, signal).catch((error: unknown) =>
       this.#host.log.debug('GDB server left without a reply', { server: this.#server, error: errorText(error) }),
     )
     link.close()
@@ -71,10 +72,9 @@ async function readBlocks(link: GdbLink, blocks: readonly Block[], clock: Clock)
 
 /** Most servers halt the target when a client connects. The others halt it on the interrupt. */
 async function halt(link: GdbLink, clock: Clock): Promise<void> {
-  const waiting = new AbortController()
-  const report = await Promise.race([link.requestStop('?'), clock.sleep(STOP_REPORT_MS_MAX, waiting.signal)]).finally(() => waiting.abort())
-  if (report === undefined) await link.requestStop('interrupt')
-  else if (HALTED_BEFORE.test(report)) link.keepHalted()
+  const report = link.requestStop('?')
+  if (!(await endsWithin(report, STOP_REPORT_MS_MAX, clock))) await link.requestStop('interrupt')
+  else if (HALTED_BEFORE.test(await report)) link.keepHalted()
 }
 
 async function checkArchitecture(link: GdbLink): Promise<void> {

@@ -7,7 +7,7 @@
 import { chooseProviders, createModelChain, type ModelChain, type RegistryPin } from '@sluice/agent'
 import type { LoadedConfig } from '@sluice/config'
 import { agentsSection, CORE_SECTIONS, httpSection, policySection, providerSection, sandboxSection, workspaceRoots } from '@sluice/config'
-import { SerialQueue } from '@sluice/kit'
+import { endsWithin, SerialQueue } from '@sluice/kit'
 import { AppError, checkParts, type Feature, type FeatureId, type Host, MAIN_AGENT, type Services, sectionsOfFeature } from '@sluice/sdk'
 import type { ComponentLogger } from '../log/log.ts'
 import type { AgentInForce, AgentsInForce } from './agents.ts'
@@ -209,11 +209,11 @@ export class Lifecycle {
   async #registerAndReplace(next: Applied, instances: readonly Instance[]): Promise<void> {
     const { clock } = this.#options.host
     const replaced = this.#instances().filter((instance) => instance.parts.drain && !instances.includes(instance))
-    if (replaced.length > 0) await Promise.race([drainAll(replaced), clock.sleep(DRAIN_WAIT_MS)])
+    if (replaced.length > 0) await endsWithin(drainAll(replaced), DRAIN_WAIT_MS, clock)
 
     const starting = instances.filter((instance) => instance.state() === 'starting')
     const registered = Promise.all(starting.map((instance) => instance.register()))
-    if (starting.length > 0) await Promise.race([registered, clock.sleep(REGISTER_WAIT_MS)])
+    if (starting.length > 0) await endsWithin(registered, REGISTER_WAIT_MS, clock)
 
     if (this.#applied && this.#applied.guards !== next.guards) this.#replacedGuards.add(this.#applied.guards)
     this.#applied = next

@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import type { Writable } from 'node:stream'
+import { endsWithin } from '@sluice/kit'
 import { AppError, type Clock, type ProcessCommand, type RunBare, type SpawnRequest, type SpawnResult } from '@sluice/sdk'
 import { OutputHead } from './output-head.ts'
 import { stopGroup } from './process-group.ts'
@@ -150,10 +151,7 @@ function written(stdin: Writable, text: string): Promise<void> {
 
 /** Waits until the output streams are closed, but no longer than a process outside the group may delay it. */
 async function waitForOutput(closed: Promise<void>, clock: Clock, reads: () => number): Promise<void> {
-  const done = new AbortController()
-  const isClosed = await Promise.race([closed.then(() => true), clock.sleep(PIPE_DRAIN_MS, done.signal).then(() => false)])
-  done.abort()
-  if (isClosed) return
+  if (await endsWithin(closed, PIPE_DRAIN_MS, clock)) return
   // Where this process got no processor meanwhile, the time is over before the pipes were read. Each turn of the event loop reads them, but
   // the first one may be half over.
   for (let turns = 0, idle = 0, before = reads(); turns < LATE_TURNS_MAX && idle < 2; turns++) {
