@@ -10,18 +10,20 @@ export const findCommand = (argv: readonly string[], commands: readonly CliComma
 export const commandFamily = (firstWord: string, commands: readonly CliCommand[]): readonly CliCommand[] =>
   commands.filter(({ name }) => name.startsWith(`${firstWord} `))
 
-/** Throws `invalid_request`, with the most similar command and the commands that begin with the same word. */
+/** Throws `invalid_request`, with the most similar command, or those that begin with the same word. */
 export async function unknownCommand(argv: readonly string[], commands: readonly CliCommand[]): Promise<never> {
   const [first = ''] = argv
   // The word after an option may be the value of that option, so the words of the command cannot be recognized.
   if (first.startsWith('-')) throw new AppError('invalid_request', `options come after the command: sluice <command> ${first} …`)
   const end = argv.findIndex((word) => word.startsWith('-'))
   const words = end < 0 ? argv : argv.slice(0, end)
+  const family = commandFamily(first, commands)
+  if (family.length > 0 && words.length === 1)
+    throw new AppError('invalid_request', `'sluice ${first}' needs one of its commands: ${family.map(({ name }) => name).join(', ')}`)
   const names = commands.map(({ name }) => name)
   const suggestion = (await didYouMean(words.slice(0, 2).join(' '), names)) || (await didYouMean(first, names))
-  const family = commandFamily(first, commands)
-  const hint = family.length > 0 ? `there are: ${family.map(({ name }) => name).join(', ')}` : "'sluice --help' lists the commands"
-  throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${suggestion}; ${hint}`)
+  const others = family.length > 0 ? `; there are: ${family.map(({ name }) => name).join(', ')}` : "; 'sluice --help' lists the commands"
+  throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${suggestion || others}`)
 }
 
 /** Returns `; did you mean 'status'?`, or an empty text when no name is similar. */

@@ -43,6 +43,7 @@ describe('usage', () => {
     [['nonsense'], "unknown command 'nonsense'"],
     [['statsu', '--data-dir', 'x'], "unknown command 'statsu'; did you mean 'status'?"],
     [['config', 'chek'], "unknown command 'config chek'; did you mean 'config check'?"],
+    [['webhook'], "'sluice webhook' needs one of its commands: webhook send, webhook check"],
     [['status', '--jsn'], "did you mean '--json'?"],
     [['--data-dir', '/x', 'status'], 'options come after the command: sluice <command> --data-dir'],
     [['config', 'nonsense'], 'config check, config get'],

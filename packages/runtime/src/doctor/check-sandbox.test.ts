@@ -16,13 +16,13 @@ describe('checkSandbox', () => {
   test('passes a working sandbox with its measurement', () => {
     expect(checkSandbox(choice({ probes: [probe(true, 'version 1')] }), AUTO)).toMatchObject({
       status: 'ok',
-      detail: 'jail: jail works (version 1)',
+      detail: 'jail works: version 1',
     })
   })
 
   test('lists every backend that auto has probed', () => {
     const tried = choice({ probes: [probe(false, 'not installed')], warning: 'commands run without a sandbox: no backend works' })
-    const detail = 'commands run without a sandbox: no backend works: jail does not (not installed)'
+    const detail = 'commands run without a sandbox: no backend works\njail does not work: not installed'
     expect(checkSandbox(tried, AUTO)).toMatchObject({ status: 'warn', detail, fix: expect.stringContaining('install') })
   })
 

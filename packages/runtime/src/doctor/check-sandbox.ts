@@ -11,7 +11,7 @@ import { type Check, fail, ok, warn } from './check.ts'
 const TRIAL_MS_MAX = 15_000
 const OUTPUT_BYTES_MAX = 4096
 const SWITCH_ON = 'set enabled = true and backend = "auto" under [security.sandbox]'
-const INSTALL = "install what it names, or build another sandbox in: 'sluice features' lists them"
+const INSTALL = "install what a line names, or add another sandbox to the build; 'sluice features' lists them"
 
 /** The settings of `[security.sandbox]` that decide whether commands are confined. */
 interface SandboxSettings {
@@ -23,12 +23,13 @@ interface SandboxSettings {
 export function checkSandbox({ sandbox, probes, warning }: SandboxChoice, { enabled, backend, required }: SandboxSettings): Check {
   const isOff = !enabled || backend === 'none'
   if (isOff && !required) return warn('sandbox', 'commands run without a sandbox: it is switched off', SWITCH_ON)
-  const measured = probes.map(({ name, available, detail }) => `${name} ${available ? 'works' : 'does not'} (${detail})`).join('; ')
-  if (!warning) return ok('sandbox', `${sandbox.name}: ${measured}`)
+  const tried = probes.map(({ name, available, detail }) => `${name} ${available ? 'works' : 'does not work'}: ${detail}`)
+  // The backend in use was tried last.
+  if (!warning) return ok('sandbox', tried.toReversed().join('\n'))
   const isRefusing = sandbox.name === REFUSING
   // Every other warning names the backends and their problems itself.
-  const detail = backend === 'auto' && measured !== '' && (required || !isRefusing) ? `${warning}: ${measured}` : warning
-  return (isRefusing ? fail : warn)('sandbox', detail, isOff ? SWITCH_ON : INSTALL)
+  const lines = backend === 'auto' && (required || !isRefusing) ? [warning, ...tried] : [warning]
+  return (isRefusing ? fail : warn)('sandbox', lines.join('\n'), isOff ? SWITCH_ON : INSTALL)
 }
 
 /** Empty if a command runs in the workspace: the backend may not support its name or its place. */
