@@ -21,7 +21,7 @@ export async function unknownCommand(argv: readonly string[], commands: readonly
   if (family.length > 0 && words.length === 1)
     throw new AppError('invalid_request', `'sluice ${first}' needs one of its commands: ${family.map(({ name }) => name).join(', ')}`)
   const names = commands.map(({ name }) => name)
-  const suggestion = (await didYouMean(words.slice(0, 2).join(' '), names)) || (await didYouMean(first, names))
+  const suggestion = (await didYouMean(words.slice(0, 2).join(' '), names)) || (family.length === 0 ? await didYouMean(first, names) : '')
   const others = family.length > 0 ? `; there are: ${family.map(({ name }) => name).join(', ')}` : "; 'sluice --help' lists the commands"
   throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${suggestion || others}`)
 }
