@@ -1,6 +1,7 @@
 /** The idempotency port, on top of the key table and of the stored turns and procedure events. */
 import type { Clock, IdempotencyStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
+import { hashKey } from './hashed-keys.ts'
 import { KeyTable, type KnownKeys } from './key-table.ts'
 
 const QUEUED = `
@@ -34,10 +35,10 @@ export function createIdempotency(db: Database, clock: Clock): { readonly keys: 
         const version = db.read(() => db.foreignVersion())
         if (version !== foreignVersion) keys.refresh()
         foreignVersion = version
-        return keys.claim(keys.hashOf(key), limits, clock.nowMs())
+        return keys.claim(hashKey(key), limits, clock.nowMs())
       },
-      turnOf: (key) => keys.turnOf(keys.hashOf(key)),
-      release: (key) => keys.release(keys.hashOf(key)),
+      turnOf: (key) => keys.turnOf(hashKey(key)),
+      release: (key) => keys.release(hashKey(key)),
     },
   }
 }

@@ -4,8 +4,7 @@
  * used it up. Keys are stored as hashes, so that a long key costs no more than a short one.
  */
 import { BoundedMap } from '@sluice/kit'
-import type { Claim, IdempotencyKey } from '@sluice/sdk'
-import { hashKey } from './hashed-keys.ts'
+import type { Claim } from '@sluice/sdk'
 
 /** The configured limits for idempotency keys. */
 export interface KeyLimits {
@@ -30,7 +29,6 @@ interface InFlight {
 /** A key in flight does not expire, because its turn still runs. A key that is done expires `ttlMs` after the end of its turn. */
 export class KeyTable {
   readonly #load: (limits: KeyLimits) => KnownKeys
-  readonly #hashes = new WeakMap<IdempotencyKey, string>()
   #keysMax = 0
   #isStale = true
   #inFlight = new BoundedMap<string, InFlight>(1)
@@ -39,15 +37,6 @@ export class KeyTable {
   /** `load` reads the stored keys. It is called at the first claim, and at the first one after each `refresh`. */
   constructor(load: (limits: KeyLimits) => KnownKeys) {
     this.#load = load
-  }
-
-  /** As `hashKey`. The claim of a key and the end of its turn name it by the same object, which is hashed once. */
-  hashOf(key: IdempotencyKey): string {
-    const known = this.#hashes.get(key)
-    if (known !== undefined) return known
-    const made = hashKey(key)
-    this.#hashes.set(key, made)
-    return made
   }
 
   claim(key: string, limits: KeyLimits, nowMs: number): Claim {

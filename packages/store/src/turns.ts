@@ -3,6 +3,7 @@ import type { SQLInputValue } from 'node:sqlite'
 import { AppError, type TurnEnd, type TurnStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
+import { hashKey } from './hashed-keys.ts'
 import type { Chunk, HistoryCache } from './history-cache.ts'
 import type { KeyTable } from './key-table.ts'
 import { END_MESSAGE } from './message-attempt.ts'
@@ -113,7 +114,7 @@ function conditionsOf(filter: Omit<Parameters<TurnStore['list']>[0], 'limit' | '
 export function createTurns(db: Database, writer: Writer, keys: KeyTable, histories: HistoryCache): TurnStore {
   return {
     async enqueue({ id, agent, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {
-      const key = idempotency ? keys.hashOf(idempotency) : null
+      const key = idempotency ? hashKey(idempotency) : null
       const contextJson = JSON.stringify(context) ?? null
       if (key !== null) keys.queueing(key, id)
       const added = await writer.write(() => db.run(ENQUEUE, id, agent, sessionId, owner, source, input, createdAtMs, contextJson, key))
@@ -138,7 +139,7 @@ export function createTurns(db: Database, writer: Writer, keys: KeyTable, histor
       if (changed === 0) throw noSuchTurn()
     },
     async finish(end) {
-      const key = end.idempotency ? keys.hashOf(end.idempotency) : null
+      const key = end.idempotency ? hashKey(end.idempotency) : null
       if (key !== null) keys.queueing(key, end.id)
       try {
         const ended = await writer.write(prepareFinish(db, end, key))
