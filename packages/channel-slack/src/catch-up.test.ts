@@ -183,7 +183,7 @@ test('a conversation with a new message is read before the others', async () => 
   await soon(() => expect(after.health().lastEventAtMs).not.toBe(eventsBefore))
   await after.host.advance(1400)
   await soon(() => expect(textsOf(after)).toContain('new'))
-  expect(textsOf(after).filter((text) => text.startsWith('missed'))).toEqual(['missed C1', 'missed D1', 'missed C2'])
+  await soon(() => expect(textsOf(after).filter((text) => text.startsWith('missed'))).toEqual(['missed C1', 'missed D1', 'missed C2']))
   expect(textsOf(after).indexOf('new')).toBeGreaterThan(textsOf(after).indexOf('missed D1'))
 })
 
