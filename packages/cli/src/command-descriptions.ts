@@ -154,6 +154,7 @@ const DESCRIPTIONS = [
   { name: 'config check', summary: 'Validate the configuration file' },
   {
     name: 'config get',
+    loadsNamedFeatures: true,
     summary: 'Print the effective configuration, or one value of it',
     usage: '[key]',
     argsMax: 1,

@@ -27,6 +27,8 @@ export interface CommandDescription {
   readonly argsMin?: number
   /** True: the command takes `--url` and `--token-file` to use the API of another daemon. */
   readonly remote?: true
+  /** True: features that the configuration does not name are not loaded. Default: only with `remote`; else the command may show the keys of all. */
+  readonly loadsNamedFeatures?: true
   /** True: every argument except a common option is passed to the command unparsed. */
   readonly passesOn?: true
 }

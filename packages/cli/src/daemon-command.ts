@@ -4,6 +4,7 @@ import type { CliCommand, CommandDescription } from './command.ts'
 export const DAEMON = {
   name: 'daemon',
   summary: 'Run the daemon in the foreground',
+  loadsNamedFeatures: true,
   options: {
     host: { type: 'string', value: '<address>', help: 'address to bind, instead of [gateway] host' },
     port: { type: 'string', value: '<number>', help: 'port to bind, instead of [gateway] port; 0 takes any free one' },

@@ -45,8 +45,8 @@ export async function runCommand(options: MainOptions): Promise<number> {
     const { values, positionals } = await parseArguments(argv.slice(selected.name.split(' ').length), selected)
     const dataDir = resolve(textValue(values['data-dir']) ?? env.SVC_DATA_DIR ?? join(homedir(), '.sluice'))
     await finishInterruptedRestore(dataDir)
-    // Commands show and check the keys of every feature; the daemon loads what its configuration names.
-    if (selected !== DAEMON_COMMAND) await loadFeatures(options.features)
+    // The API needs what the daemon needs: the features that the configuration names.
+    if (!selected.loadsNamedFeatures && !selected.remote) await loadFeatures(options.features)
     return await run(selected, {
       version: manifest.version,
       profile: options.profile,
@@ -58,7 +58,10 @@ export async function runCommand(options: MainOptions): Promise<number> {
       options: values,
       json: values.json === true,
       out,
-      stdin: streams.stdin,
+      // Node opens standard input at the first access.
+      get stdin() {
+        return streams.stdin
+      },
       interrupted: () => interruptSignal(ended.signal),
     })
   } catch (error) {

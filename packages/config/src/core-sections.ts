@@ -7,7 +7,7 @@ import { agentsSection } from './agents-section.ts'
 import { clusterSection } from './cluster-section.ts'
 import { gatewayTexts } from './gateway-texts.ts'
 import { limitsSection } from './limits-section.ts'
-import { parseNetwork } from './network.ts'
+import { isAddress, parseNetwork } from './network.ts'
 import { TARGETS } from './notification-targets.ts'
 import { policySection } from './policy-section.ts'
 import { providerSection } from './provider-section.ts'
@@ -29,7 +29,10 @@ export const gatewaySection = {
     host: v.optional(
       v.pipe(
         text,
-        v.check((host) => isIP(host) !== 0 || HOST_NAME.test(host), 'must be an IP address or a host name, without scheme and port'),
+        v.check(
+          (host) => isAddress(host) || HOST_NAME.test(host) || isIP(host) !== 0,
+          'must be an IP address or a host name, without scheme and port',
+        ),
         fromEnv('SVC_GATEWAY_HOST'),
         v.description('Address to bind'),
       ),

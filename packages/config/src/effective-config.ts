@@ -2,13 +2,20 @@
 import { type Feature, type Section, sectionsOfFeature } from '@sluice/sdk'
 import type { LoadedConfig } from './types.ts'
 
-export function effectiveConfig(config: LoadedConfig, features: readonly Feature[], core: readonly Section[]): Record<string, unknown> {
+/** `unconfigured` returns the values of a section that is not configured; default: none. */
+export function effectiveConfig(
+  config: LoadedConfig,
+  features: readonly Feature[],
+  core: readonly Section[],
+  unconfigured: (feature: Feature, path: string) => object | undefined = () => undefined,
+): Record<string, unknown> {
   const root: Record<string, unknown> = {}
   for (const section of core) merge(root, section.path, config.core(section))
   for (const feature of features) {
     for (const { path } of sectionsOfFeature(feature)) {
       const state = config.of(feature.id, path)
-      if (state.state !== 'unconfigured') merge(root, path, state.value)
+      const value = state.state === 'unconfigured' ? unconfigured(feature, path) : state.value
+      if (value) merge(root, path, value)
     }
   }
   return root

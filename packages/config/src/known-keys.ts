@@ -3,7 +3,7 @@
 import { nearestName } from '@sluice/kit'
 import { type CatalogueId, ROWS, type Row } from '@sluice/sdk'
 import type { KeyPath } from './toml/key-path.ts'
-import { childKey, type Key, readKey } from './toml/schema-keys.ts'
+import { childKey, type Key, type KeyReader, readKey } from './toml/schema-keys.ts'
 import type { OwnedSection } from './types.ts'
 
 export interface KnownTable {
@@ -32,12 +32,16 @@ const newTable = (path: readonly string[]): KnownTable => ({
   leftOutKeys: new Map(),
 })
 
-export function knownKeys(sections: readonly OwnedSection[], rows: readonly (readonly [CatalogueId, Row])[] = ROWS): KnownTable {
+export function knownKeys(
+  sections: readonly OwnedSection[],
+  rows: readonly (readonly [CatalogueId, Row])[] = ROWS,
+  keyOf: KeyReader = readKey,
+): KnownTable {
   const root = newTable([])
   const known = sections.filter(({ isUnloaded }) => !isUnloaded)
   for (const { section } of known) {
     const table = tableOf(root, section.path)
-    const { shape } = readKey(section.schema)
+    const { shape } = keyOf(section.schema)
     table.owned = true
     if (shape.kind !== 'table') continue
     for (const [name, key] of shape.keys) table.keys.set(name, key)

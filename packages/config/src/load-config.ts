@@ -2,7 +2,7 @@
  * The validator of the daemon, `config check` and the API. Validates the text of the file and the environment against the
  * sections of this build and reports every mistake at once.
  */
-import type { AppError, ConfigSchema, FeatureId, Section } from '@sluice/sdk'
+import { type AppError, type ConfigSchema, type FeatureId, ROWS, type Section } from '@sluice/sdk'
 import type * as v from 'valibot'
 import { checkNames } from './check-names.ts'
 import type { Environment } from './env-overlay.ts'
@@ -14,6 +14,7 @@ import { followPath, formatKeyPath, parseKeyPath } from './toml/key-path.ts'
 import { locateFindings } from './toml/locate.ts'
 import { parseToml } from './toml/parse-toml.ts'
 import { configError, type Finding } from './toml/problem.ts'
+import { keyReader } from './toml/schema-keys.ts'
 import { isTable } from './toml/unknown-keys.ts'
 import type { LoadedConfig, OwnedSection, SectionState } from './types.ts'
 import { unknownVariables } from './unknown-variables.ts'
@@ -38,11 +39,12 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const given = values ? withoutUndefined(values) : text?.trim() ? await parseToml(text, file) : {}
   const { data, origin, ...former } = carryOver(given, formerKeys)
   const decrypt: Decrypt = (value, path) => options.decrypt(value, former.secretPath(path))
-  const names = Object.keys(data).length > 0 ? checkNames(data, knownKeys(sections)) : { findings: [], leftOut: [] }
+  const keyOf = keyReader()
+  const names = Object.keys(data).length > 0 ? checkNames(data, knownKeys(sections, ROWS, keyOf)) : { findings: [], leftOut: [] }
   const readings = new Map<string, SectionReading>()
   for (const owned of sections) {
     const alone = sections.every((other) => other === owned || other.isAddition || other.section.path !== owned.section.path)
-    readings.set(id(owned.owner, owned.section.path), await readSection(owned, { file: data, env, decrypt, alone }))
+    readings.set(id(owned.owner, owned.section.path), await readSection(owned, { file: data, env, decrypt, alone, keyOf }))
   }
   const all = [...readings.values()]
   const findings = [...names.findings, ...all.flatMap((reading) => reading.findings)]
@@ -55,7 +57,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...former.warnings,
     ...new Set(all.flatMap((reading) => reading.warnings)),
     ...plainSecrets.map((key) => `\`${key}\` is in plain text in the file; \`sluice config seal\` encrypts it`),
-    ...unknownVariables(env, sections),
+    ...unknownVariables(env, sections, keyOf),
   ]
   return loadedConfig({ file, data, sections, readings, leftOut: names.leftOut, warnings, plainSecrets })
 }

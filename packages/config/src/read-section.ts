@@ -7,7 +7,7 @@ import { type Decrypt, openSecrets } from './open-secrets.ts'
 import { explainIssue, isMissing } from './toml/explain-issue.ts'
 import { formatKeyPath } from './toml/key-path.ts'
 import type { Finding } from './toml/problem.ts'
-import { type Key, readKey } from './toml/schema-keys.ts'
+import type { Key, KeyReader } from './toml/schema-keys.ts'
 import { isTable } from './toml/unknown-keys.ts'
 import type { OwnedSection, SectionState } from './types.ts'
 
@@ -18,6 +18,7 @@ export interface SectionInput {
   readonly decrypt: Decrypt
   /** True when no other owner has keys in this section: then its header alone configures it. */
   readonly alone: boolean
+  readonly keyOf: KeyReader
 }
 
 export interface SectionReading {
@@ -33,11 +34,11 @@ export interface SectionReading {
 
 export async function readSection(
   { section, isUnloaded }: OwnedSection,
-  { file, env, decrypt, alone }: SectionInput,
+  { file, env, decrypt, alone, keyOf }: SectionInput,
 ): Promise<SectionReading> {
   if (isUnloaded) return notConfigured(`[${section.path}] is not configured`)
   const path = section.path.split('.')
-  const top = readKey(section.schema)
+  const top = keyOf(section.schema)
   const { table, wrong } = tableIn(file, path)
   const own = ownKeys(table ?? {}, top)
   const overlay = overlayEnvironment(top.shape.kind === 'table' ? top.shape.keys : new Map(), own, env, path)

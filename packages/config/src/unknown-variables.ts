@@ -2,7 +2,7 @@
 
 import { nearestName } from '@sluice/kit'
 import type { Environment } from './env-overlay.ts'
-import { type Key, readKey } from './toml/schema-keys.ts'
+import type { Key, KeyReader } from './toml/schema-keys.ts'
 import type { OwnedSection } from './types.ts'
 
 const PREFIX = 'SVC_'
@@ -10,10 +10,10 @@ const PREFIX = 'SVC_'
 const OTHERS = ['SVC_DATA_DIR', 'SVC_TOOLCHAIN_DIR', 'SVC_FORCE_TOOLCHAIN']
 
 /** Returns one sentence for each such variable. Variables of features that this build leaves out are unknown. */
-export function unknownVariables(env: Environment, sections: readonly OwnedSection[]): string[] {
+export function unknownVariables(env: Environment, sections: readonly OwnedSection[], keyOf: KeyReader): string[] {
   const set = Object.keys(env).filter((name) => name.startsWith(PREFIX) && env[name] !== '')
   if (set.length === 0) return []
-  const known = new Set([...OTHERS, ...sections.flatMap(({ section }) => variablesOf(readKey(section.schema)))])
+  const known = new Set([...OTHERS, ...sections.flatMap(({ section }) => variablesOf(keyOf(section.schema)))])
   return set
     .filter((name) => !known.has(name))
     .map((name) => {

@@ -1,5 +1,5 @@
 /** Recognizes IP addresses of the public Internet, for guards against requests to internal hosts (SSRF). */
-import { BlockList, isIP, isIPv4 } from 'node:net'
+import { type BlockList, isIP, isIPv4 } from 'node:net'
 
 /** Special-purpose blocks of the IANA registries. An untrusted URL must not reach them. */
 const NOT_PUBLIC: readonly [network: string, prefix: number][] = [
@@ -28,10 +28,16 @@ const NOT_PUBLIC_6: readonly [network: string, prefix: number][] = [
   ['3fff::', 20],
 ]
 
-const subnets = (entries: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): BlockList => {
-  const list = new BlockList()
-  for (const [network, prefix] of entries) list.addSubnet(network, prefix, family)
-  return list
+/** Returns the list, which is made at the first call: short commands need no address, and the class is in a module that loads for 8 ms. */
+function subnets(entries: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): () => BlockList {
+  let list: BlockList | undefined
+  return () => {
+    if (list) return list
+    const { BlockList } = process.getBuiltinModule('node:net')
+    list = new BlockList()
+    for (const [network, prefix] of entries) list.addSubnet(network, prefix, family)
+    return list
+  }
 }
 const special4 = subnets(NOT_PUBLIC, 'ipv4')
 const special6 = subnets(NOT_PUBLIC_6, 'ipv6')
@@ -52,12 +58,12 @@ export function plainAddress(address: string): string {
 /** Returns true for 127.0.0.0/8 and ::1, IPv4-mapped spellings included. */
 export function isLoopback(address: string): boolean {
   const plain = plainAddress(address)
-  return isIPv4(plain) ? loopback4.check(plain, 'ipv4') : plain === '::1' || plain === '0:0:0:0:0:0:0:1'
+  return isIPv4(plain) ? loopback4().check(plain, 'ipv4') : plain === '::1' || plain === '0:0:0:0:0:0:0:1'
 }
 
 /** Returns true for an address of the public Internet, and false for a private or special address and for any other text. */
 export function isPublicAddress(address: string): boolean {
   const plain = plainAddress(address)
-  if (isIPv4(plain)) return !special4.check(plain, 'ipv4')
-  return isIP(plain) === 6 && global6.check(plain, 'ipv6') && !special6.check(plain, 'ipv6')
+  if (isIPv4(plain)) return !special4().check(plain, 'ipv4')
+  return isIP(plain) === 6 && global6().check(plain, 'ipv6') && !special6().check(plain, 'ipv6')
 }

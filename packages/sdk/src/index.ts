@@ -117,7 +117,7 @@ export type {
   Transcribe,
 } from './host.ts'
 export type { Claim, IdempotencyKey, IdempotencyStore } from './idempotency.ts'
-export { isUnloaded, laterFeature, loadFeatures } from './later-feature.ts'
+export { isUnloaded, laterFeature, loadFeatures, type SectionDefaults, unloadedDefaults } from './later-feature.ts'
 export type { Lease, LeaseName, LeaseStore, ShardRange } from './lease.ts'
 export { ALL_SHARDS, channelLease, checkHeld, isLeaseLost, leaseLost, SHARDS, shardsLease, shardsOf } from './lease.ts'
 export type { Gap, ListenContext, ListenCursors, ListenReport } from './listen.ts'

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { beforeEach, expect, test } from 'vitest'
 import { defineFeature, type Feature, sectionsOfFeature } from './feature.ts'
-import { isUnloaded, laterFeature, loadFeatures } from './later-feature.ts'
+import { isUnloaded, laterFeature, loadFeatures, unloadedDefaults } from './later-feature.ts'
 
 const ID = 'channel-irc'
 const section = { path: 'channels_config.irc', schema: v.object({ server: v.string() }) }
@@ -72,4 +72,14 @@ test('any other feature is loaded from the beginning', () => {
 
 test('a feature without a section cannot wait for one', () => {
   expect(() => laterFeature('tool-files', async () => ({ default: other }))).toThrow('tool-files has no section')
+})
+
+test('the defaults of a section are known until the feature is loaded', async () => {
+  const given = laterFeature(ID, async () => ({ default: real }), { [section.path]: { nick: 'sluice' } })
+  expect(unloadedDefaults(given, section.path)).toEqual({ nick: 'sluice' })
+  expect(unloadedDefaults(given, 'channels_config.slack')).toBeUndefined()
+  expect(unloadedDefaults(later, section.path)).toBeUndefined()
+  expect(unloadedDefaults(other, section.path)).toBeUndefined()
+  await loadFeatures([given])
+  expect(unloadedDefaults(given, section.path)).toBeUndefined()
 })

@@ -4,15 +4,22 @@ import { CATALOGUE, type CatalogueId, type Row } from './catalogue.ts'
 import type { Feature } from './feature.ts'
 import type { Section } from './section.ts'
 
+/** The values that the sections of a feature have when nothing sets one of their keys, by path, as JSON. Absent where a key has no default. */
+export type SectionDefaults = Readonly<Record<string, object>>
+
 interface Later {
   isLoaded: boolean
+  readonly defaults: SectionDefaults
   load(): Promise<void>
 }
 
 const laters = new WeakMap<Feature, Later>()
 
-/** Returns a feature without its code. Until `loadFeatures` has loaded it, its section has a path and no keys, and it cannot be built. */
-export function laterFeature(id: CatalogueId, load: () => Promise<{ readonly default: Feature }>): Feature {
+/**
+ * Returns a feature without its code. Until `loadFeatures` has loaded it, its section has a path and no keys, and it cannot be built.
+ * A build writes the defaults of its sections next to it, so that `sluice config get` shows them without loading it.
+ */
+export function laterFeature(id: CatalogueId, load: () => Promise<{ readonly default: Feature }>, defaults: SectionDefaults = {}): Feature {
   const { section: path, moreSections: morePaths } = CATALOGUE[id] as Pick<Row, 'section' | 'moreSections'>
   if (path === undefined) throw new Error(`${id} has no section whose absence would leave it out`)
   const emptyAt = (at: string): Section => ({ path: at, schema: v.object({}) })
@@ -33,6 +40,7 @@ export function laterFeature(id: CatalogueId, load: () => Promise<{ readonly def
   if (more) Object.defineProperty(feature, 'moreSections', { get: () => loaded?.moreSections ?? more, enumerable: true })
   const later: Later = {
     isLoaded: false,
+    defaults,
     async load() {
       loaded = (await load()).default
       later.isLoaded = true
@@ -44,6 +52,10 @@ export function laterFeature(id: CatalogueId, load: () => Promise<{ readonly def
 
 /** Whether the code of a feature is in the build and not loaded. */
 export const isUnloaded = (feature: Feature): boolean => laters.get(feature)?.isLoaded === false
+
+/** Returns the defaults of a section whose feature is not loaded; undefined where a key has no default. */
+export const unloadedDefaults = (feature: Feature, path: string): object | undefined =>
+  isUnloaded(feature) ? laters.get(feature)?.defaults[path] : undefined
 
 /** Loads the features that are not loaded and that `isWanted` accepts; default: all. Resolves to true if there were any. */
 export async function loadFeatures(features: readonly Feature[], isWanted: (feature: Feature) => boolean = () => true): Promise<boolean> {

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { controlAddress } from '@sluice/http/control-address'
 import { signalScope } from '@sluice/kit'
-import { AppError } from '@sluice/sdk'
+import { AppError, loadFeatures } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { textOption } from '../option-values.ts'
 import { Api } from './api.ts'
@@ -112,6 +112,8 @@ function openAddress(dataDir: string): ReturnType<typeof controlAddress> | undef
 
 /** Opens the application in this process; undefined while a daemon holds the lock. */
 export async function openHere(context: CliContext, { config = false, features = false }: ApiNeeds = {}): Promise<OpenedApi | undefined> {
+  // A feature that is not configured says what it lacks.
+  if (features) await loadFeatures(context.features)
   const { openInProcess } = await import('@sluice/daemon/in-process')
   const application = await openInProcess({ ...context, only: features ? undefined : config ? 'config' : 'store' })
   return application && { api: new Api('in process', connectInProcess(application)), close: application.close }

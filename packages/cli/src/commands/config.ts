@@ -8,6 +8,7 @@ import {
   effectiveConfig,
   followPath,
   formatKeyPath,
+  type KeyPath,
   type LoadedConfig,
   leftOutFiles,
   parseConfig,
@@ -18,12 +19,8 @@ import {
   readSourceConfig,
   sectionsOf,
 } from '@sluice/config'
-import { sealConfig } from '@sluice/config/edit'
-import { starterConfig } from '@sluice/config/init-config'
-import { configSchema } from '@sluice/config/json-schema'
-import { type Leaf, leavesOf } from '@sluice/config/settings'
 import { withClusterConfig } from '@sluice/runtime/open-backend'
-import { AppError } from '@sluice/sdk'
+import { AppError, unloadedDefaults } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 
 const EXIT_CONFIG = 78
@@ -92,18 +89,23 @@ async function printValues(context: CliContext & ConfigSource): Promise<number> 
   const [key] = args
   const path = key === undefined ? [] : parseKeyPath(key)
   const config = await readSourceConfig(context)
-  const value = followPath(effectiveConfig(config, features, CORE_SECTIONS), path)
+  const value = followPath(effectiveConfig(config, features, CORE_SECTIONS, unloadedDefaults), path)
   if (value === undefined)
     throw new AppError('not_found', `nothing is set for '${key}', and it has no default; 'sluice config schema' lists the keys`)
-  if (options.source === true) printSources(context, config, leavesOf(value, path))
+  if (options.source === true) await printSources(context, config, { value, path })
   else if (json || (typeof value === 'object' && value !== null)) out.json(value)
   else out.print(String(value))
   return 0
 }
 
-function printSources(context: CliContext & ConfigSource, config: LoadedConfig, leaves: readonly Leaf[]): void {
+async function printSources(
+  context: CliContext & ConfigSource,
+  config: LoadedConfig,
+  { value: values, path: top }: { readonly value: unknown; readonly path: KeyPath },
+): Promise<void> {
   const { out, json } = context
-  const rows = leaves.map(([path, value]) => {
+  const { leavesOf } = await import('@sluice/config/settings')
+  const rows = leavesOf(values, top).map(([path, value]) => {
     const source = config.source(path)
     const from =
       source.kind === 'file'
@@ -126,6 +128,7 @@ export const seal = (context: CliContext): Promise<number> => withClusterConfig(
 
 async function sealAndReport(context: CliContext & ConfigSource): Promise<number> {
   const { out, json, configFile } = context
+  const { sealConfig } = await import('@sluice/config/edit')
   const sealed = await sealConfig(context)
   if (json) out.json({ file: configFile, sealed })
   else if (sealed.length === 0) out.print(`${configFile} holds no secret in plain text`)
@@ -135,13 +138,15 @@ async function sealAndReport(context: CliContext & ConfigSource): Promise<number
 
 /** Prints the JSON Schema of the configuration file, for editors. */
 export async function schema({ out, features }: CliContext): Promise<number> {
+  const { configSchema } = await import('@sluice/config/json-schema')
   out.json(await configSchema(sectionsOf(features)))
   return 0
 }
 
 /** Writes a commented starter file. Throws `conflict` if the file exists. */
 export async function init({ out, json, configFile, features }: CliContext): Promise<number> {
-  const text = await starterConfig(sectionsOf(features))
+  const { starterConfig } = await import('@sluice/config/init-config')
+  const text = starterConfig(sectionsOf(features))
   await mkdir(dirname(configFile), { recursive: true, mode: 0o700 })
   try {
     await writeFile(configFile, text, { flag: 'wx', mode: 0o600 })

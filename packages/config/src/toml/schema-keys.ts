@@ -50,6 +50,18 @@ const ANY: Key = { shape: { kind: 'any', of: [] }, optional: true, metadata: {} 
 
 export const readKey = (schema: object): Key => keyOf(schema as Node)
 
+export type KeyReader = typeof readKey
+
+/** Returns a `readKey` that reads each schema once. It keeps what it has read, so its caller must not keep it. */
+export function keyReader(): KeyReader {
+  const read = new Map<object, Key>()
+  return (schema) => {
+    const key = read.get(schema) ?? readKey(schema)
+    read.set(schema, key)
+    return key
+  }
+}
+
 /** Returns the keys of a section; empty when its schema is not a table. */
 export const sectionKeys = (schema: object): ReadonlyMap<string, Key> => {
   const { shape } = readKey(schema)
