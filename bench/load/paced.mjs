@@ -5,6 +5,8 @@ import { chatappRequest } from './chatapp-requests.mjs'
 import { openHttpConnection } from './http-connection.mjs'
 
 const TICK_MS = 2
+/** On a machine that is busy with other work, requests are sent late, but all of them are sent. */
+const LATE_SECS_MAX = 60
 const job = JSON.parse(process.argv[2])
 const idle = await Promise.all(Array.from({ length: job.connections }, () => openHttpConnection(job.url)))
 const all = [...idle]
@@ -36,7 +38,7 @@ await new Promise((resolve) => {
       due.push({ request: requests[next], atMs: start + (next * 1000) / job.perSec })
     }
     send()
-    const isLate = performance.now() - start > (job.secs + 10) * 1000
+    const isLate = performance.now() - start > (job.secs + LATE_SECS_MAX) * 1000
     if (latenciesMs.length === requests.length || isLate) {
       clearInterval(timer)
       resolve()

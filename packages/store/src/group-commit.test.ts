@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as tick } from 'node:timers/promises'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Database } from './database.ts'
@@ -48,6 +49,39 @@ test('all writes of one tick of the event loop share a commit', async () => {
   await Promise.all([keep('b'), Promise.resolve().then(() => keep('c'))])
   await keep('d')
   expect(commits).toEqual([100, 2, 1])
+})
+
+const busyFor = (ms: number) => {
+  for (const start = performance.now(); performance.now() - start < ms; );
+}
+
+test('a commit waits for the writers of the last one while the event loop has work', async () => {
+  const names = ['a', 'b', 'c', 'd']
+  await Promise.all(names.map(keep))
+  const again = []
+  for (const name of names) {
+    await tick()
+    busyFor(2)
+    again.push(keep(`${name} again`))
+  }
+  await Promise.all(again)
+  expect(commits).toEqual([4, 4])
+})
+
+test('a commit does not wait for writers that never come, even if the event loop stays busy', async () => {
+  await Promise.all(['a', 'b'].map(keep))
+  let isKept = false
+  const write = keep('c').then(() => {
+    isKept = true
+  })
+  while (!isKept) {
+    busyFor(1)
+    await host.clock.advance(1)
+  }
+  await write
+  await Promise.all(['d', 'e'].map(keep))
+  await keep('f')
+  expect(commits).toEqual([2, 1, 2, 1])
 })
 
 test('512 waiting writes are committed at once', async () => {

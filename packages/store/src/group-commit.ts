@@ -6,8 +6,16 @@ import { isDamaged, storageError, storageFault } from './storage-error.ts'
 
 /** This many waiting writes are committed at once, without waiting for the end of the tick. */
 const UNITS_MAX = 512
-/** A commit waits this long for further writers. */
-const WAIT_MS = 1
+/** How often a commit that waits for further writers asks whether it waits on. */
+const LOOK_EVERY_MS = 1
+/**
+ * A commit stops waiting once the event loop has had nothing to do for so long. Until then the other work of the loop may bring the writers.
+ * A wait of 1 ms in all split 16 clients, whose turns take 8 ms, into alternating commits of 6 and 10. Since commits wait on,
+ * 16 clients take 1.36 instead of 1.72 times the processor time of a bare server for a message, and get 0.39 instead of 0.31 times its turns.
+ */
+const IDLE_MS = 0.5
+/** A commit waits no longer than this in all. */
+const WAIT_MS_MAX = 20
 /** The number of rows dropped in one transaction; each row has pages of its own. */
 const SLICE_ROWS = 250
 
@@ -145,7 +153,16 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#immediate) return
     if (this.#batchSize.isComplete(this.#waiting.length)) this.#immediate = setImmediate(() => this.flush())
-    else this.#timer ??= setTimeout(() => this.flush(), WAIT_MS)
+    else this.#timer ??= this.#waitFrom(this.#options.clock.monotonicMs(), performance.nodeTiming.idleTime)
+  }
+
+  /** Commits once the event loop has been idle. `idleMs` is how long it had been idle when the wait began. */
+  #waitFrom(atMs: number, idleMs: number): NodeJS.Timeout {
+    return setTimeout(() => {
+      const waitedMs = this.#options.clock.monotonicMs() - atMs
+      if (performance.nodeTiming.idleTime - idleMs >= IDLE_MS || waitedMs >= WAIT_MS_MAX) this.flush()
+      else this.#timer = this.#waitFrom(atMs, idleMs)
+    }, LOOK_EVERY_MS)
   }
 
   #commitAll(units: readonly Unit[]): void {
