@@ -19,6 +19,7 @@ import { dashboardPage } from './dashboard-page.mjs'
 import { laterChannels } from './later-channels.mjs'
 import { alone, replaceBuild } from './replace-build.mjs'
 import { takeBuiltins } from './take-builtins.mjs'
+import { trimBanner } from './trim-banner.mjs'
 import { trimDependencies } from './trim-dependencies.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -30,7 +31,7 @@ const EXTERNAL = [
   ...['serialport', 'i2c-bus', 'spi-device', 'node-hid', 'usb', 'koffi', 'playwright-core', 'pg-native', '@whiskeysockets/baileys'],
   ...['zlib-sync', 'bufferutil', 'utf-8-validate'],
 ]
-// The variables that CommonJS packages expect, for every file of the bundle.
+// The variables that CommonJS packages expect, for every file of the bundle that uses one.
 const BANNER =
   "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url),__filename=import.meta.filename,__dirname=import.meta.dirname;"
 
@@ -211,6 +212,7 @@ await build({
   },
 }).catch(() => process.exit(1)) // tsup has printed the error.
 takeBuiltins(outDir)
+trimBanner(outDir, BANNER)
 const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf8'))
 rmSync(join(outDir, 'metafile-esm.json'))
 page.addTo(metafile)

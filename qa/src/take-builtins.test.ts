@@ -1,4 +1,4 @@
-/** The rewriting of a bundle's imports of built-in modules. */
+/** The rewriting of a bundle: its imports of built-in modules, and its banner. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -7,6 +7,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 
 const { takeBuiltins } = (await import(resolve(import.meta.dirname, '../../scripts/take-builtins.mjs'))) as {
   takeBuiltins(folder: string): void
+}
+const { trimBanner } = (await import(resolve(import.meta.dirname, '../../scripts/trim-banner.mjs'))) as {
+  trimBanner(folder: string, banner: string): void
 }
 
 let folder: string
@@ -39,4 +42,19 @@ test('classes, whole modules and other modules are bound at once', async () => {
   )
   expect(module.value).toEqual([true, 6, 'function', 'a/b'])
   expect(text).toContain('{BlockList:L,isIP}=process.getBuiltinModule("node:net")')
+})
+
+test('only files that use a variable of the banner keep it', () => {
+  const banner = 'const require=1,__filename=2,__dirname=3;'
+  const files = {
+    'plain.mjs': 'export const createRequire=4;',
+    'asks.mjs': 'export const value=typeof require<"u"?require:0;',
+    'folder.mjs': 'export const value=[__dirname];',
+    'data.json': '{}',
+  }
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), name.endsWith('.mjs') ? `${banner}\n${text}` : text)
+  trimBanner(folder, banner)
+  const kept = Object.keys(files).filter((name) => readFileSync(join(folder, name), 'utf8').startsWith(banner))
+  expect(kept).toEqual(['asks.mjs', 'folder.mjs'])
+  expect(readFileSync(join(folder, 'plain.mjs'), 'utf8')).toBe(files['plain.mjs'])
 })
