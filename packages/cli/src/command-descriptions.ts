@@ -112,7 +112,7 @@ const DESCRIPTIONS = [
   {
     name: 'backup',
     summary: 'Write a verified backup of the data directory, also while the daemon runs',
-    more: 'Without a file, the backup is written to the folder of [backup] as its settings say, and older ones are deleted. Secrets in plain text and the key of the encrypted ones are left out unless --with-secrets is given. With --encrypt, the passphrase is read from --passphrase-file, from SVC_BACKUP_PASSPHRASE, or typed.',
+    more: 'The name of the file ends in .tar, or in .tar.age if the backup is encrypted. Without a file, the backup is written to the folder of [backup] as its settings say, and older ones are deleted. Secrets in plain text and the key of the encrypted ones are left out unless --with-secrets is given. With --encrypt, the passphrase is read from --passphrase-file, from SVC_BACKUP_PASSPHRASE, or typed.',
     usage: '[file]',
     argsMax: 1,
     options: {

@@ -32,6 +32,12 @@ test('a backup is written to the given file and noted in the data directory', TI
   expect(record()).toMatchObject({ last: { file }, failure: { error: expect.stringContaining('cannot be written') } })
 })
 
+test('a name that is no backup is refused, with the command that checks one', TIMEOUT, async () => {
+  const { code, err } = await sluice('backup', 'check')
+  expect([code, err]).toEqual([2, expect.stringContaining("'check' does not; to check a backup, use 'sluice restore --check <file>'")])
+  expect(readdirSync(dataDir)).not.toContain('backup.json')
+})
+
 test('without a file, it goes to the folder of the configuration, which keeps the newest ones', TIMEOUT, async () => {
   writeFileSync(join(dataDir, 'config.toml'), '[backup]\nfolder = "kept"\nkeep = 2\n')
   const files: string[] = []
@@ -45,10 +51,10 @@ test('the passphrase comes from a file or the environment', TIMEOUT, async () =>
   const file = join(dataDir, 'mine.tar.age')
   expect(JSON.parse((await sluice('backup', file, '--passphrase-file', passphraseFile, '--json')).out)).toMatchObject({ encrypted: true })
   expect(readFileSync(file, 'latin1')).toMatch(/^age-encryption\.org\/v1\n/)
-  const missing = await sluice('backup', join(dataDir, 'other'), '--encrypt')
+  const missing = await sluice('backup', join(dataDir, 'other.tar.age'), '--encrypt')
   expect([missing.code, missing.err]).toEqual([2, expect.stringContaining('SVC_BACKUP_PASSPHRASE')])
   const env = { SVC_BACKUP_PASSPHRASE: 'open sesame' }
-  const given = await sluiceWith([], piped(''), env)('backup', join(dataDir, 'third'), '--encrypt', '--data-dir', dataDir)
+  const given = await sluiceWith([], piped(''), env)('backup', join(dataDir, 'third.tar.age'), '--encrypt', '--data-dir', dataDir)
   expect([given.code, given.out]).toEqual([0, expect.stringContaining('encrypted')])
 })
 

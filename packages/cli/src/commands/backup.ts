@@ -62,7 +62,7 @@ async function targetOf(context: CliContext): Promise<Target> {
   const configured = config?.passphrase?.reveal()
   const given = isAsked ? (givenPassphrase(context) ?? configured ?? (await typedPassphrase(context, true))) : configured
   if (isAsked && given === undefined) throw passphraseMissing()
-  if (file !== undefined) return { file: resolve(file), withSecrets, passphrase: given }
+  if (file !== undefined) return { file: resolve(checkName(file)), withSecrets, passphrase: given }
   const folder = backupFolder(config ?? { folder: '' }, dataDir)
   return {
     file: newBackupFile(folder, { isEncrypted: given !== undefined, nowMs: Date.now() }),
@@ -71,6 +71,13 @@ async function targetOf(context: CliContext): Promise<Target> {
     withSecrets: withSecrets || config?.with_secrets === true,
     passphrase: given,
   }
+}
+
+/** Refuses other names, because `sluice backup check` would write a backup called `check` into the working directory. */
+function checkName(file: string): string {
+  if (file.endsWith('.tar') || file.endsWith('.age')) return file
+  const cure = "; to check a backup, use 'sluice restore --check <file>'"
+  throw new AppError('invalid_request', `the name of a backup ends in .tar, or in .tar.age if it is encrypted; '${file}' does not${cure}`)
 }
 
 function daemonRuns(dataDir: string): boolean {
