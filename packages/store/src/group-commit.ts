@@ -161,7 +161,8 @@ export class GroupCommit {
     const before = loopNow()
     return setTimeout(() => {
       const now = loopNow()
-      const isBusy = now.events > before.events && now.idleMs - idleMs < IDLE_MS
+      const isQuiet = now.polls > before.polls && now.events === before.events
+      const isBusy = !isQuiet && now.idleMs - idleMs < IDLE_MS
       if (isBusy && this.#options.clock.monotonicMs() - sinceMs < WAIT_MS_MAX) this.#timer = this.#waitOn(idleMs, sinceMs)
       else this.flush()
     }, LOOK_EVERY_MS)
@@ -216,10 +217,10 @@ export class GroupCommit {
   }
 }
 
-/** The number of events that the event loop has handled, and for how long it had nothing to do. */
-function loopNow(): { readonly events: number; readonly idleMs: number } {
+/** How often the event loop has asked for events, how many it has got, and for how long it had nothing to do. */
+function loopNow(): { readonly polls: number; readonly events: number; readonly idleMs: number } {
   const { uvMetricsInfo, idleTime } = performance.nodeTiming
-  return { events: uvMetricsInfo.events, idleMs: idleTime }
+  return { polls: uvMetricsInfo.loopCount, events: uvMetricsInfo.events, idleMs: idleTime }
 }
 
 /** The result of a unit that did not run, because its fence is no longer held. */
