@@ -146,6 +146,11 @@ export const ROWS = {
     unit: 'ms',
     bar: { value: 'at most', limit: 50 },
   },
+  'lists-commands': {
+    title: 'the slowest list of the command line with any filter, beyond the same with an empty store',
+    unit: 'ms',
+    bar: { value: 'at most', limit: 100 },
+  },
   'sop-event': { title: 'event with 100 procedures, compared with 1, median', unit: 'ms', bar: { ratio: 'at most', limit: 1.2 } },
   'sop-event-p99': { title: 'event with 100 procedures, compared with 1, p99', unit: 'ms', bar: { ratio: 'at most', limit: 1.2 } },
   'sop-match-webhook': { title: 'path found in 10,000 procedures, compared with 10', unit: 'ns', bar: { ratio: 'at most', limit: 1.5 } },

@@ -36,6 +36,9 @@ export const familyCpuSecs = (pid) => family(pid).reduce((sum, { ownSecs, deadSe
 /** Returns the CPU seconds used by one process. */
 export const cpuSecs = (pid) => readStat(pid)?.ownSecs ?? 0
 
+/** Returns the CPU milliseconds of the children of this process that have ended, in steps of 10 ms. */
+export const endedChildrenCpuMs = () => (readStat(process.pid)?.deadSecs ?? 0) * 1000
+
 /** Returns the CPU milliseconds used by the threads of one process that have not ended, more exactly than `cpuSecs`. */
 export function threadsCpuMs(pid) {
   const tasks = `/proc/${pid}/task`
