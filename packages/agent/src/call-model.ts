@@ -49,7 +49,7 @@ export interface CallModelDeps {
 /** A failure is final when a listener has received a part of the answer. */
 export type Attempt = { readonly reply: ModelReply } | { readonly failure: ModelFailure; readonly isFinal: boolean }
 
-/** The built-in provider runs tools by name, so it needs no descriptions. */
+/** The built-in provider, which answers within this process. It runs tools by name, so it needs no descriptions. */
 export const OFFLINE = 'offline'
 
 /**

@@ -131,7 +131,8 @@ class PendingUpgrades {
 
 /**
  * Lets answers that are ready in one tick of the event loop leave together, at its end. Waking a sleeping client is the most
- * expensive part of a small answer, and a client that the first answer woke is still awake for the others.
+ * expensive part of a small answer, and a client that the first answer woke is still awake for the others. On a busy machine, a turn took
+ * 476 instead of 512 µs of processor time at 64 connections; at 1 and at 16, no difference was found.
  */
 function createReleaseTogether(): <Value>(value: Value) => Promise<Value> {
   let waiting: (() => void)[] = []
