@@ -149,15 +149,15 @@ const intake = [
   bug(
     'intake: message ids are remembered only in memory',
     `${STORE}/keep-arrival.ts`,
-    'const keys = ids.map(rowKey)',
-    `const keys = ids.map((id) => rowKey(id + ${UNTIL_RESTART}))`,
+    'message: { account, id } }) => rowKey(joinTexts(channel, account, id))',
+    `message: { account, id } }) => rowKey(joinTexts(channel, account, id + ${UNTIL_RESTART}))`,
     [REPLAYS, INTAKE_TESTS],
   ),
   bug(
     'intake: a message id is remembered without its account',
     `${STORE}/keep-arrival.ts`,
-    '=> joinTexts(channel, account, id))\n',
-    '=> joinTexts(channel, id))\n',
+    'message: { account, id } }) => rowKey(joinTexts(channel, account, id))',
+    'message: { account, id } }) => rowKey(joinTexts(channel, id))',
     [STORE_RULES, INTAKE_TESTS],
   ),
   bug(

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { AppError, defineFeature } from '@sluice/sdk'
 import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { agentOfChat, configuredAgents, workspaceRoots } from './agents.ts'
+import { agentsOfChats, configuredAgents, workspaceRoots } from './agents.ts'
 import { configSchema } from './json-schema.ts'
 import { parseConfig, sectionsOf } from './read-config.ts'
 import { configReference } from './reference.ts'
@@ -173,10 +173,22 @@ describe('a channel', () => {
     ['agent = "channel"\nroom_agents = { R = "main" }', 'main'],
   ])('with %s is answered by the agent %s', async (keys, agent) => {
     const config = await load(`[agents]\nchannel = {}\naccount = {}\nroom = {}\n[channels_config.roomchat]\n${keys}\n`)
-    expect(agentOfChat(config, at('roomchat', 'A', 'R'))).toBe(agent)
-    expect(agentOfChat(config, at('other', 'A', 'R'))).toBe('main')
-    for (const name of ['constructor', '__proto__', 'toString'])
-      expect(agentOfChat(config, at('roomchat', name, name))).not.toBeTypeOf('function')
+    const agentOf = agentsOfChats(() => config)
+    expect(agentOf(at('roomchat', 'A', 'R'))).toBe(agent)
+    expect(agentOf(at('other', 'A', 'R'))).toBe('main')
+    for (const name of ['constructor', '__proto__', 'toString']) expect(agentOf(at('roomchat', name, name))).not.toBeTypeOf('function')
+  })
+
+  test('is answered by the agent of the configuration in force', async () => {
+    const sections = '[agents]\nfirst = {}\nsecond = {}\n[channels_config.roomchat]\n'
+    let config = await load(`${sections}agent = "first"\n`)
+    const agentOf = agentsOfChats(() => config)
+    const chat = at('roomchat', 'A', 'R')
+    expect([agentOf(chat), agentOf(chat)]).toEqual(['first', 'first'])
+    config = await load(`${sections}agent = "first"\nroom_agents = { R = "second" }\n`)
+    expect([agentOf(chat), agentOf(at('roomchat', 'A', 'S'))]).toEqual(['second', 'first'])
+    config = await load('')
+    expect(agentOf(chat)).toBe('main')
   })
 
   test('that names an agent is not built again, and its header alone still configures it', async () => {

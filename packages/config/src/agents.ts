@@ -74,16 +74,39 @@ export const routingSections = (features: readonly Feature[]): readonly Section<
     return sections.map(({ path }) => ({ path, schema: routingSchema }))
   })
 
-/** Returns the agent that answers a conversation: that of the conversation, else of the account, else of the channel. */
-export function agentOfChat(
-  config: LoadedConfig,
-  { channel, account, conversation }: Pick<ChatSession, 'channel' | 'account' | 'conversation'>,
-): string {
-  const path = `${CHANNELS}${channel}`
-  if (!config.hasCore(path)) return MAIN_AGENT
-  const { agent, account_agents, room_agents } = config.core({ path, schema: routingSchema })
-  return entryOf(room_agents, conversation) ?? entryOf(account_agents, account) ?? agent
+/** The agents of a channel: of its conversations, of its accounts, and of the others. */
+interface ChannelAgents {
+  readonly rooms: ReadonlyMap<string, string>
+  readonly accounts: ReadonlyMap<string, string>
+  readonly agent: string
 }
 
-const entryOf = (table: Readonly<Record<string, string>>, name: string): string | undefined =>
-  Object.hasOwn(table, name) ? table[name] : undefined
+/**
+ * Returns a function that names the agent of a conversation in the configuration in force: that of the conversation, else of the account,
+ * else of the channel. It looks up the settings of a channel once for each configuration: doing so for each message took 1.3 % of the
+ * processor time of its acceptance.
+ */
+export function agentsOfChats(config: () => LoadedConfig): (chat: Pick<ChatSession, 'channel' | 'account' | 'conversation'>) => string {
+  let before: LoadedConfig | undefined
+  const channels = new Map<string, ChannelAgents>()
+  const agentsOf = (channel: string): ChannelAgents => {
+    const now = config()
+    if (now !== before) channels.clear()
+    before = now
+    const known = channels.get(channel) ?? agentsOfChannel(now, channel)
+    channels.set(channel, known)
+    return known
+  }
+  return ({ channel, account, conversation }) => {
+    const { rooms, accounts, agent } = agentsOf(channel)
+    if (rooms.size === 0 && accounts.size === 0) return agent
+    return rooms.get(conversation) ?? accounts.get(account) ?? agent
+  }
+}
+
+function agentsOfChannel(config: LoadedConfig, channel: string): ChannelAgents {
+  const path = `${CHANNELS}${channel}`
+  if (!config.hasCore(path)) return { rooms: new Map(), accounts: new Map(), agent: MAIN_AGENT }
+  const { agent, account_agents, room_agents } = config.core({ path, schema: routingSchema })
+  return { rooms: new Map(Object.entries(room_agents)), accounts: new Map(Object.entries(account_agents)), agent }
+}

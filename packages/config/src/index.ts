@@ -1,7 +1,7 @@
 /** The configuration of Sluice: TOML with positions, sections, validation, editing and its documentation. */
 
 export { type AgentConfig, agentSection, type CostConfig, costSection } from './agent-sections.ts'
-export { agentNames, agentOfChat, type ConfiguredAgent, configuredAgents, routingSections, workspaceRoots } from './agents.ts'
+export { agentNames, agentsOfChats, type ConfiguredAgent, configuredAgents, routingSections, workspaceRoots } from './agents.ts'
 export { agentsSection } from './agents-section.ts'
 export { unknownAgent } from './check-agents.ts'
 export { type ClusterConfig, clusterSection } from './cluster-section.ts'

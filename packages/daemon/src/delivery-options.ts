@@ -1,5 +1,5 @@
 /** The collaborators that the runtime gives to durable delivery. */
-import { agentOfChat, approvalsSection, deliverySection, gatewaySection, loopTurnsOf } from '@sluice/config'
+import { agentsOfChats, approvalsSection, deliverySection, gatewaySection, loopTurnsOf } from '@sluice/config'
 import type { DeliveryOptions } from '@sluice/delivery'
 import { notify, type OpenRuntime } from '@sluice/runtime'
 import { logDelivery } from './log-activity.ts'
@@ -14,7 +14,7 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures, re
     channels: () => runtime.snapshot().channels,
     config: () => runtime.config().core(deliverySection),
     texts: () => runtime.config().core(gatewaySection).texts,
-    agentOf: (chat) => agentOfChat(runtime.config(), chat),
+    agentOf: agentsOfChats(runtime.config),
     workspace: runtime.workspaceOf,
     transcribe: () => runtime.snapshot().service('transcribe'),
     procedures: runtime.sops,

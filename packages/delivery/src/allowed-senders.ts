@@ -10,8 +10,8 @@ const LOG_AGAIN_MS = 24 * 3_600_000
 export class AllowedSenders {
   readonly #clock: Clock
   readonly #log: Logger
-  /** Recent verdicts for each channel: a list may be long, and every entry must be normalised. */
-  readonly #verdicts = new WeakMap<Channel, BoundedMap<string, boolean>>()
+  /** Recent verdicts for each channel: a list may be long, and every entry must be normalised. Null: the channel takes every sender. */
+  readonly #verdicts = new WeakMap<Channel, BoundedMap<string, boolean> | null>()
   readonly #loggedAtMs = new BoundedMap<string, number>(SENDERS_MAX)
 
   constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
@@ -22,8 +22,8 @@ export class AllowedSenders {
   /** True if the sender may talk to the agent. A sender that may not gets no answer. */
   admit(channel: Channel, sender: string): boolean {
     if (sender.length > SENDER_CHARS_MAX) return isListed(channel, sender)
-    const verdicts = this.#verdicts.get(channel) ?? new BoundedMap<string, boolean>(SENDERS_MAX)
-    this.#verdicts.set(channel, verdicts)
+    const verdicts = this.#verdictsOf(channel)
+    if (!verdicts) return true
     let isAdmitted = verdicts.get(sender)
     if (isAdmitted === undefined) {
       isAdmitted = isListed(channel, sender)
@@ -31,6 +31,14 @@ export class AllowedSenders {
     }
     if (!isAdmitted) this.#logOnceADay(channel, sender)
     return isAdmitted
+  }
+
+  #verdictsOf(channel: Channel): BoundedMap<string, boolean> | null {
+    const known = this.#verdicts.get(channel)
+    if (known !== undefined) return known
+    const verdicts = channel.allow.includes('*') ? null : new BoundedMap<string, boolean>(SENDERS_MAX)
+    this.#verdicts.set(channel, verdicts)
+    return verdicts
   }
 
   #logOnceADay(channel: Channel, sender: string): void {

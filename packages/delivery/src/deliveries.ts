@@ -81,7 +81,7 @@ class RunningDeliveries implements Deliveries {
     const inbox = this.#inbox
     const worker = {
       enter: (row: WaitingMessage, message: Inbound) => this.#enterArrived(row, message),
-      readyMs: (account: Account) => inbox.readyMs(account),
+      readyMs: (account: string) => inbox.readyMs(account),
       get takesEarlyChanges() {
         return inbox.takesEarlyChanges
       },
@@ -147,7 +147,7 @@ class RunningDeliveries implements Deliveries {
   readonly queued = (replies: readonly QueuedReply[]): void => {
     for (const reply of replies) {
       const owned = this.#shards.of(reply.shard)
-      if (owned) this.#outboxOf(reply).queue.enter({ ...reply, owned })
+      if (owned) this.#outboxOf(reply).queue.enter(reply, owned)
     }
   }
 
@@ -203,7 +203,7 @@ class RunningDeliveries implements Deliveries {
         see: 'sluice outbox dead',
       })
     const found = await this.#enterWaiting(owned)
-    for (const { row, message } of this.#shards.opened(owned)) if (!this.#inbox.enter({ ...row, owned }, message)) this.#intake.left(row)
+    for (const { row, message } of this.#shards.opened(owned)) if (!this.#inbox.enter(row, owned, message)) this.#intake.left(row)
     if (found.messages + found.replies > 0) log.info('resuming unfinished deliveries', found)
   }
 
@@ -229,7 +229,7 @@ class RunningDeliveries implements Deliveries {
     if (this.#shards.holdsBack(shard, { row, message })) return true
     const owned = this.#shards.of(shard)
     if (!owned) return false
-    if (!this.#inOrder) return this.#inbox.enter({ ...row, owned }, message)
+    if (!this.#inOrder) return this.#inbox.enter(row, owned, message)
     this.#inOrder.arrived({ row, message })
     return true
   }
@@ -241,7 +241,7 @@ class RunningDeliveries implements Deliveries {
     await eachPage(
       (page) => owned.inbox.waiting(page),
       (row) => {
-        if (!this.#shards.has(owned) || !present.has(row.channel) || !this.#inbox.enter({ ...row, owned })) return
+        if (!this.#shards.has(owned) || !present.has(row.channel) || !this.#inbox.enter(row, owned)) return
         this.#intake.entered(row)
         entered.messages += 1
       },
@@ -249,7 +249,7 @@ class RunningDeliveries implements Deliveries {
     await eachPage(
       (page) => owned.outbox.waiting(page),
       (row) => {
-        if (this.#shards.has(owned) && present.has(row.channel) && this.#outboxOf(row).queue.enter({ ...row, owned })) entered.replies += 1
+        if (this.#shards.has(owned) && present.has(row.channel) && this.#outboxOf(row).queue.enter(row, owned)) entered.replies += 1
       },
     )
     return entered
@@ -260,7 +260,7 @@ class RunningDeliveries implements Deliveries {
     const { features } = this.#options
     const owned = this.#shards.of(shardOfSession(row.lane))
     if (!owned || !features.channels().some(({ name }) => name === row.channel)) return false
-    if (!this.#inbox.enter({ ...row, owned }, arrived)) return false
+    if (!this.#inbox.enter(row, owned, arrived)) return false
     if (!arrived) this.#intake.entered(row)
     return true
   }

@@ -28,7 +28,7 @@ function bench(permits = 2) {
     onDone: ({ account }) => void done.push(account),
   })
   const enter = (number: number, lane: string, { atMs = 0, interruptions = 0 } = {}) =>
-    queue.enter({ number, channel: 'x', account: `a${number}`, lane, atMs, interruptions, owned })
+    queue.enter({ number, channel: 'x', account: `a${number}`, lane, atMs, interruptions }, owned)
   const end = async (number: number, outcome: JobOutcome | Error = 'done') => {
     const attempt = attempts.get(number)
     if (outcome instanceof Error) attempt?.reject(outcome)
@@ -87,10 +87,10 @@ describe('DeliveryQueue', () => {
     enter(2, 'b')
     await clock.advance(1000)
     expect(queue.oldestMs).toBe(2000)
-    expect(queue.readyMs({ channel: 'x', account: 'a2' })).toBe(1000)
+    expect(queue.readyMs('x a2')).toBe(1000)
     await end(1)
     expect(queue.oldestMs).toBe(1000)
-    expect(queue.readyMs({ channel: 'x', account: 'a2' })).toBe(0)
+    expect(queue.readyMs('x a2')).toBe(0)
   })
 
   test('a stop starts no more rows, accepts none and waits for attempts under way', async () => {

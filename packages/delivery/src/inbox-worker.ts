@@ -21,6 +21,7 @@ import {
   shardOfConversation,
   type Trace,
   type Waiting,
+  type WaitingMessage,
   type Webhook,
 } from '@sluice/sdk'
 import { acknowledge } from './acknowledge.ts'
@@ -30,7 +31,7 @@ import { holdBackOld } from './before-restore.ts'
 import { EarlyChanges, lateChanges, runChange } from './changes.ts'
 import { overtakes, runCommand } from './commands.ts'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
-import { type Account, DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from './delivery-queue.ts'
+import { DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from './delivery-queue.ts'
 import { type Draft, openDraft } from './draft.ts'
 import { watchAttempt } from './observe.ts'
 import { fireProcedures } from './procedures.ts'
@@ -115,8 +116,8 @@ export class InboxWorker {
     return !this.#earlyChanges.isFull
   }
 
-  /** How long a turn of this account has been ready to start. */
-  readyMs(account: Account): number {
+  /** How long a turn of the account with this key has been ready to start. */
+  readyMs(account: string): number {
     return this.#messages.readyMs(account)
   }
 
@@ -124,11 +125,11 @@ export class InboxWorker {
    * Returns false for a message that is already in the queue, and once the worker is stopped. `message` is given when it has just been
    * parsed.
    */
-  enter(row: OwnedRow, message?: Inbound): boolean {
+  enter(row: WaitingMessage, owned: OwnedStore, message?: Inbound): boolean {
     const isBesideTurns = row.kind === 'approval_reply' || row.kind === 'change' || (row.kind === 'command' && overtakes(row.lane))
     // The attempt may begin before `enter` returns.
     if (message) this.#arrived.add(row.number, message)
-    const hasEntered = (isBesideTurns ? this.#besideTurns : this.#messages).enter(row)
+    const hasEntered = (isBesideTurns ? this.#besideTurns : this.#messages).enter(row, owned)
     if (!hasEntered) this.#arrived.delete(row.number)
     return hasEntered
   }

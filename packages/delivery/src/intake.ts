@@ -22,7 +22,8 @@ import { type Account, accountKey } from './delivery-queue.ts'
 import type { InboxWorker } from './inbox-worker.ts'
 import { isProcedureEvent } from './procedures.ts'
 import { wellFormed } from './read-message.ts'
-import { approvalReplyLane, sessionOf } from './sessions.ts'
+import { type MessagePlace, RecentPlaces } from './recent-places.ts'
+import { approvalReplyLane } from './sessions.ts'
 
 export interface IntakeOptions {
   readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
@@ -77,6 +78,7 @@ interface Classified {
 export class Intake {
   readonly #options: IntakeOptions
   readonly #senders: AllowedSenders
+  readonly #places = new RecentPlaces()
   /** Messages that wait or run, by account; bounded by the number of accounts. */
   readonly #pending = new Map<string, number>()
 
@@ -118,7 +120,7 @@ export class Intake {
   }
 
   #keep(channel: Channel, received: Received, classified: readonly Classified[], denied: number): Promise<Reception> {
-    if (!this.#lacksRoom(channel, classified)) return this.#store(channel, received, classified, { duplicate: 0, denied })
+    if (!this.#lacksRoom(classified)) return this.#store(channel, received, classified, { duplicate: 0, denied })
     return this.#keepUnknown(channel, received, classified, denied)
   }
 
@@ -137,7 +139,7 @@ export class Intake {
     if (!this.#senders.admit(channel, message.sender)) return false
     const account = accountKey({ channel: channel.name, account: message.account })
     const classified: readonly Classified[] = [{ message, kind: 'turn', session, account }]
-    const fresh = this.#lacksRoom(channel, classified) ? await this.#unknown(channel, classified) : classified
+    const fresh = this.#lacksRoom(classified) ? await this.#unknown(channel, classified) : classified
     await this.#store(channel, { raw: null, verified: { by: 'reminder' }, receivedAtMs, messages: [message] }, fresh, NO_MESSAGES)
     return true
   }
@@ -153,17 +155,17 @@ export class Intake {
   }
 
   #classify(channel: Channel, message: Inbound): Classified | Promise<Classified> {
-    const account = accountKey({ channel: channel.name, account: message.account })
-    if (message.changes) return { message, kind: 'change', session: changeLane(this.#session(channel, message)), account }
+    const { account, session: own } = this.#place(channel, message)
+    if (message.changes) return { message, kind: 'change', session: changeLane(own), account }
     const command = message.pressed ? undefined : commandIn(typedText(message))
-    if (command) return { message, kind: 'command', session: commandLane(command, this.#session(channel, message)), account }
+    if (command) return { message, kind: 'command', session: commandLane(command, own), account }
     const classify = (approval: ApprovalKey | undefined): Classified => {
       if (approval || message.pressed) {
         const session = approvalReplyLane(channel.name, approval, message)
         return { message, kind: 'approval_reply', session, account, ...(approval && { approval }) }
       }
       const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
-      return { message, kind, session: this.#session(channel, message), account }
+      return { message, kind, session: own, account }
     }
     const approval = message.pressed ? undefined : this.#options.approvals.matchReply(channel, message)
     return approval instanceof Promise ? approval.then(classify) : classify(approval)
@@ -181,13 +183,13 @@ export class Intake {
     return messages.filter((message, index) => !isChange(message) || known[index] || isWaitedFor(message))
   }
 
-  #session(channel: Channel, message: Inbound): string {
+  #place(channel: Channel, message: Inbound): MessagePlace {
     const agent = this.#options.agentOf({ channel: channel.name, account: message.account, conversation: message.to.to })
-    return sessionOf(agent, channel.name, message)
+    return this.#places.of(agent, channel.name, message)
   }
 
-  #lacksRoom(channel: Channel, messages: readonly Classified[]): boolean {
-    return this.#isFull(messages) || this.#isLate(channel, messages)
+  #lacksRoom(messages: readonly Classified[]): boolean {
+    return this.#isFull(messages) || this.#isLate(messages)
   }
 
   /** Known messages need no room. Resolves to the others; rejects with `unavailable` if there is no room for them. */
@@ -198,7 +200,7 @@ export class Intake {
     )
     const fresh = messages.filter((_, index) => !known[index])
     if (this.#isFull(fresh)) throw noRoom('Too many messages of this account wait for their turn')
-    if (this.#isLate(channel, fresh)) throw noRoom('Messages of this account have waited too long for their turn')
+    if (this.#isLate(fresh)) throw noRoom('Messages of this account have waited too long for their turn')
     return fresh
   }
 
@@ -224,12 +226,9 @@ export class Intake {
   }
 
   /** Whether turns of an account of these messages have been ready for longer than `max_queue_secs`. */
-  #isLate(channel: Channel, messages: readonly Classified[]): boolean {
+  #isLate(messages: readonly Classified[]): boolean {
     const { max_queue_secs } = this.#options.config()
-    return messages.some(
-      (one) =>
-        needsTurn(one) && this.#options.worker.readyMs({ channel: channel.name, account: one.message.account }) > max_queue_secs * 1000,
-    )
+    return messages.some((one) => needsTurn(one) && this.#options.worker.readyMs(one.account) > max_queue_secs * 1000)
   }
 
   /** Stores the messages and queues the new ones. `others` counts the messages of the request that are not in the list. */

@@ -17,7 +17,8 @@ export function watchIngress(
   about: Pick<Ingress, 'channel' | 'signed'>,
   parent?: Trace,
 ): IngressWatch {
-  if (!traces) return { ended: (verdict) => observe({ kind: 'ingress', ...about, verdict }) }
+  const { channel, signed } = about
+  if (!traces) return { ended: (verdict) => observe({ kind: 'ingress', channel, signed, verdict }) }
   const trace = newTrace(parent)
   const span = startSpan(clock, trace)
   return { trace: formatTraceContext(trace), ended: (verdict) => observe({ kind: 'ingress', ...about, verdict, span: span() }) }

@@ -6,7 +6,11 @@ export const senderOf = (channel: string, { account, sender }: Pick<Inbound, 'ac
   `${channelOwner(channel)}/${escapedParts([account, sender])}`
 
 /** The session of a message with an agent: account, conversation, thread if there is one, and sender. */
-export function sessionOf(agent: string, channel: string, { account, sender, to: { to: conversation, thread } }: Inbound): string {
+export function sessionOf(
+  agent: string,
+  channel: string,
+  { account, sender, to: { to: conversation, thread } }: Pick<Inbound, 'account' | 'sender' | 'to'>,
+): string {
   return agentKey(agent, chatSessionKey({ channel, account, conversation, ...(thread !== undefined && { thread }), sender }))
 }
 

@@ -86,13 +86,16 @@ const numbersByKey = (rows: readonly Numbered[]): Map<string, number> =>
 export function createKeep(db: Db, recent: RecentIds): InboxStore['keep'] {
   return async (arrival) => {
     const { channel, messages, nonce } = arrival
-    const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))
-    if (!nonce && ids.every((id) => recent.has(id))) return ids.map(() => null)
-    const rows = messages.map((message, at) => toRow(arrival, message, ids[at] ?? ''))
+    const keys = messages.map(({ message: { account, id } }) => rowKey(joinTexts(channel, account, id)))
+    if (!nonce && keys.every((key) => recent.has(key))) return keys.map(() => null)
+    const rows = keys.flatMap((key, at) => {
+      const message = messages[at]
+      return message ? [toRow(arrival, message, key)] : []
+    })
     const [first] = rows
     const kept: Kept = !nonce && rows.length === 1 && first ? [await db.writer.add(KEEP_KIND, first)] : await keepAll(db, arrival, rows)
     if (kept === 'replayed') return kept
-    for (const id of ids) recent.add(id)
+    for (const key of keys) recent.add(key)
     if (db.arrivals) for (const [at, number] of kept.entries()) if (number !== null) db.arrivals.stored(rows[at]?.shard ?? 0, number)
     return kept
   }
@@ -101,19 +104,18 @@ export function createKeep(db: Db, recent: RecentIds): InboxStore['keep'] {
 /** Tells for each message whether its id is known, with one query for those that are not recent. */
 export function createKnown(db: Db, recent: RecentIds): InboxStore['known'] {
   return async (channel, messages) => {
-    const ids = messages.map(({ account, id }) => joinTexts(channel, account, id))
-    const keys = ids.filter((id) => !recent.has(id)).map(rowKey)
-    const stored = new Set((await db.all<{ key: Buffer }>(KNOWN, keys)).map(({ key }) => key.toString('hex')))
-    return ids.map((id) => recent.has(id) || stored.has(rowKey(id).toString('hex')))
+    const keys = messages.map(({ account, id }) => rowKey(joinTexts(channel, account, id)))
+    const others = keys.filter((key) => !recent.has(key))
+    const stored = new Set((await db.all<{ key: Buffer }>(KNOWN, others)).map(({ key }) => key.toString('hex')))
+    return keys.map((key) => recent.has(key) || stored.has(key.toString('hex')))
   }
 }
 
 function toRow(
   { channel, verdict, raw, receivedAtMs, trace, messages }: Arrival,
   { message, session, kind, approval }: Arrival['messages'][number],
-  id: string,
+  key: Buffer,
 ): ArrivedRow {
-  const key = rowKey(id)
   const { account, id: messageId, sender } = message
   const json = raw === null ? JSON.stringify(message) : null
   const answers = [kind ?? null, approval?.runId ?? null, approval?.stepId ?? null]

@@ -8,10 +8,10 @@ const ROW_KEY_BYTES = 16
 export const joinTexts = (...texts: readonly string[]): string => JSON.stringify(texts)
 
 /**
- * Returns half of a SHA-256 digest, which is enough and halves the index. The digest is made as text: as a buffer of its own it takes 1.3 µs
- * instead of 0.7, and more for the garbage collector.
+ * Returns half of a SHA-256 digest, which is enough and halves the index. The digest is made as text with one character for each byte: as a
+ * buffer of its own it takes 1.0 µs and as hex 0.8, instead of 0.6, and the buffer more for the garbage collector.
  */
-export const rowKey = (text: string): Buffer => Buffer.from(hash('sha256', text, 'hex').slice(0, 2 * ROW_KEY_BYTES), 'hex')
+export const rowKey = (text: string): Buffer => Buffer.from(hash('sha256', text, 'binary').slice(0, ROW_KEY_BYTES), 'latin1')
 
 /** Different keys have different hashes: the length separates scope and key, and UTF-16 preserves invalid Unicode. */
 export const hashKey = ({ scope, key }: IdempotencyKey): string => sha256Hex(Buffer.from(`${scope.length}:${scope}${key}`, 'utf16le'))

@@ -30,14 +30,13 @@ export function createKeep(db: Database, writer: Writer, recent: RecentIds): (ar
   const numbers = new NextNumber(db)
   return (arrival) => {
     const { channel, messages, nonce } = arrival
-    const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))
-    if (!nonce && ids.every((id) => recent.has(id))) return Promise.resolve(ids.map(() => null))
-    const keys = ids.map(rowKey)
+    const keys = messages.map(({ message: { account, id } }) => rowKey(joinTexts(channel, account, id)))
+    if (!nonce && keys.every((key) => recent.has(key))) return Promise.resolve(keys.map(() => null))
     const [only] = messages
     const isUsual = only !== undefined && messages.length === 1 && !nonce && !only.approval && arrival.raw !== null
     const write = isUsual ? prepareUsual(numbers, arrival, only, keys) : prepareArrival(db, numbers, arrival, keys)
     return writer.write(write, (kept) => {
-      if (kept !== 'replayed') for (const id of ids) recent.add(id)
+      if (kept !== 'replayed') for (const key of keys) recent.add(key)
     })
   }
 }
@@ -54,8 +53,8 @@ function prepareUsual(
 
 /** Reads the file only for messages that are not recent. */
 export function createKnown(db: Database, recent: RecentIds): InboxStore['known'] {
-  const isKnown = (id: string): boolean => recent.has(id) || db.get(KNOWN, rowKey(id)) !== undefined
-  return async (channel, messages) => db.read(() => messages.map(({ account, id }) => isKnown(joinTexts(channel, account, id))))
+  const isKnown = (key: Buffer): boolean => recent.has(key) || db.get(KNOWN, key) !== undefined
+  return async (channel, messages) => db.read(() => messages.map(({ account, id }) => isKnown(rowKey(joinTexts(channel, account, id)))))
 }
 
 /** Builds keys and JSON outside the transaction. The returned write stores the request. */
