@@ -111,8 +111,7 @@ const joined = (...parts: string[]): string => parts.filter((part) => part !== '
 
 const scalarText = (value: unknown): string => (typeof value === 'number' ? String(value) : text(value))
 
-const hasContext = ({ interactive, button, context, referral }: Members): boolean =>
-  Boolean(interactive ?? button ?? context ?? referral)
+const hasContext = ({ interactive, button, context, referral }: Members): boolean => Boolean(interactive || button || context || referral)
 
 /** Describes the tapped button, the product and the advertisement of a message. Omits values that only repeat `body`, its text. */
 function contextLines(message: Members, body: string): string[] {
