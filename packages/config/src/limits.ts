@@ -33,8 +33,8 @@ export function limitsOf(config: LoadedConfig, { client, standing, channel }: Li
   const own = channelLimitsOf(config, channel)
   if (standing === 'operator') return counted([{ key: client, ...limitsFrom(operators) }])
   if (standing === 'listed') return counted([{ key: client, ...limitsFrom(general, own) }])
-  const daily = config.core(costSection).daily_limit_usd
-  const pool = { usd_per_day: daily === undefined ? POOL_USD_MAX : Math.min(POOL_USD_MAX, daily * POOL_SHARE), ...defined(strangers.pool) }
+  const { daily_limit_usd = Number.POSITIVE_INFINITY } = config.core(costSection)
+  const pool = { ...strangers.pool, usd_per_day: strangers.pool?.usd_per_day ?? Math.min(POOL_USD_MAX, daily_limit_usd * POOL_SHARE) }
   const ownPool = own?.strangers?.pool
   return counted([
     { key: client, ...limitsFrom(strangers, own?.strangers) },
@@ -51,12 +51,11 @@ function channelLimitsOf(config: LoadedConfig, channel: string | undefined) {
   return channel !== undefined && config.hasCore(path) ? config.core({ path, schema: routingSchema }).limits : undefined
 }
 
-const defined = (keys: Keys): Keys => Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined))
-
-function limitsFrom(general: Keys, own: Keys = {}): Limits {
-  const { turns_per_hour = 0, turns_in_flight = 0, usd_per_day = 0 } = { ...defined(general), ...defined(own) }
-  return { turnsPerHour: turns_per_hour, turnsInFlight: turns_in_flight, usdPerDay: usd_per_day }
-}
+const limitsFrom = (general: Keys, own: Keys = {}): Limits => ({
+  turnsPerHour: own.turns_per_hour ?? general.turns_per_hour ?? 0,
+  turnsInFlight: own.turns_in_flight ?? general.turns_in_flight ?? 0,
+  usdPerDay: own.usd_per_day ?? general.usd_per_day ?? 0,
+})
 
 const counted = (all: readonly CountedLimits[]): readonly CountedLimits[] =>
   all.filter(({ turnsPerHour, turnsInFlight, usdPerDay }) => turnsPerHour + turnsInFlight + usdPerDay > 0)
