@@ -1,11 +1,11 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { START_AFTER_MS } from './adapters.ts'
 import { Ch341aChip } from './testing/ch341a-chip.ts'
 import { hidPort, plug, usbPort } from './testing/fake-native.ts'
-import { type HardwareKit, hardwareKit, type KitOptions, temporaryRoot } from './testing/hardware-kit.ts'
+import { type HardwareKit, hardwareKit, type KitOptions, removeRoots, temporaryRoot } from './testing/hardware-kit.ts'
 import { Mcp2221Chip } from './testing/mcp2221-chip.ts'
 
 const kits: HardwareKit[] = []
@@ -14,6 +14,7 @@ const arrange = (options: KitOptions): HardwareKit => {
   kits.push(kit)
   return kit
 }
+afterAll(removeRoots)
 afterEach(async () => {
   for (const { parts, root } of kits.splice(0)) {
     await parts.close?.()

@@ -1,10 +1,11 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '@sluice/sdk'
-import { afterEach, describe, expect, test } from 'vitest'
-import { hardwareKit, type KitOptions, temporaryRoot } from './testing/hardware-kit.ts'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { hardwareKit, type KitOptions, removeRoots, temporaryRoot } from './testing/hardware-kit.ts'
 
 const cleanUp: (() => unknown)[] = []
+afterAll(removeRoots)
 afterEach(async () => {
   for (const step of cleanUp.splice(0)) await step()
 })

@@ -1,7 +1,9 @@
-import { describe, expect, test } from 'vitest'
-import { arrange, serverWith } from './testing/arrange.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { arrange, closeArranged, serverWith } from './testing/arrange.ts'
 import { type FakeProcess, FakeServer } from './testing/fake-server.ts'
 import { waitFor } from './testing/wait-for.ts'
+
+afterEach(closeArranged)
 
 describe('a hostile server', () => {
   test('that does not list its tools leaves no process behind', async () => {

@@ -2,11 +2,13 @@ import { AppError, type ClientId } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import feature from './index.ts'
-import { arrange, asks, serverWith, text } from './testing/arrange.ts'
+import { arrange, asks, closeArranged, serverWith, text } from './testing/arrange.ts'
 import { type FakeProcess, FakeServer } from './testing/fake-server.ts'
 import { waitFor } from './testing/wait-for.ts'
+
+afterEach(closeArranged)
 
 describe('mcp', () => {
   test('is off and loads nothing without a server', async () => {

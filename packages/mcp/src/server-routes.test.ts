@@ -1,7 +1,9 @@
 import type { RouteRequest } from '@sluice/sdk'
-import { expect, test } from 'vitest'
-import { arrange, serverWith, text } from './testing/arrange.ts'
+import { afterEach, expect, test } from 'vitest'
+import { arrange, closeArranged, serverWith, text } from './testing/arrange.ts'
 import { waitFor } from './testing/wait-for.ts'
+
+afterEach(closeArranged)
 
 const add = { name: 'add', description: 'Adds.', inputSchema: { type: 'object' }, run: () => text('3') }
 

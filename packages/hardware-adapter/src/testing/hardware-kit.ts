@@ -6,7 +6,6 @@ import type { ClientId, DeviceRecord, Parts, Risk, ToolReport } from '@sluice/sd
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
-import { afterAll } from 'vitest'
 import { buildAdapter } from '../build-adapter.ts'
 import { adapterSection } from '../config.ts'
 import type { Native } from '../native.ts'
@@ -34,14 +33,12 @@ export interface KitOptions {
 }
 
 const roots: string[] = []
-// The cases for a virtual machine use this kit without the test runner. Their machine is deleted afterwards.
-if (process.env.VITEST !== undefined) {
-  afterAll(() => {
-    for (const root of roots) rmSync(root, { recursive: true, force: true })
-  })
+/** Removes the temporary folders. Each test file that uses one calls it after its tests. */
+export function removeRoots(): void {
+  for (const root of roots.splice(0)) rmSync(root, { recursive: true, force: true })
 }
 
-/** Creates a folder that is removed after the tests of the file. */
+/** Creates a folder, which `removeRoots` removes. The cases for a virtual machine leave theirs to the end of the machine. */
 export function temporaryRoot(): string {
   const root = mkdtempSync(join(tmpdir(), 'sluice-adapter-'))
   roots.push(root)

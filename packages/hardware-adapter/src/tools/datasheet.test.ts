@@ -4,11 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { AppError, buildHint, type Host } from '@sluice/sdk'
 import fc from 'fast-check'
-import { afterEach, describe, expect, test } from 'vitest'
-import { type HardwareKit, hardwareKit, type KitOptions, temporaryRoot } from '../testing/hardware-kit.ts'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { type HardwareKit, hardwareKit, type KitOptions, removeRoots, temporaryRoot } from '../testing/hardware-kit.ts'
 import { DatasheetFiles, datasheetName } from './datasheet-files.ts'
 
 const cleanUp: (() => void | Promise<void>)[] = []
+afterAll(removeRoots)
 afterEach(async () => {
   for (const step of cleanUp.splice(0).reverse()) await step()
 })

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { hidPort, plug } from '../testing/fake-native.ts'
-import { type HardwareKit, hardwareKit, type KitOptions } from '../testing/hardware-kit.ts'
+import { type HardwareKit, hardwareKit, type KitOptions, removeRoots } from '../testing/hardware-kit.ts'
 import { Mcp2221Chip } from '../testing/mcp2221-chip.ts'
 
 const kits: HardwareKit[] = []
@@ -9,6 +9,7 @@ const arrange = (options?: KitOptions): HardwareKit => {
   kits.push(kit)
   return kit
 }
+afterAll(removeRoots)
 afterEach(async () => {
   for (const { parts } of kits.splice(0)) await parts.close?.()
 })

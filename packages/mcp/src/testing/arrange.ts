@@ -3,15 +3,16 @@ import type { ClientId, DeviceRecord, Tool, ToolContext } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
-import { afterEach, expect } from 'vitest'
+import { expect } from 'vitest'
 import feature from '../index.ts'
 import { FakeServer } from './fake-server.ts'
 import { waitFor } from './wait-for.ts'
 
 const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
+/** Closes the features of a test. Each file that arranges one calls it after each of its tests. */
+export async function closeArranged(): Promise<void> {
   for (const close of closing.splice(0)) await close()
-})
+}
 
 export const text = (content: string) => ({ content: [{ type: 'text', text: content }] })
 
