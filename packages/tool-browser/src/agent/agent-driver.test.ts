@@ -3,6 +3,7 @@ import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, unlink, writeFile } from
 import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { AppError, type Spawn, type SpawnRequest, type Workspace } from '@sluice/sdk'
 import { type Listening, listenOnLoopback } from '@sluice/testkit/loopback-server'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -175,6 +176,28 @@ describe('AgentDriver', () => {
     await expect(world.run({ action: 'scroll', direction: 'up' }, { signal: AbortSignal.timeout(800) })).rejects.toMatchObject({
       code: 'aborted',
     })
+  })
+
+  test('a session whose opening is aborted leaves no failure that nobody handles, and the next action opens another', async () => {
+    const opening = new AbortController()
+    const stdout = '{"success":true,"data":{"url":"the url"}}'
+    const aborting: Spawn = async ({ args }) => {
+      if (args.includes('close')) opening.abort()
+      return { exitCode: 0, signal: null, timedOut: false, stdout, stderr: '', truncated: false, sandbox: 'none' }
+    }
+    const aborted = createWorld({ config: { allowed_domains: ['*'] }, host: { dataDir: join(folder, 'data'), spawn: aborting } })
+    const unhandled: unknown[] = []
+    const note = (error: unknown) => void unhandled.push(error)
+    process.on('unhandledRejection', note)
+    try {
+      await expect(aborted.run({ action: 'get_url' }, { signal: opening.signal })).rejects.toMatchObject({ code: 'aborted' })
+      await setImmediate()
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+    expect(unhandled).toEqual([])
+    expect(await aborted.run({ action: 'get_url' })).toContain('the url')
+    await aborted.close()
   })
 
   test('an evicted client loses its access to the network', async () => {

@@ -106,7 +106,8 @@ export class AgentDriver implements OptionalDriver {
     const opening = this.#openSession(call)
     const dropped = this.#sessions.keep(client, opening)
     if (dropped) void this.#dropSession(dropped)
-    void opening.catch(() => this.#sessions.forget(client))
+    // `forget` returns the promise that was kept, which has failed: nobody would handle its failure a second time.
+    void opening.catch(() => void this.#sessions.forget(client))
     return opening
   }
 
