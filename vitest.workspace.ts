@@ -1,4 +1,4 @@
-// The test set-up of the whole workspace. All packages are one project: their files share the workers and what these have loaded.
+// The test set-up of the whole workspace. The files of all packages share the workers and what these have loaded.
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 
@@ -11,12 +11,17 @@ const DAEMONS = ['**/*.daemons.test.ts', '**/chaos/chaos.test.ts']
 const { SLUICE_SLOW, SLUICE_POSTGRES, SLUICE_DAEMONS } = process.env
 const only = SLUICE_SLOW === '1' ? [SLOW] : SLUICE_POSTGRES === '1' ? [POSTGRES] : SLUICE_DAEMONS === '1' ? DAEMONS : undefined
 const left = [...configDefaults.exclude, SLOW, POSTGRES, '**/*.daemons.test.ts']
-const selection = {
-  include: only ?? ['packages/*/src/**/*.test.ts', 'qa/src/**/*.test.ts'],
-  exclude: only ? configDefaults.exclude : left,
-  // A worker loads each module once for all test files that it runs: a test, and each helper with hooks, must undo what it changes.
-  isolate: false,
-}
+// These files count the objects of the whole heap, which takes seconds in a worker that has loaded much.
+const HEAP = ['packages/delivery/src/deliveries.test.ts', 'packages/kit/src/signal-scope.test.ts']
+const all = { include: ['packages/*/src/**/*.test.ts', 'qa/src/**/*.test.ts'], exclude: [...left, ...HEAP] }
+const selections = only
+  ? [{ name: 'all', include: only }]
+  : [
+      { name: 'all', ...all },
+      { name: 'heap', include: HEAP },
+    ]
+// A worker loads each module once for all test files that it runs: a test, and each helper with hooks, must undo what it changes.
+const projects = selections.map((selection) => ({ extends: true as const, test: { ...selection, isolate: false } }))
 
 // Many tests wait for a daemon, a browser or a sandbox of their own: one worker more than processors uses the time in which others wait.
 const maxWorkers = only ? 1 : availableParallelism() + 1
@@ -28,5 +33,5 @@ const expectation = { poll: { timeout: 20_000 } }
 const maxConcurrency = 40
 
 export default defineConfig({
-  test: { ...selection, maxWorkers, maxConcurrency, testTimeout: only ? 600_000 : 60_000, hookTimeout: 60_000, expect: expectation },
+  test: { projects, maxWorkers, maxConcurrency, testTimeout: only ? 600_000 : 60_000, hookTimeout: 60_000, expect: expectation },
 })
