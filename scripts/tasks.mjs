@@ -125,7 +125,10 @@ function exec() {
 
 /** The projects of TypeScript: the packages, and the page of the dashboard, which runs in browsers. */
 const TYPED = ['tsconfig.base.json', 'packages/dashboard/page/tsconfig.json']
-const CHECKS = [[bin('biome'), ['check', '--error-on-warnings', '.']], ...TYPED.map((project) => [bin('tsc'), ['-p', project]])]
+// One checker instead of several does no work twice, and with GOGC it collects garbage less often: 22 instead of 38 s of processor time.
+const TYPE_CHECKS = TYPED.map((project) => [bin('tsc'), ['-p', project, '--singleThreaded']])
+const CHECKS = [[bin('biome'), ['check', '--error-on-warnings', '.']], ...TYPE_CHECKS]
+const CHECK_ENV = { ...process.env, GOGC: '400' }
 
 function types() {
   for (const project of TYPED) must(bin('tsc'), ['-p', project])
@@ -138,7 +141,7 @@ const PRIORITY_BESIDE = 10
 async function lintAndTypes() {
   const failures = []
   for (const [command, commandArgs] of CHECKS) {
-    const child = spawn(command, commandArgs, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(command, commandArgs, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], env: CHECK_ENV })
     const stop = () => child.kill()
     process.on('exit', stop)
     if (child.pid) setPriority(child.pid, PRIORITY_BESIDE)
