@@ -77,7 +77,7 @@ export const GROUPS = [
   // Writes several gigabytes, so it runs only with --only.
   {
     name: 'lists',
-    rows: ['lists-start', 'lists-hot', 'lists-health', 'lists-cold', 'lists-cold-health', 'lists-commands'],
+    rows: ['lists-start', 'lists-hot', 'lists-hot-cpu', 'lists-health', 'lists-cold', 'lists-cold-health', 'lists-commands'],
     measure: measureLists,
     onlyWhenAsked: true,
   },

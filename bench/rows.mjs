@@ -139,6 +139,7 @@ export const ROWS = {
     bar: { ratio: 'at most', limit: 1.2 },
   },
   'lists-hot': { title: 'the slowest list of the API with any filter, two pages', unit: 'ms', bar: { value: 'at most', limit: 100 } },
+  'lists-hot-cpu': { title: 'processor time of the list that takes most of it', unit: 'ms', bar: { value: 'at most', limit: 100 } },
   'lists-health': { title: 'longest wait of /health meanwhile', unit: 'ms', bar: { value: 'at most', limit: 50 } },
   'lists-cold': { title: 'the slowest list, read from the disk', unit: 'ms' },
   'lists-cold-health': {
@@ -147,7 +148,7 @@ export const ROWS = {
     bar: { value: 'at most', limit: 50 },
   },
   'lists-commands': {
-    title: 'the slowest list of the command line with any filter, beyond the same with an empty store',
+    title: 'processor time of the slowest list of the command line with any filter, beyond the same with an empty store',
     unit: 'ms',
     bar: { value: 'at most', limit: 100 },
   },

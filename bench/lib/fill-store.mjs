@@ -50,11 +50,12 @@ const columnsOf = (db, table) =>
     .all(table)
     .map(({ name }) => name)
 
-/** An approval as the daemon opens and settles it, since the daemon opens none without a person. */
+/** An approval as the daemon opens and settles it, since the daemon opens none without a person. It is new, so that the daemon keeps it. */
+const NOW_MS = 'unixepoch() * 1000'
 const SAMPLE_APPROVAL = `
   INSERT INTO approvals (
     run_id, step_id, gate, workflow, title, message, approve_json, reject_json, created_at, expires_at, token, state, decided_by, decided_at, settled_at
-  ) VALUES ('run-x', 'step-1', 'sop', 'machine-0', 'Restart', 'Restart the press?', '["yes"]', '["no"]', 1e12, NULL, 't', 'approved', 'test', 1e12, 1e12)`
+  ) VALUES ('run-x', 'step-1', 'sop', 'machine-0', 'Restart', 'Restart the press?', '["yes"]', '["no"]', ${NOW_MS}, NULL, 't', 'approved', 'test', ${NOW_MS}, ${NOW_MS})`
 
 /** The sums of the copied turns, which the daemon adds up as it stores each. */
 const COSTS = `
