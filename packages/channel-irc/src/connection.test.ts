@@ -31,7 +31,7 @@ async function start(options: IrcFakeOptions = {}, more: object = {}): Promise<v
   listening = startListening(channel, host, async (inbound) => void received.push(inbound))
   await soon(() => expect(listening.health.state).not.toBe('connecting'))
 }
-const soon = (check: () => void) => vi.waitFor(check, { timeout: 5000, interval: 5 })
+const soon = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 5 })
 const texts = () => received.map(({ text }) => text)
 const send = (to: string, text: string) => channel.send({ to }, { text, clientId: 'c-1' }, signal)
 /** Lets the delay before the next connection pass. */

@@ -456,7 +456,7 @@ describe('the server', () => {
     await idle.closed
     await expect(fetch(`${made.server.url}/health`)).rejects.toThrow()
     running.resolve('done')
-    await closing
+    await Promise.all([closing, busy.closed])
     expect(statuses(busy.received.text)).toEqual(['200'])
   })
 

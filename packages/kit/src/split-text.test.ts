@@ -203,7 +203,7 @@ describe('any text', () => {
         expect(parts.map(visible).join('')).toBe(visible(text))
         expect(parts.flatMap((part) => characters(withoutFences(part).rest))).toEqual(characters(withoutFences(text).rest))
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 

@@ -183,7 +183,7 @@ class Restarting implements fc.AsyncCommand<Model, Real> {
   toString = () => 'restart'
 }
 
-test('idempotency keys follow the model in any sequence of events', async () => {
+test('idempotency keys follow the model in any sequence of events', { timeout: 180_000 }, async () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd')
   const commands = fc.commands(
     [
@@ -211,6 +211,6 @@ test('idempotency keys follow the model in any sequence of events', async () => 
         await real.store.close()
       }
     }),
-    { numRuns: 80 },
+    { numRuns: 50 },
   )
 })

@@ -59,7 +59,7 @@ describe.skipIf(!found)(`a daemon with a real broker${why}`, () => {
   }
   const runs = async (): Promise<readonly SopRun[]> => (await daemon?.runtime.store.sops.runs({ limit: 100 })) ?? []
   const payloads = async () => (await runs()).map(({ event }) => event.payload).toSorted()
-  const soon = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 5000, interval: 10 })
+  const soon = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 10 })
 
   it('starts a procedure once for each message, also for those sent while the daemon was down', async () => {
     await start()

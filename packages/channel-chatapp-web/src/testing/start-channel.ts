@@ -30,7 +30,8 @@ export interface StartOptions extends WebFakeOptions {
   readonly services?: Partial<Services>
 }
 
-const LIMIT_MS = 20_000
+/** Includes the time in which the library is loaded, for the first test of a file. */
+const LIMIT_MS = 50_000
 const LOOK_MS = 5
 
 export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {

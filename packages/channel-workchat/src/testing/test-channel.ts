@@ -65,5 +65,5 @@ export function createTestChannel(
   return bot
 }
 
-/** Waits up to five seconds until `check` passes. */
-export const soon = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 5000 })
+/** Waits up to twenty seconds until `check` passes. */
+export const soon = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 20_000 })

@@ -66,4 +66,4 @@ const waitUpTo = (ms: number, signal?: AbortSignal): Promise<void> =>
   })
 
 /** Waits up to five seconds until `check` passes. */
-export const soon = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 5000, interval: 5 })
+export const soon = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 20_000, interval: 5 })
