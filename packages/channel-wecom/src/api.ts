@@ -23,6 +23,12 @@ const CODES: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
 const QUOTA_WAIT_SECS = 60
 const JSON_BYTES_MAX = 65_536
 
+/** A file, or the JSON that refuses it. */
+interface MediaAnswer {
+  readonly file?: Response
+  readonly refusal?: Members
+}
+
 export class WecomApi {
   readonly fetch: typeof fetch
   readonly config: WecomConfig
@@ -52,16 +58,17 @@ export class WecomApi {
 
   /** Requests a file that a person sent to the app. The answer is the file, or JSON that refuses it, which is thrown. */
   async media(media_id: string, signal: AbortSignal): Promise<Response> {
-    const attempt = async (access_token: string) => {
+    const attempt = async (access_token: string): Promise<MediaAnswer> => {
       const response = await this.fetch(this.#url('media/get', { access_token, media_id }), { redirect: 'manual', signal })
       if (!/json|text\/plain/.test(response.headers.get('content-type') ?? '') || response.headers.has('content-disposition'))
-        return response
-      return members(parsedOrUndefined((await readUpTo(response, JSON_BYTES_MAX)) ?? ''))
+        return { file: response }
+      return { refusal: members(parsedOrUndefined((await readUpTo(response, JSON_BYTES_MAX)) ?? '')) }
     }
-    const isRejected = (answer: Response | Members) => !(answer instanceof Response) && TOKEN_CODES.includes(Number(answer.errcode))
-    const answer = await this.#token.use(signal, attempt, isRejected)
-    if (answer instanceof Response) return answer
-    throw refusalOf('media/get', answer) ?? new AppError('upstream', 'wecom sent no file')
+    // No `instanceof Response`: the HTTP server of the daemon replaces the global class, and what `fetch` returns is of the former one.
+    const isRejected = ({ refusal }: MediaAnswer) => TOKEN_CODES.includes(Number(refusal?.errcode))
+    const { file, refusal } = await this.#token.use(signal, attempt, isRejected)
+    if (file) return file
+    throw refusalOf('media/get', refusal ?? {}) ?? new AppError('upstream', 'wecom sent no file')
   }
 
   #url(method: string, query: Readonly<Record<string, string>>): string {

@@ -103,6 +103,19 @@ describe('an app', () => {
       code: 'invalid_request',
     })
   })
+
+  test('downloads files where another library has replaced the global Response', async () => {
+    const original = globalThis.Response
+    globalThis.Response = class extends original {}
+    try {
+      fake.files.set('media-1', Buffer.from('meow'))
+      const attachment = { kind: 'image', name: 'image', source: { id: 'media-1' } } as const
+      const media = await build(APP).fetchMedia?.(attachment, { bytesMax: 4, signal })
+      expect(Buffer.from(media?.bytes ?? []).toString()).toBe('meow')
+    } finally {
+      globalThis.Response = original
+    }
+  })
 })
 
 describe('a group robot', () => {
