@@ -53,9 +53,10 @@ const us = (value) => (value === undefined ? '' : number(value))
 const WHY_MORE = [
   'The difference comes from these parts:',
   '',
-  '- The database makes the same number of system calls for a message on both sides. Sluice binds 16 values (`insert`) where the bare server binds 10, because its rows also name their batch, trace and approval.',
-  '- `parseJson` decodes and parses the body on both sides; the bare server has this time in `parse` and `utf8Slice`.',
-  '- `Hmac`, `digest` and `hash` are one signature and one key of a row on both sides. Such calls, like `nextTick`, take about twice as long in Sluice, probably because it runs more code and keeps more objects for each message, so that less of either is in the caches of the processor. A larger young generation of V8 (`--max-semi-space-size`) took a sixth from the whole at 64 connections in an experiment.',
+  '- The database makes the same number of system calls for a message on both sides, whose time varies with the disk. Sluice binds 12 values (`insert`) where the bare server binds 10, because its rows also have a number and a trace.',
+  '- `parseJson` decodes and parses the body on both sides; the bare server has this time in `parse` and `utf8Slice`. Sluice also refuses invalid UTF-8.',
+  '- `Hmac`, `digest` and `hash` are one signature and one key of a row on both sides.',
+  '- The engine itself and garbage collection take longer because Sluice runs more code and keeps more objects for each message. A larger young generation of V8 (`--max-semi-space-size`) takes nothing from it.',
   '- A message waits for its turn in Sluice: `enter` of the queues, its lane, its account and its parsed content stay in memory, which the garbage collector copies once. The bare server forgets it.',
   '- The packages delivery, channel-chatapp, sdk, config and http check the allowlist, the room of the account, commands, replies to approvals and the agent of the conversation, and build the key of the session. Each step takes 1 to 3 µs.',
   '- `has` looks for a repeat among the recent ids, which spares a read of the file for each repeat.',
