@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { testHost } from '@sluice/testkit/host'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Database } from './database.ts'
 import { GroupCommit } from './group-commit.ts'
 
@@ -86,6 +86,17 @@ test('a commit does not wait for callers that never come', async () => {
   }
   await write
   expect(commits).toEqual([2, 1, 2, 1])
+})
+
+test('a write is committed while fake timers replace the global clock', async () => {
+  await Promise.all(['a', 'b'].map(keep))
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    await keep('c')
+  } finally {
+    vi.useRealTimers()
+  }
+  expect(commits).toEqual([2, 1])
 })
 
 test('512 waiting writes are committed at once', async () => {

@@ -1,4 +1,5 @@
 /** The only writer: all writes requested in one tick of the event loop become durable in one commit. */
+import { performance } from 'node:perf_hooks'
 import { AppError, type Clock, type LeaseName, type Logger, leaseLost, type StoreHealth } from '@sluice/sdk'
 import { BatchSize } from './batch-size.ts'
 import type { Database } from './database.ts'
@@ -217,7 +218,10 @@ export class GroupCommit {
   }
 }
 
-/** How often the event loop has asked for events, how many it has got, and for how long it had nothing to do. */
+/**
+ * How often the event loop has asked for events, how many it has got, and for how long it had nothing to do. `performance` is imported,
+ * because fake timers replace the global object by one without these numbers, with which every write threw.
+ */
 function loopNow(): { readonly polls: number; readonly events: number; readonly idleMs: number } {
   const { uvMetricsInfo, idleTime } = performance.nodeTiming
   return { polls: uvMetricsInfo.loopCount, events: uvMetricsInfo.events, idleMs: idleTime }
