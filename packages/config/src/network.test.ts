@@ -52,6 +52,10 @@ test('an address with a zone belongs to a network, and is no plain address', () 
   expect(isAddress('fe80::1%eth0')).toBe(false)
 })
 
-test.each(['10.0.0.0/33', '::1/129', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/x', '10.0.0.0/1.5'])('%j is not a network', (text) => {
+test.each([
+  ...['10.0.0.0/33', '::1/129', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/x', '10.0.0.0/1.5'],
+  // As numbers, the first four are 0, which is every address.
+  ...['10.0.0.0/ ', '10.0.0.0/\t', '10.0.0.0/-0', '::1/0x0', '10.0.0.0/ 8', '10.0.0.0/+8', '10.0.0.0/1e1', '10.0.0.0/8/16', '10.0.0.0/8/'],
+])('%j is not a network', (text) => {
   expect(parseNetwork(text)).toBeUndefined()
 })

@@ -8,11 +8,12 @@ export interface Network {
 
 /** Parses a network such as `10.0.0.0/8` or `::1`; undefined for any other text. */
 export function parseNetwork(text: string): Network | undefined {
-  const [address = '', bits] = text.split('/')
+  const [address = '', bits, more] = text.split('/')
   const family = address.includes(':') ? 'ipv6' : 'ipv4'
   const bitsMax = family === 'ipv6' ? 128 : 32
   const prefix = bits === undefined ? bitsMax : Number(bits)
-  if (bits === '' || !Number.isInteger(prefix) || prefix < 0 || prefix > bitsMax) return undefined
+  // Only digits: `Number` makes 0, which is every address, of a blank.
+  if ((bits !== undefined && !/^\d{1,3}$/.test(bits)) || prefix > bitsMax || more !== undefined) return undefined
   const isValid = family === 'ipv6' ? isIpv6(address.split('%', 1)[0] ?? '') : isIpv4(address)
   return isValid ? { address, prefix, family } : undefined
 }
