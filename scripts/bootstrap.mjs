@@ -10,7 +10,8 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
-const NODE_MAJOR_MIN = 24
+/** The first version whose SQLite binds numbered parameters. */
+const NODE_MIN = '24.7'
 const PNPM_MAJORS = [11, 12]
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 /** The number of last lines shown of a failed install: the reason is at the end of its output. */
@@ -117,16 +118,22 @@ function versionOf(program, args = ['--version'], env = cleanEnvironment()) {
   return result.status === 0 ? result.stdout.trim().replace(/^v/, '') : ''
 }
 
+function isRecentEnough(version) {
+  const [major, minor] = version.split('.').map(Number)
+  const [majorMin, minorMin] = NODE_MIN.split('.').map(Number)
+  return major > majorMin || (major === majorMin && minor >= minorMin)
+}
+
 function findNode() {
   const forced = Boolean(process.env.SVC_FORCE_TOOLCHAIN)
-  if (!forced && Number(process.versions.node.split('.')[0]) >= NODE_MAJOR_MIN) return process.execPath
+  if (!forced && isRecentEnough(process.versions.node)) return process.execPath
   const family = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'
   const packageName = `${family}-${WINDOWS ? 'win' : process.platform}-${process.arch}`
   const program = (folder) => join(folder, 'node_modules', packageName, 'bin', WINDOWS ? 'node.exe' : 'node')
   const folder = ensureTool('node', (temporary) => {
     if (!existsSync(program(temporary)))
       throw new Error(
-        `npm did not install ${packageName}: the registry cannot be reached, or has no build for this platform. Install Node ${NODE_MAJOR_MIN} or newer, or try again online`,
+        `npm did not install ${packageName}: the registry cannot be reached, or has no build for this platform. Install Node ${NODE_MIN} or newer, or try again online`,
       )
     if (!versionOf(program(temporary))) throw new Error('the fetched Node does not run on this machine')
   })

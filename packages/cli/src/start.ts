@@ -3,7 +3,8 @@ import { enableCompileCache } from 'node:module'
 import manifest from '../package.json' with { type: 'json' }
 import { compileCacheFolder } from './compile-cache.ts'
 
-const NODE_MAJOR_MIN = 24
+/** The first version whose SQLite binds numbered parameters. */
+const NODE_MIN = '24.7'
 
 /** Loads the profile, unless the only argument is `--version` or Node is too old. */
 export async function start(loadProfile: () => Promise<unknown>): Promise<void> {
@@ -12,12 +13,18 @@ export async function start(loadProfile: () => Promise<unknown>): Promise<void> 
     process.stdout.write(`sluice ${manifest.version}\n`)
     return
   }
-  if (Number(process.versions.node.split('.')[0]) < NODE_MAJOR_MIN) {
-    process.stderr.write(`sluice: this is Node ${process.versions.node}; Sluice needs Node ${NODE_MAJOR_MIN} or newer\n`)
+  if (isOlder(process.versions.node, NODE_MIN)) {
+    process.stderr.write(`sluice: this is Node ${process.versions.node}; Sluice needs Node ${NODE_MIN} or newer\n`)
     process.exitCode = 1
     return
   }
   const cache = compileCacheFolder()
   if (cache) enableCompileCache(cache)
   await loadProfile()
+}
+
+function isOlder(version: string, than: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [majorMin = 0, minorMin = 0] = than.split('.').map(Number)
+  return major < majorMin || (major === majorMin && minor < minorMin)
 }

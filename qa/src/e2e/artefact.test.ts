@@ -115,8 +115,10 @@ test('the program starts with the right Node, and says so with an older one', ()
   const start = (...args: string[]) => spawnSync(process.execPath, args, { encoding: 'utf8', env: environment() })
   const program = join(dist('minimal'), 'sluice')
   expect(start(program, '--version').stdout).toBe(`sluice ${readJson('minimal', 'package.json').version}\n`)
-  const old = `Object.defineProperty(process.versions, 'node', { value: '18.1.0' }); require(${JSON.stringify(program)})`
-  expect(start('-e', old)).toMatchObject({ status: 1, stderr: 'sluice: this is Node 18.1.0; Sluice needs Node 24 or newer\n' })
+  for (const version of ['18.1.0', '24.6.1']) {
+    const old = `Object.defineProperty(process.versions, 'node', { value: '${version}' }); require(${JSON.stringify(program)})`
+    expect(start('-e', old)).toMatchObject({ status: 1, stderr: `sluice: this is Node ${version}; Sluice needs Node 24.7 or newer\n` })
+  }
 })
 
 test('the manual page and the completions have the commands of the build', () => {
