@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { NODE_MIN } from '../../packages/cli/src/node-min.ts'
 import { CATALOGUE } from '../../packages/sdk/src/catalogue.ts'
 import { filesBelow } from '../files-below.mjs'
 import { bundledPackages, importedOutside } from './bundled-packages.mjs'
@@ -28,12 +29,13 @@ const COPIED = {
 }
 
 /** Returns the program that starts the bundle. It is a CommonJS script, which Node older than the required one can run too. */
-const launcher = (nodeMajorMin) => `#!/usr/bin/env node
+const launcher = ([majorMin, minorMin]) => `#!/usr/bin/env node
 // Starts Sluice. Every version of Node can read this file, so an old one prints a sentence and not a syntax error.
 'use strict'
-if (Number(process.versions.node.split('.')[0]) >= ${nodeMajorMin}) import('./sluice.mjs')
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major > ${majorMin} || (major === ${majorMin} && minor >= ${minorMin})) import('./sluice.mjs')
 else {
-  console.error('sluice: this is Node ' + process.versions.node + '; Sluice needs Node ${nodeMajorMin} or newer')
+  console.error('sluice: this is Node ' + process.versions.node + '; Sluice needs Node ${majorMin}.${minorMin} or newer')
   process.exitCode = 1
 }
 `
@@ -79,7 +81,7 @@ export function completeBuild({ root, folder, metafile, profile }) {
   const manifest = npmManifest({ ...own, description }, roots, tree)
   const { version, license } = manifest
   const write = (name, data) => writeFileSync(join(folder, name), typeof data === 'string' ? data : `${JSON.stringify(data, null, 2)}\n`)
-  writeFileSync(join(folder, 'sluice'), launcher(Number(/\d+/.exec(own.engines.node)[0])), { mode: EXECUTABLE })
+  writeFileSync(join(folder, 'sluice'), launcher(NODE_MIN.split('.')), { mode: EXECUTABLE })
   write('package.json', manifest)
   write('npm-shrinkwrap.json', npmShrinkwrap(manifest, roots, tree))
   write(

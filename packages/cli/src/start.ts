@@ -2,9 +2,7 @@
 import { enableCompileCache } from 'node:module'
 import manifest from '../package.json' with { type: 'json' }
 import { compileCacheFolder } from './compile-cache.ts'
-
-/** The first version whose SQLite binds numbered parameters. */
-const NODE_MIN = '24.7'
+import { NODE_MIN } from './node-min.ts'
 
 /** Loads the profile, unless the only argument is `--version` or Node is too old. */
 export async function start(loadProfile: () => Promise<unknown>): Promise<void> {
