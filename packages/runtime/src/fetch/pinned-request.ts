@@ -3,6 +3,9 @@ import type { IncomingMessage, RequestOptions } from 'node:http'
 import { pinnedLookup } from '@sluice/kit'
 import { AppError, type ResolvedAddress } from '@sluice/sdk'
 
+/** The statuses that a `Response` may have. */
+const [STATUS_MIN, STATUS_MAX] = [200, 599]
+
 export interface PinnedRequest {
   readonly url: URL
   /** The checked addresses: the connection uses one of them, even if the name resolves to another by now. */
@@ -50,6 +53,8 @@ export function toResponse(incoming: IncomingMessage, { url, method, signal }: P
   if (!hasBody) incoming.resume()
   const body = hasBody ? limitedBody(incoming, bytesMax, (error) => requestError(url.host, error, signal)) : null
   try {
+    // The HTTP server of the daemon replaces the global class by one that takes any status.
+    if (status < STATUS_MIN || status > STATUS_MAX) throw new RangeError(`the status is ${status}`)
     const response = new Response(body, { status, statusText: incoming.statusMessage ?? '', headers })
     return Object.defineProperty(response, 'url', { value: url.href })
   } catch (cause) {

@@ -299,6 +299,21 @@ describe('publicFetch', () => {
     await expect(cut.text()).rejects.toMatchObject({ code: 'upstream' })
   })
 
+  test('reports a status that is none where another library has replaced the global Response', async () => {
+    const port = await serve((request) => request.socket.end('HTTP/1.1 999 Odd\r\n\r\n'))
+    const original = globalThis.Response
+    globalThis.Response = class extends original {
+      constructor(...[body, init]: ConstructorParameters<typeof Response>) {
+        super(body, { ...init, status: 200 })
+      }
+    }
+    try {
+      await expect(publicFetch()(`http://site.test:${port}/`)).rejects.toMatchObject({ code: 'upstream' })
+    } finally {
+      globalThis.Response = original
+    }
+  })
+
   test('refuses headers and methods that could smuggle a request', async () => {
     const fetch = publicFetch()
     await expect(fetch('http://site.test/', { headers: { 'x-a': 'b\r\nx-c: d' } })).rejects.toMatchObject({ code: 'invalid_request' })
