@@ -53,7 +53,7 @@ export function emitDeclarations(outDir) {
     typeRoots: [join(ROOT, 'node_modules/@types')],
   }
   const include = [join(ROOT, 'packages/*/src')]
-  // No package publishes its fakes and benches, and a type that cannot be declared is no mistake there.
+  // Packages are published without their fakes and benches, so a type there needs no declaration.
   const exclude = ['*.test.ts', 'testing/**'].map((files) => join(ROOT, 'packages/*/src/**', files))
   writeFileSync(config, JSON.stringify({ extends: join(ROOT, 'tsconfig.base.json'), compilerOptions, include, exclude }))
   execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', config], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })

@@ -1,4 +1,4 @@
-/** The defaults that a build writes next to a channel which loads later are those that the loaded channel has. */
+/** A build writes the defaults of each channel next to the code that loads the channel later: they equal those of the loaded channel. */
 import { join, resolve } from 'node:path'
 import { CORE_SECTIONS, effectiveConfig, parseConfig } from '@sluice/config'
 import { CATALOGUE, type CatalogueId, type Feature, isUnloaded, laterFeature, loadFeatures, unloadedDefaults } from '@sluice/sdk'

@@ -10,7 +10,7 @@ export const findCommand = (argv: readonly string[], commands: readonly CliComma
 export const commandFamily = (firstWord: string, commands: readonly CliCommand[]): readonly CliCommand[] =>
   commands.filter(({ name }) => name.startsWith(`${firstWord} `))
 
-/** Throws `invalid_request`, with the most similar command, or those that begin with the same word. */
+/** Throws `invalid_request`. The message names the most similar command, or the commands that begin with the same word. */
 export async function unknownCommand(argv: readonly string[], commands: readonly CliCommand[]): Promise<never> {
   const [first = ''] = argv
   // The word after an option may be the value of that option, so the words of the command cannot be recognized.

@@ -47,7 +47,7 @@ test.each([
   expect(parseNetwork(address) !== undefined).toBe(accepted(address))
 })
 
-test('an address with a zone belongs to a network, and is no plain address', () => {
+test('a network may have a zone, and a plain address may not', () => {
   expect(parseNetwork('fe80::1%eth0/64')).toEqual({ address: 'fe80::1%eth0', prefix: 64, family: 'ipv6' })
   expect(isAddress('fe80::1%eth0')).toBe(false)
 })

@@ -12,6 +12,13 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
+test('the scripts and the program require the same version of Node', () => {
+  const required = ['scripts/bootstrap.mjs', 'packages/cli/src/node-min.ts'].map(
+    (file) => /NODE_MIN = '(\d+\.\d+)'/.exec(readFileSync(join(ROOT, file), 'utf8'))?.[1],
+  )
+  expect(required).toEqual([expect.any(String), required[0]])
+})
+
 test('every script installs its dependencies first', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
   for (const [name, script] of Object.entries(scripts)) expect(script, name).toMatch(/^node scripts\/bootstrap\.mjs \S/)

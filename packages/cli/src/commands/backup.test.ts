@@ -32,7 +32,7 @@ test('a backup is written to the given file and noted in the data directory', TI
   expect(record()).toMatchObject({ last: { file }, failure: { error: expect.stringContaining('cannot be written') } })
 })
 
-test('a name that is no backup is refused, with the command that checks one', TIMEOUT, async () => {
+test('the command refuses a name without the ending of a backup, and names the command that checks a backup', TIMEOUT, async () => {
   const { code, err } = await sluice('backup', 'check')
   expect([code, err]).toEqual([2, expect.stringContaining("'check' does not; to check a backup, use 'sluice restore --check <file>'")])
   expect(readdirSync(dataDir)).not.toContain('backup.json')

@@ -299,7 +299,7 @@ describe('publicFetch', () => {
     await expect(cut.text()).rejects.toMatchObject({ code: 'upstream' })
   })
 
-  test('reports a status that is none where another library has replaced the global Response', async () => {
+  test('reports a status beyond 599 as upstream where another library has replaced the global Response', async () => {
     const port = await serve((request) => request.socket.end('HTTP/1.1 999 Odd\r\n\r\n'))
     const original = globalThis.Response
     globalThis.Response = class extends original {

@@ -178,7 +178,7 @@ describe('AgentDriver', () => {
     })
   })
 
-  test('a session whose opening is aborted leaves no failure that nobody handles, and the next action opens another', async () => {
+  test('an aborted opening of a session causes no unhandled rejection, and the next action opens another session', async () => {
     const opening = new AbortController()
     const stdout = '{"success":true,"data":{"url":"the url"}}'
     const aborting: Spawn = async ({ args }) => {

@@ -106,7 +106,7 @@ export class AgentDriver implements OptionalDriver {
     const opening = this.#openSession(call)
     const dropped = this.#sessions.keep(client, opening)
     if (dropped) void this.#dropSession(dropped)
-    // `forget` returns the promise that was kept, which has failed: nobody would handle its failure a second time.
+    // `forget` returns the kept promise, which has failed: passing it on would cause an unhandled rejection.
     void opening.catch(() => void this.#sessions.forget(client))
     return opening
   }
