@@ -8,6 +8,18 @@ const amount = (most: number, meaning: string) => v.pipe(whole(0, most), v.descr
 const dollars = (meaning: string) => v.pipe(v.number(), v.finite(), v.minValue(0), v.description(`${meaning}; ${NONE}`))
 
 const TURNS_MAX = 100_000
+const SLOTS_MAX = 1024
+const MB_MAX = 1_000_000
+const STREAMS_MAX = 100_000
+
+/** The part of `[agent] max_concurrent_turns` that the turns of one client may use, unless `turns_running` says a number. */
+export const RUNNING = { client: 3 / 8, listed: 2 / 8, stranger: 1 / 8 } as const
+/** The megabytes of one client, unless `waiting_mb` and `attachments_mb` say numbers. */
+export const MEGABYTES = {
+  client: { waiting: 16, attachments: 256 },
+  listed: { waiting: 4, attachments: 64 },
+  stranger: { waiting: 1, attachments: 16 },
+} as const
 
 /** The three keys, `of` one client or of a pool of clients. */
 const keysOf = (of: string) => ({
@@ -19,8 +31,40 @@ const keysOf = (of: string) => ({
   usd_per_day: dollars(`US dollars that the turns of ${of} may cost in a day (UTC), by the prices of [cost]`),
 })
 
-const one = keysOf('one client')
-const stranger = keysOf('one sender whom only * admits')
+/** The shares of `of` one client: what it may hold at once, so that the others find room. */
+const sharesOf = (of: string, defaults: { readonly running: string; readonly waitingMb?: string; readonly attachmentsMb?: string }) => {
+  const unlessSet = (value: string | undefined) => (value === undefined ? '' : ` (default: ${value})`)
+  return {
+    turns_running: amount(
+      SLOTS_MAX,
+      `Turns of ${of} that run at once; further ones wait. One of [agent] max_concurrent_turns is kept for operators${unlessSet(defaults.running)}`,
+    ),
+    turns_waiting: amount(
+      TURNS_MAX,
+      `Turns of ${of} that wait at once; further requests are answered 429, further messages end as limited`,
+    ),
+    waiting_mb: amount(
+      MB_MAX,
+      `Megabytes of text in the waiting turns of ${of}; further requests are answered 429, further messages end as limited${unlessSet(defaults.waitingMb)}`,
+    ),
+    attachments_mb: amount(
+      MB_MAX,
+      `Megabytes of attachments of ${of} that are kept; a further one is not saved${unlessSet(defaults.attachmentsMb)}`,
+    ),
+  }
+}
+
+const ONE = 'one client'
+const STRANGER = 'one sender whom only * admits'
+const one = {
+  ...keysOf(ONE),
+  ...sharesOf(ONE, {
+    running: '3 of 8 turns at once for a device, 2 of 8 for a sender',
+    waitingMb: `${MEGABYTES.client.waiting} for a device, ${MEGABYTES.listed.waiting} for a sender`,
+    attachmentsMb: `${MEGABYTES.client.attachments} for a device, ${MEGABYTES.listed.attachments} for a sender`,
+  }),
+}
+const stranger = { ...keysOf(STRANGER), ...sharesOf(STRANGER, { running: '1 of 8 turns at once' }) }
 const pool = keysOf('all senders whom only * admits together')
 const operator = keysOf('one operator')
 
@@ -39,11 +83,24 @@ export const limitsSection = {
     turns_in_flight: v.optional(one.turns_in_flight, 0),
     usd_per_day: v.optional(one.usd_per_day, 0),
     loop_turns: v.optional(loopTurns, 10),
+    turns_running: v.optional(one.turns_running),
+    turns_waiting: v.optional(one.turns_waiting, 32),
+    waiting_mb: v.optional(one.waiting_mb),
+    attachments_mb: v.optional(one.attachments_mb),
+    streams: v.optional(
+      amount(STREAMS_MAX, 'Streams and WebSockets that one device with the role client has open at once; one more is answered 429'),
+      16,
+    ),
+    downloads: v.optional(amount(STREAMS_MAX, 'Files that one device with the role client downloads at once; one more is answered 429'), 4),
     strangers: v.optional(
       v.object({
         turns_per_hour: v.optional(stranger.turns_per_hour, 20),
         turns_in_flight: v.optional(stranger.turns_in_flight, 1),
         usd_per_day: v.optional(stranger.usd_per_day, 0),
+        turns_running: v.optional(stranger.turns_running),
+        turns_waiting: v.optional(stranger.turns_waiting, 8),
+        waiting_mb: v.optional(stranger.waiting_mb, MEGABYTES.stranger.waiting),
+        attachments_mb: v.optional(stranger.attachments_mb, MEGABYTES.stranger.attachments),
         pool: v.optional(
           v.object({
             turns_per_hour: v.optional(pool.turns_per_hour, 200),
@@ -77,11 +134,19 @@ export const channelLimits = v.object({
   turns_in_flight: v.optional(one.turns_in_flight),
   usd_per_day: v.optional(one.usd_per_day),
   loop_turns: v.optional(loopTurns),
+  turns_running: v.optional(one.turns_running),
+  turns_waiting: v.optional(one.turns_waiting),
+  waiting_mb: v.optional(one.waiting_mb),
+  attachments_mb: v.optional(one.attachments_mb),
   strangers: v.optional(
     v.object({
       turns_per_hour: v.optional(stranger.turns_per_hour),
       turns_in_flight: v.optional(stranger.turns_in_flight),
       usd_per_day: v.optional(stranger.usd_per_day),
+      turns_running: v.optional(stranger.turns_running),
+      turns_waiting: v.optional(stranger.turns_waiting),
+      waiting_mb: v.optional(stranger.waiting_mb),
+      attachments_mb: v.optional(stranger.attachments_mb),
       pool: v.optional(
         v.object({
           turns_per_hour: v.optional(pool.turns_per_hour),

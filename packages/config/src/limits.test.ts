@@ -1,7 +1,7 @@
 import { defineFeature } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
-import { type LimitedClient, limitsOf, loopTurnsOf } from './limits.ts'
+import { type LimitedClient, limitsOf, loopTurnsOf, sharesOf } from './limits.ts'
 import { parseConfig } from './read-config.ts'
 
 const section = { path: 'channels_config.roomchat', schema: v.object({ token: v.optional(v.string(), 't') }) }
@@ -57,4 +57,52 @@ test('a channel overrides single keys, and a pool of its own has its own key', a
 test('a limit that is not a number is a mistake in the file', async () => {
   await expect(load('[limits]\nturns_per_hour = -1')).rejects.toMatchObject({ code: 'config_invalid' })
   await expect(load('[channels_config.roomchat.limits]\nusd_per_day = "much"')).rejects.toMatchObject({ code: 'config_invalid' })
+})
+
+const MB = 1024 * 1024
+
+test('each standing has its share, and an operator has no limit', async () => {
+  const config = await load()
+  const common = { streams: 16, downloads: 4 }
+  expect(sharesOf(config, DEVICE)).toEqual({
+    turnsRunning: 3,
+    turnsWaiting: 32,
+    waitingBytes: 16 * MB,
+    attachmentBytes: 256 * MB,
+    ...common,
+  })
+  expect(sharesOf(config, ANN)).toEqual({ turnsRunning: 2, turnsWaiting: 32, waitingBytes: 4 * MB, attachmentBytes: 64 * MB, ...common })
+  expect(sharesOf(config, EVE)).toEqual({ turnsRunning: 1, turnsWaiting: 8, waitingBytes: MB, attachmentBytes: 16 * MB, ...common })
+  expect(new Set(Object.values(sharesOf(config, OPERATOR)))).toEqual(new Set([Number.POSITIVE_INFINITY]))
+})
+
+test.each([
+  [1, [1, 1, 1]],
+  [4, [1, 1, 1]],
+  [16, [6, 4, 2]],
+])('the share of running turns follows max_concurrent_turns: %i', async (slots, expected) => {
+  const config = await load(`[agent]\nmax_concurrent_turns = ${slots}`)
+  expect([DEVICE, ANN, EVE].map((client) => sharesOf(config, client).turnsRunning)).toEqual(expected)
+})
+
+test('a channel overrides single shares, and 0 removes one', async () => {
+  const config = await load(`
+    [limits]
+    turns_running = 5
+    attachments_mb = 0
+    streams = 2
+    [limits.strangers]
+    waiting_mb = 2
+    [channels_config.roomchat.limits]
+    turns_waiting = 7
+    strangers = { turns_running = 2, attachments_mb = 3 }
+  `)
+  expect(sharesOf(config, DEVICE)).toMatchObject({
+    turnsRunning: 5,
+    turnsWaiting: 32,
+    attachmentBytes: Number.POSITIVE_INFINITY,
+    streams: 2,
+  })
+  expect(sharesOf(config, ANN)).toMatchObject({ turnsRunning: 5, turnsWaiting: 7, waitingBytes: 4 * MB })
+  expect(sharesOf(config, EVE)).toMatchObject({ turnsRunning: 2, turnsWaiting: 8, waitingBytes: 2 * MB, attachmentBytes: 3 * MB })
 })

@@ -1,8 +1,8 @@
 /** Finds the limits of a client in a configuration. */
 import type { CountedLimits, Limits } from '@sluice/sdk'
-import { costSection } from './agent-sections.ts'
+import { agentSection, costSection } from './agent-sections.ts'
 import { routingSchema } from './agents-section.ts'
-import { limitsSection } from './limits-section.ts'
+import { limitsSection, MEGABYTES, RUNNING } from './limits-section.ts'
 import type { LoadedConfig } from './types.ts'
 
 /** A client that asks for a turn. */
@@ -15,11 +15,41 @@ export interface LimitedClient {
   readonly channel?: string
 }
 
+/** What one client may hold at once. `Infinity`: no limit. */
+export interface ClientShares {
+  readonly turnsRunning: number
+  readonly turnsWaiting: number
+  /** Of the texts of its waiting turns. */
+  readonly waitingBytes: number
+  readonly streams: number
+  readonly downloads: number
+  /** Of its attachments that are kept. */
+  readonly attachmentBytes: number
+}
+
 /** The pool of all strangers. A channel with limits of its own for the pool has a pool of its own. */
 const POOL = 'strangers'
 /** The share of `[cost] daily_limit_usd` that strangers may spend together, and the most unless it is configured. */
 const POOL_SHARE = 0.1
 const POOL_USD_MAX = 1
+
+/** The keys of a share, in `[limits]` or of a channel. */
+interface ShareKeys {
+  readonly turns_running?: number | undefined
+  readonly turns_waiting?: number | undefined
+  readonly waiting_mb?: number | undefined
+  readonly attachments_mb?: number | undefined
+}
+
+const MEGABYTE = 1024 * 1024
+const OPEN: ClientShares = {
+  turnsRunning: Number.POSITIVE_INFINITY,
+  turnsWaiting: Number.POSITIVE_INFINITY,
+  waitingBytes: Number.POSITIVE_INFINITY,
+  streams: Number.POSITIVE_INFINITY,
+  downloads: Number.POSITIVE_INFINITY,
+  attachmentBytes: Number.POSITIVE_INFINITY,
+}
 
 interface Keys {
   readonly turns_per_hour?: number | undefined
@@ -42,6 +72,25 @@ export function limitsOf(config: LoadedConfig, { client, standing, channel }: Li
   ])
 }
 
+/** Returns the shares of a client. An operator has no limit. */
+export function sharesOf(config: LoadedConfig, { standing, channel }: LimitedClient): ClientShares {
+  if (standing === 'operator') return OPEN
+  const { strangers, ...general } = config.core(limitsSection)
+  const channelLimits = channelLimitsOf(config, channel)
+  const kind = standing === 'stranger' ? 'stranger' : channel === undefined ? 'client' : 'listed'
+  const [keys, own]: ShareKeys[] = kind === 'stranger' ? [strangers, channelLimits?.strangers ?? {}] : [general, channelLimits ?? {}]
+  const { waiting, attachments } = MEGABYTES[kind]
+  const slots = Math.max(1, Math.floor(config.core(agentSection).max_concurrent_turns * RUNNING[kind]))
+  return {
+    turnsRunning: shareOf(own?.turns_running ?? keys?.turns_running ?? slots),
+    turnsWaiting: shareOf(own?.turns_waiting ?? keys?.turns_waiting),
+    waitingBytes: shareOf(own?.waiting_mb ?? keys?.waiting_mb ?? waiting) * MEGABYTE,
+    streams: shareOf(general.streams),
+    downloads: shareOf(general.downloads),
+    attachmentBytes: shareOf(own?.attachments_mb ?? keys?.attachments_mb ?? attachments) * MEGABYTE,
+  }
+}
+
 /** Returns how many quick messages in a row pause a conversation of the channel; 0: never. */
 export const loopTurnsOf = (config: LoadedConfig, channel: string): number =>
   channelLimitsOf(config, channel)?.loop_turns ?? config.core(limitsSection).loop_turns
@@ -50,6 +99,8 @@ function channelLimitsOf(config: LoadedConfig, channel: string | undefined) {
   const path = `channels_config.${channel}`
   return channel !== undefined && config.hasCore(path) ? config.core({ path, schema: routingSchema }).limits : undefined
 }
+
+const shareOf = (value = 0): number => (value === 0 ? Number.POSITIVE_INFINITY : value)
 
 const limitsFrom = (general: Keys, own: Keys = {}): Limits => ({
   turnsPerHour: own.turns_per_hour ?? general.turns_per_hour ?? 0,

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { Admission, type Agent, type TurnRequest } from '@sluice/agent'
+import { Admission, type Agent, Shares, type TurnRequest } from '@sluice/agent'
 import { ApprovalRegistry } from '@sluice/approvals'
-import { gatewaySection } from '@sluice/config'
+import { gatewaySection, sharesOf } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
 import { ShardOwnership } from '@sluice/kit'
 import {
@@ -277,6 +277,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
     store,
     agent,
     admission: new Admission({ store: store.admissions, clock, events: bus, limitsOf: () => [] }),
+    shares: new Shares({ sharesOf: (client) => sharesOf(snapshots.current().config, client) }),
     bus,
     approvals: new ApprovalRegistry({
       store: store.approvals,

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Admission, type Agent, type Approver, createAgent, createScrub } from '@sluice/agent'
+import { Admission, type Agent, type Approver, createAgent, createScrub, Shares } from '@sluice/agent'
 import { ApprovalRegistry, createToolApprover } from '@sluice/approvals'
 import { readRecord } from '@sluice/backup'
 import {
@@ -19,6 +19,7 @@ import {
   parseConfig,
   readConfigText,
   readNodeText,
+  sharesOf,
 } from '@sluice/config'
 import { type Clients, createClients, withMessage } from '@sluice/delivery'
 import { LaneQueue, OpenSteps, ShardOwnership, systemClock } from '@sluice/kit'
@@ -185,6 +186,7 @@ export class OpenRuntime implements Runtime {
   readonly approvals: ApprovalRegistry
   readonly procedures: ProcedureFiles
   readonly admission: Admission
+  readonly shares: Shares
   readonly agent: Agent
   readonly commands: CommandRuns
   /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
@@ -245,6 +247,7 @@ export class OpenRuntime implements Runtime {
       events: this.bus,
       limitsOf: (client) => limitsOf(this.config(), client),
     })
+    this.shares = new Shares({ sharesOf: (client) => sharesOf(this.config(), client) })
     this.agent = this.#createAgent()
     this.commands = this.#createCommands()
     this.settings = createSettings(options)

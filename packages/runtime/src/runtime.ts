@@ -1,5 +1,5 @@
 /** The runtime as the HTTP side and the daemon see it. */
-import type { Admission, Agent } from '@sluice/agent'
+import type { Admission, Agent, Shares } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import type { DeliveryQueues } from '@sluice/delivery'
 import type { Backlog, Clock, Logger, Sops, Store, Vitals, Workspace } from '@sluice/sdk'
@@ -22,6 +22,8 @@ export interface Runtime {
   readonly store: Store
   readonly agent: Agent
   readonly admission: Admission
+  /** What each client holds at once. */
+  readonly shares: Shares
   readonly bus: EventBus
   readonly clock: Clock
   readonly log: Logger

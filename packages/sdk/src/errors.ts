@@ -10,6 +10,7 @@ export const ERRORS = {
   too_large: { status: 413, title: 'Too large', exit: 2 },
   unsupported_type: { status: 415, title: 'Unsupported media type', exit: 2 },
   rate_limited: { status: 429, title: 'Too Many Requests', exit: 1 },
+  share_used: { status: 429, title: 'Share used up', exit: 1 },
   aborted: { status: 499, title: 'Aborted', exit: 1 },
   internal: { status: 500, title: 'Internal error', exit: 1 },
   upstream: { status: 502, title: 'Upstream failed', exit: 1 },

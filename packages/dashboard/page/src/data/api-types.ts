@@ -1810,7 +1810,7 @@ export interface operations {
             cost_usd: number
           } | {
             type: 'error'
-            code: 'invalid_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'not_compiled' | 'method_not_allowed' | 'conflict' | 'too_large' | 'unsupported_type' | 'rate_limited' | 'aborted' | 'internal' | 'upstream' | 'unavailable' | 'upstream_timeout' | 'config_invalid'
+            code: 'invalid_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'not_compiled' | 'method_not_allowed' | 'conflict' | 'too_large' | 'unsupported_type' | 'rate_limited' | 'share_used' | 'aborted' | 'internal' | 'upstream' | 'unavailable' | 'upstream_timeout' | 'config_invalid'
             message: string
           }
         }
@@ -3482,7 +3482,7 @@ export interface operations {
             code: number
           } | {
             type: 'error'
-            code: 'invalid_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'not_compiled' | 'method_not_allowed' | 'conflict' | 'too_large' | 'unsupported_type' | 'rate_limited' | 'aborted' | 'internal' | 'upstream' | 'unavailable' | 'upstream_timeout' | 'config_invalid'
+            code: 'invalid_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'not_compiled' | 'method_not_allowed' | 'conflict' | 'too_large' | 'unsupported_type' | 'rate_limited' | 'share_used' | 'aborted' | 'internal' | 'upstream' | 'unavailable' | 'upstream_timeout' | 'config_invalid'
             message: string
             /** Further members of the error */
             fields: { [member: string]: unknown }
