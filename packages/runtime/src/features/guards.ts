@@ -7,7 +7,7 @@ import { createPublicFetch } from '../fetch/public-fetch.ts'
 import type { ComponentLogger } from '../log/log.ts'
 import { createRunBare } from '../process/run-process.ts'
 import { commandLimits, createSpawn } from '../process/spawn.ts'
-import { proofPlaces, proveSandbox } from '../sandbox/prove-sandbox.ts'
+import { proofTargets, proveSandbox } from '../sandbox/prove-sandbox.ts'
 import { SandboxInForce } from '../sandbox/sandbox-in-force.ts'
 import { createWorkspace } from '../workspace/workspace.ts'
 import { closedFolders } from './agents.ts'
@@ -44,7 +44,7 @@ export function createGuards(config: LoadedConfig, sources: GuardSources): Guard
       required,
       sandboxes: sandboxes(),
       run,
-      prove: (tried, proving) => proveSandbox(tried, { run, signal: proving, workspace: root, places: proofPlaces(dataDir) }),
+      prove: async (tried, proving) => proveSandbox(tried, { run, signal: proving, workspace: root, ...(await proofTargets(dataDir)) }),
       signal,
     }),
     log.child('sandbox'),

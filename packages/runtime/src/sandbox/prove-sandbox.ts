@@ -1,7 +1,7 @@
 /** Proves that a backend confines commands on this machine: before it is chosen, a command tries to get out of it. */
 import { randomBytes } from 'node:crypto'
-import { access, constants, mkdir, mkdtemp, readdir, readFile, realpath, rm, rmdir, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { access, constants, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { RunBare, Sandbox } from '@sluice/sdk'
@@ -43,6 +43,13 @@ echo "$word" >inside`
 /** The largest number of sockets of other programs that the script tries. */
 const OTHER_SOCKETS_MAX = 16
 
+/** Every planted folder has a name that begins so. */
+const PLANTED = 'sluice-proof-'
+/** The socket in a planted folder. It exists only while a proof listens at it, or after the daemon was killed. */
+const SOCKET = 'socket'
+/** No proof takes so long: an older folder in which no socket answers was left by a daemon that was killed. */
+const PLANTED_MS_MAX = 3_600_000
+
 export interface ProofOptions {
   readonly run: RunBare
   readonly signal: AbortSignal
@@ -50,22 +57,27 @@ export interface ProofOptions {
   readonly workspace: string
   /** Folders outside the workspace. A file and a socket are planted in each one that this user may write in. */
   readonly places: readonly string[]
+  /** Sockets of other programs; those in the workspace are not tried. */
+  readonly sockets: readonly string[]
 }
 
-/** Folders that hold files and sockets no command may reach. */
-export const proofPlaces = (dataDir: string): readonly string[] => {
+/** What no command may reach on this machine: folders that hold files and sockets, and the sockets of other programs. */
+export async function proofTargets(dataDir: string): Promise<Pick<ProofOptions, 'places' | 'sockets'>> {
   const { XDG_RUNTIME_DIR } = process.env
-  return [dataDir, tmpdir(), '/run', '/run/lock', XDG_RUNTIME_DIR ?? `/run/user/${process.getuid?.() ?? 0}`]
+  const places = [dataDir, tmpdir(), '/run', '/run/lock', XDG_RUNTIME_DIR ?? `/run/user/${process.getuid?.() ?? 0}`]
+  return { places, sockets: await othersSockets() }
 }
 
 /** Resolves to the resource that the command reached, as the end of a sentence; `undefined` if it reached none and worked. */
-export async function proveSandbox(sandbox: Sandbox, { run, signal, workspace, places }: ProofOptions): Promise<string | undefined> {
+export async function proveSandbox(sandbox: Sandbox, options: ProofOptions): Promise<string | undefined> {
+  const { run, signal, workspace, places, sockets } = options
   const proof = new Proof()
   try {
     const root = await proof.makeFolder(workspace)
     const inside = await proof.makeInside(root)
     await proof.plantOutside(places, root)
     await proof.listenOutside()
+    proof.addSockets(sockets, root)
 
     const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: root }
     const command = await sandbox.wrap(
@@ -92,6 +104,7 @@ class Proof {
   readonly #sockets: string[] = []
   readonly #undo: (() => unknown)[] = []
   #port = 0
+  /** Connections to the port. Other proofs may connect to the planted sockets, so these count only when the command reports them. */
   #connections = 0
 
   /** Returns the folder's path without links. Folders that had to be made are removed again, unless something is in them. */
@@ -114,24 +127,32 @@ class Proof {
 
   /** Plants a file and a socket in each of the places that this user may write in and that are not in the workspace. */
   async plantOutside(places: readonly string[], root: string): Promise<void> {
-    this.#sockets.push(...(await othersSockets()))
     for (const place of await distinctFolders(places)) {
-      if (`${place}/`.startsWith(`${root}/`)) continue
-      const folder = await mkdtemp(join(place, 'sluice-proof-')).catch(() => undefined)
+      if (isInside(place, root)) continue
+      await removeAbandoned(place)
+      const folder = await mkdtemp(join(place, PLANTED)).catch(() => undefined)
       if (folder === undefined) continue
       this.#undo.push(() => rm(folder, { recursive: true, force: true }))
       await writeFile(join(folder, 'canary'), this.#secret)
-      // The path may be too long for a socket.
-      if (await this.#listen(join(folder, 'socket'))) this.#sockets.push(join(folder, 'socket'))
+      // The path may be too long for a socket. Under its final name the socket always answers, so that no other daemon takes the folder for abandoned.
+      if (await this.#listen(join(folder, `.${SOCKET}`))) {
+        await rename(join(folder, `.${SOCKET}`), join(folder, SOCKET))
+        this.#sockets.push(join(folder, SOCKET))
+      }
       this.#outside.push({ folder, entries: await readdir(folder) })
     }
   }
 
+  /** Adds the sockets of other programs after the planted ones, so that what is reported first does not depend on the machine. */
+  addSockets(sockets: readonly string[], root: string): void {
+    this.#sockets.push(...sockets.filter((path) => !isInside(path, root)))
+  }
+
   /** Listens at an abstract socket, where the system has them, and at a port of this machine. */
   async listenOutside(): Promise<void> {
-    const abstract = `sluice-proof-${this.#word}`
+    const abstract = `${PLANTED}${this.#word}`
     if (process.platform === 'linux' && (await this.#listen(`\0${abstract}`))) this.#sockets.push(`@${abstract}`)
-    const server = await this.#listen(0)
+    const server = await this.#listen(0, () => this.#connections++)
     this.#port = (server?.address() as AddressInfo | undefined)?.port ?? 0
   }
 
@@ -163,11 +184,38 @@ class Proof {
     for (const step of this.#undo.toReversed()) await step()
   }
 
-  async #listen(at: string | number): Promise<Server | undefined> {
-    const server = await listening(at, () => this.#connections++)
+  async #listen(at: string | number, onConnection?: () => void): Promise<Server | undefined> {
+    const server = await listening(at, onConnection)
     if (server) this.#undo.push(() => server.close())
     return server
   }
+}
+
+const isInside = (path: string, root: string): boolean => `${path}/`.startsWith(`${root}/`)
+
+/** Removes the folders that killed daemons of this user planted in the place. */
+async function removeAbandoned(place: string): Promise<void> {
+  for (const name of await readdir(place).catch(() => [])) {
+    const folder = join(place, name)
+    if (name.startsWith(PLANTED) && (await isAbandoned(folder))) await rm(folder, { recursive: true, force: true }).catch(() => undefined)
+  }
+}
+
+async function isAbandoned(folder: string): Promise<boolean> {
+  const found = await lstat(folder).catch(() => undefined)
+  // Another user could replace a folder of theirs by a link while it is removed.
+  if (!found?.isDirectory() || found.uid !== process.getuid?.()) return false
+  const answer = await knock(join(folder, SOCKET))
+  if (answer === undefined || answer === 'ECONNREFUSED') return answer !== undefined
+  return Date.now() - found.mtimeMs > PLANTED_MS_MAX
+}
+
+/** Connects to a socket. Resolves to the code of the error; `undefined` if a process listens. */
+function knock(path: string): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const socket = connect(path, () => resolve(undefined))
+  socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code))
+  return promise.finally(() => socket.destroy())
 }
 
 async function distinctFolders(folders: readonly string[]): Promise<Set<string>> {
@@ -191,10 +239,10 @@ async function othersSockets(): Promise<string[]> {
 }
 
 /** A server at a port of 127.0.0.1 (0: any free one) or at a socket; `undefined` where this user cannot listen there. */
-function listening(at: string | number, onConnection: () => void): Promise<Server | undefined> {
+function listening(at: string | number, onConnection?: () => void): Promise<Server | undefined> {
   const { promise, resolve } = Promise.withResolvers<Server | undefined>()
   const server = createServer((socket) => {
-    onConnection()
+    onConnection?.()
     socket.on('error', () => undefined).destroy()
   })
   server.on('error', () => resolve(undefined))
