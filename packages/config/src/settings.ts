@@ -13,7 +13,6 @@ import type { LeftOut, LoadedConfig } from './types.ts'
 
 /** What stands in the place of a secret. */
 const HIDDEN = '[secret]'
-const VERSION_CHARS = 32
 
 export type Leaf = readonly [path: KeyPath, value: unknown]
 
@@ -63,7 +62,7 @@ export interface ChangePreview {
   readonly warnings: readonly string[]
 }
 
-const versionOf = (text: string | undefined): string => sha256Hex(text ?? '').slice(0, VERSION_CHARS)
+const versionOf = (text: string | undefined): string => sha256Hex(text ?? '')
 
 const changedMeanwhile = (): AppError => new AppError('conflict', 'The configuration was changed meanwhile: load it again')
 

@@ -5,16 +5,13 @@
  */
 import { lstat, mkdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { nearestName } from '@sluice/kit'
+import { nearestName, requireShownHash } from '@sluice/kit'
 import { AppError, type Clock, type KeyValue } from '@sluice/sdk'
 import { type Agreed, createAgreements } from './agreements.ts'
 import type { SopDefinition } from './definition.ts'
 import type { LibrarySettings } from './folder-library.ts'
 import type { WaitingSop } from './load-sop.ts'
 import type { LoadedSops } from './load-sops.ts'
-
-/** The number of characters of a hash that identify the content of a procedure. */
-export const HASH_CHARS = 16
 
 /** The loaded procedures, their problems, and the procedures that wait for an operator. */
 export interface ReadSops extends LoadedSops {
@@ -59,17 +56,13 @@ export class ProcedureFiles {
     return { ...(await this.#load(agreed)), folder: this.#options.settings().sources[0].folder, agreed }
   }
 
-  /** Throws `conflict` unless the content of the folder has the hash, given with at least 16 characters. */
+  /** Throws `invalid_request` for a shortened hash, and `conflict` unless the content of the folder has the hash. */
   readonly accept = async (folderName: string, givenHash: string): Promise<{ readonly folder: string; readonly hash: string }> => {
     const { folder, hash } = waitingIn(await this.read(), folderName)
-    if (givenHash.length < HASH_CHARS || !hash.startsWith(givenHash))
-      throw new AppError(
-        'conflict',
-        `${folder} has the hash ${shortHash(hash)} now, not '${givenHash}'; look at it again with 'sluice sop waiting'`,
-      )
+    requireShownHash({ given: givenHash, present: hash, name: folder, lookAgain: `'sluice sop waiting ${basename(folder)}'` })
     await createAgreements(this.#options.keyValue).agree(folder, hash)
     await this.#changed()
-    return { folder, hash: shortHash(hash) }
+    return { folder, hash }
   }
 
   /** Moves the accepted procedures out of the workspace, or only the one in the folder. Throws `conflict` if the new folder exists. */
@@ -128,8 +121,6 @@ export function waitingIn({ waiting, agreed }: ReadSops, folderName: string): Wa
       : `no procedure in '${folderName}' waits; 'sluice sop waiting' lists the waiting procedures`,
   )
 }
-
-export const shortHash = (hash: string): string => hash.slice(0, HASH_CHARS)
 
 /**
  * Writes the accepted content to a new folder, then removes the files in the workspace. It does not rename them: the agent could have

@@ -3,7 +3,6 @@ import * as v from 'valibot'
 import { type SopDefinition, type SopProblem, triggerText } from './definition.ts'
 import { gateBefore } from './gates.ts'
 import type { WaitingSop } from './load-sop.ts'
-import { shortHash } from './procedure-files.ts'
 import { MODES, PRIORITIES } from './shown.ts'
 
 const nullableTexts = v.nullable(v.array(v.string()))
@@ -66,7 +65,7 @@ export const shownProblem = (problem: SopProblem): ShownProblem => ({ ...problem
 
 export const waitingSchema = v.object({
   folder: v.string(),
-  hash: v.pipe(v.string(), v.description('Identifies the content of both files')),
+  hash: v.pipe(v.string(), v.description('The SHA-256 of the content of both files')),
   changed: v.pipe(v.boolean(), v.description('True if an operator accepted an earlier content of this folder')),
   toml: v.pipe(v.nullable(v.string()), v.description('The text of SOP.toml')),
   md: v.pipe(v.nullable(v.string()), v.description('The text of SOP.md')),
@@ -76,7 +75,7 @@ export type ShownWaiting = v.InferOutput<typeof waitingSchema>
 
 export const shownWaiting = ({ folder, hash, isChanged, toml, md }: WaitingSop): ShownWaiting => ({
   folder,
-  hash: shortHash(hash),
+  hash,
   changed: isChanged,
   toml,
   md,

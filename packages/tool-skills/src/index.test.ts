@@ -178,15 +178,16 @@ describe('sluice skills', () => {
     expect((await run('waiting')).text).toContain('report (new): Does report')
     const shown = (await run('waiting', 'report')).text
     expect(shown).toContain('echo hello')
-    const hash = /accept report ([0-9a-f]{16})$/m.exec(shown)?.[1] ?? ''
+    const hash = /accept report ([0-9a-f]{64})$/m.exec(shown)?.[1] ?? ''
     write('workspace/skills/report/scripts/run.sh', 'echo changed')
     await expect(run('accept', 'report', hash)).rejects.toMatchObject({ code: 'conflict' })
     expect(tool().available?.()).toBe(false)
     expect(audited).toEqual([])
 
-    const again = /accept report ([0-9a-f]{16})$/m.exec((await run('waiting', 'report')).text)?.[1] ?? ''
+    const again = /accept report ([0-9a-f]{64})$/m.exec((await run('waiting', 'report')).text)?.[1] ?? ''
+    await expect(run('accept', 'report', again.slice(0, 16))).rejects.toThrow('is not a whole SHA-256 hash')
     await run('accept', 'report', again)
-    const detail = { skill: 'report', folder: expect.stringContaining('report'), hash: expect.stringMatching(new RegExp(`^${again}`)) }
+    const detail = { skill: 'report', folder: expect.stringContaining('report'), hash: again }
     expect(audited).toEqual([{ kind: 'skill_accepted', by: 'cli:ada', detail }])
     expect(tool().description).toContain('- report: Does report')
     expect(host.refreshes).toEqual(['the skills changed'])

@@ -1,14 +1,13 @@
 /** Skills that agents have written to `skills/` in their workspaces. A person accepts exactly the content that was shown. */
 import { readdir, realpath } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { AppError, errorText, type Host, printableLine } from '@sluice/sdk'
+import { requireShownHash } from '@sluice/kit'
+import { AppError, errorText, type Host } from '@sluice/sdk'
 import { loadSkill, type Skill } from './load-skills.ts'
 import type { SkillProblem } from './parse-skill-md.ts'
 import { readContent, type SkillContent, writeContent } from './skill-content.ts'
 import type { SkillLibrary } from './skill-library.ts'
 
-/** The number of characters of a hash that are shown and that `accept` needs. */
-export const HASH_CHARS = 16
 const PROPOSALS_MAX = 200
 
 export interface Proposal {
@@ -63,7 +62,7 @@ export function proposalNamed(proposals: readonly Proposal[], name: string): Pro
 
 interface Acceptance {
   readonly name: string
-  /** The hash of the content that a person has read, or the beginning of it. */
+  /** The whole hash of the content that a person has read. */
   readonly hash: string
   readonly by: string
 }
@@ -76,11 +75,7 @@ export async function acceptProposal(host: Host, library: SkillLibrary, { name, 
   const { content, skill, folder, problems } = proposalNamed(await readProposals(host.workspaces, library.folder), name)
   if (!content || !skill)
     throw new AppError('invalid_request', `${folder} has errors: ${problems.map(({ message }) => message).join('; ')}`)
-  if (hash.length < HASH_CHARS || !content.hash.startsWith(hash))
-    throw new AppError(
-      'conflict',
-      `${folder} has the hash ${content.hash.slice(0, HASH_CHARS)} now, not '${printableLine(hash)}': look at it again`,
-    )
+  requireShownHash({ given: hash, present: content.hash, name: folder, lookAgain: `'sluice skills waiting ${skill.name}'` })
   await host.service('audit')?.({ kind: 'skill_accepted', by, detail: { skill: skill.name, folder, hash: content.hash } })
   return installSkill(library, skill.name, content)
 }

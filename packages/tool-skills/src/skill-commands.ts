@@ -16,7 +16,7 @@ import {
 import type { CommandName } from './commands.ts'
 import { type LoadedSkills, loadSkill, loadSkills, SKILL_FILE, type Skill } from './load-skills.ts'
 import type { SkillProblem } from './parse-skill-md.ts'
-import { acceptProposal, HASH_CHARS, installSkill, type Proposal, proposalNamed, readProposals } from './proposals.ts'
+import { acceptProposal, installSkill, type Proposal, proposalNamed, readProposals } from './proposals.ts'
 import { readContent, type SkillContent } from './skill-content.ts'
 import type { SkillLibrary } from './skill-library.ts'
 import { skillNamed } from './skill-read.ts'
@@ -165,7 +165,7 @@ const problemLine = ({ file, line, message, severity }: SkillProblem): string =>
   printableLine(`${file}${line === undefined ? '' : `:${line}`}: ${severity}: ${message}`)
 
 const shownContent = ({ files, hash }: SkillContent) => ({
-  hash: hash.slice(0, HASH_CHARS),
+  hash,
   files: files.map(({ path, bytes, isExecutable }) => ({ path, bytes: bytes.length, executable: isExecutable })),
 })
 
@@ -197,7 +197,7 @@ function printProposal(proposal: Proposal, context: CommandContext): void {
   if (content) printContent(content, context)
   if (!content || !skill) return
   context.print('')
-  context.print(`To use it as it is shown: sluice skills accept ${name} ${content.hash.slice(0, HASH_CHARS)}`)
+  context.print(`To use it as it is shown: sluice skills accept ${name} ${content.hash}`)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

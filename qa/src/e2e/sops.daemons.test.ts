@@ -105,8 +105,12 @@ describe('sluice sop waiting, accept and adopt', () => {
     expect((await sop('list')).err).toContain('not loaded until an operator accepts them: 1')
     const shown = await sop('waiting', 'theirs')
     expect(shown.out).toContain('1. **One** - do it')
-    const [, hash = ''] = /sluice sop accept theirs ([0-9a-f]{16})/.exec(shown.out) ?? []
-    expect(await sop('accept', 'theirs', '0'.repeat(16))).toMatchObject({ code: 1, err: expect.stringContaining(hash) })
+    const [, hash = ''] = /sluice sop accept theirs ([0-9a-f]{64})$/m.exec(shown.out) ?? []
+    expect(await sop('accept', 'theirs', '0'.repeat(64))).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('not the one that was shown'),
+    })
+    expect(await sop('accept', 'theirs', hash.slice(0, 16))).toMatchObject({ code: 1, err: expect.stringContaining('not a whole SHA-256') })
     expect(await sop('accept', 'theirs', '')).toMatchObject({ code: 1 })
     expect((await sop('accept', 'theirs', hash)).code).toBe(0)
     expect(await loaded()).toContain('theirs')

@@ -27,8 +27,8 @@ export async function waiting(context: CliContext): Promise<number> {
       else if (args[0] !== undefined) printWaiting(out, only)
       else {
         out.table(
-          ['folder', 'why', 'hash'],
-          shown.map(({ folder, hash, changed }) => [oneLine(basename(folder), TEXT_CHARS_MAX), changed ? 'changed' : 'new', hash]),
+          ['folder', 'why'],
+          shown.map(({ folder, changed }) => [oneLine(basename(folder), TEXT_CHARS_MAX), changed ? 'changed' : 'new']),
         )
         out.print("'sluice sop waiting <folder>' shows one and the command that accepts it")
       }
@@ -43,8 +43,11 @@ function printWaiting(out: Output, { folder, hash, toml, md }: ShownWaiting): vo
   printBlock(out, join(folder, 'SOP.toml'), toml ?? '(missing or unreadable)')
   printBlock(out, join(folder, 'SOP.md'), md ?? '(missing or unreadable)')
   out.print('')
-  out.print(`to load it as it is shown: sluice sop accept ${basename(folder)} ${hash}`)
+  out.print(`to load it as it is shown: sluice sop accept ${shellWord(basename(folder))} ${hash}`)
 }
+
+/** Quotes a name that the agent chose, so that a copied command runs nothing else. */
+const shellWord = (name: string): string => (/^[\w.-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`)
 
 export const accept = async (context: CliContext): Promise<number> =>
   withApi(

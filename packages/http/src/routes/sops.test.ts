@@ -105,7 +105,12 @@ describe('the files of procedures', () => {
     const { waiting } = (await call('GET', '/waiting')).body as { waiting: { hash: string }[] }
     expect(waiting).toMatchObject([{ folder: join(workspace, 'deploy'), changed: false, toml: TOML, md: STEPS }])
     const hash = waiting[0]?.hash ?? ''
-    expect(await call('POST', '/waiting/deploy/accept', { hash: 'another' })).toMatchObject({ status: 409, body: { code: 'conflict' } })
+    expect(await call('POST', '/waiting/deploy/accept', { hash: '0'.repeat(64) })).toMatchObject({
+      status: 409,
+      body: { code: 'conflict' },
+    })
+    for (const part of [hash.slice(0, 16), hash.slice(0, 63), `${hash}0`])
+      expect(await call('POST', '/waiting/deploy/accept', { hash: part })).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
     expect(await call('POST', '/waiting/other/accept', { hash })).toMatchObject({ status: 404 })
     expect((await call('POST', '/adopt', {})).body).toEqual({ adopted: [], waiting: [join(workspace, 'deploy')] })
     expect((await call('POST', '/waiting/deploy/accept', { hash })).body).toEqual({ accepted: join(workspace, 'deploy'), hash })

@@ -4616,7 +4616,7 @@ export interface operations {
           'application/json': {
             waiting: {
               folder: string
-              /** Identifies the content of both files */
+              /** The SHA-256 of the content of both files */
               hash: string
               /** True if an operator accepted an earlier content of this folder */
               changed: boolean
