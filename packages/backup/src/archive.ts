@@ -6,6 +6,7 @@ import { ByteBuffer } from '@sluice/kit'
 import { AppError, errorText, sha256Hex } from '@sluice/sdk'
 import { createTarDecoder, type ParsedTarEntry, type TarHeader } from 'modern-tar'
 import { isSealed, SEALED_HEAD_BYTES, unseal } from './age.ts'
+import { EntryTree, type EntryType } from './entry-tree.ts'
 import { MANIFEST_BYTES_MAX, MANIFEST_FILE, MANIFEST_HASH_FILE, type Manifest, parseManifest } from './manifest.ts'
 
 const READ_BYTES = 256 * 1024
@@ -14,7 +15,7 @@ const READ_BYTES = 256 * 1024
 export interface ArchiveEntry {
   /** A relative path without `..`, with `/` between names. */
   readonly path: string
-  readonly type: 'file' | 'directory' | 'symlink'
+  readonly type: EntryType
   readonly header: TarHeader
   /** The content of a file. */
   readonly chunks: AsyncIterable<Uint8Array>
@@ -28,14 +29,25 @@ export interface ReadOptions {
   readonly onRead?: (bytes: number) => void | Promise<void>
   /** Takes an entry. Chunks that it does not read are read afterwards. */
   readonly take?: (entry: ArchiveEntry) => Promise<void>
+  /** True: links that lead out of the data directory are left out. Otherwise an archive that has one is refused. */
+  readonly skipLinks?: boolean
+}
+
+export interface ReadArchive {
+  readonly manifest: Manifest
+  /** The links that stay in the data directory: path and target. */
+  readonly links: readonly (readonly [path: string, target: string])[]
+  /** The links that lead out of it, and are left out. */
+  readonly skipped: readonly string[]
 }
 
 /**
- * Resolves to the manifest once all content matches it. Throws `invalid_request` for a file that is not a backup, is cut off or was
- * changed, and for a wrong passphrase; `not_found` if there is no file.
+ * Resolves once all content matches the manifest. Throws `invalid_request` for a file that is not a backup, is cut off or was changed,
+ * for one with an entry that would be outside of the data directory, and for a wrong passphrase; `not_found` if there is no file.
  */
-export async function readArchive(options: ReadOptions): Promise<Manifest> {
-  const { file, take } = options
+export async function readArchive(options: ReadOptions): Promise<ReadArchive> {
+  const { file, take, skipLinks = false } = options
+  const tree = new EntryTree()
   const found = new Map<string, { readonly bytes: number; readonly sha256: string }>()
   let manifestText: string | undefined
   let hash: string | undefined
@@ -45,11 +57,12 @@ export async function readArchive(options: ReadOptions): Promise<Manifest> {
       if (hash !== undefined) throw invalid('it has content after its end')
       const { name, type = 'file' } = entry.header
       const path = name.replace(/\/$/, '')
+      if (type !== 'file' && type !== 'directory' && type !== 'symlink') throw invalid(`it has a ${type}, ${path}`)
+      const problem = tree.add(path, type, entry.header.linkname)
+      if (problem !== undefined) throw invalid(problem)
       if (path === MANIFEST_HASH_FILE) hash = await readText(entry)
       else if (path === MANIFEST_FILE) manifestText = await readText(entry)
       if (path === MANIFEST_HASH_FILE || path === MANIFEST_FILE) continue
-      requireSafe(path)
-      if (type !== 'file' && type !== 'directory' && type !== 'symlink') throw invalid(`it has a ${type}, ${path}`)
       const { chunks, digest } = hashed(entry)
       await take?.({ path, type, header: entry.header, chunks })
       for await (const _ of chunks);
@@ -62,24 +75,27 @@ export async function readArchive(options: ReadOptions): Promise<Manifest> {
   if (hash !== sha256Hex(manifestText)) throw invalid('its manifest is damaged')
   const manifest = parseManifest(manifestText)
   compare(manifest, found)
-  return manifest
+  const outside = new Set(tree.outsideLinks())
+  const [first] = outside
+  if (first !== undefined && !skipLinks)
+    throw invalid(
+      `it has ${outside.size} ${outside.size === 1 ? 'link' : 'links'} out of the data directory, such as ${first} to ${tree.links.get(first)}; to leave them out, add --skip-links`,
+    )
+  return { manifest, links: [...tree.links].filter(([path]) => !outside.has(path)), skipped: [...outside] }
 
   function invalid(why: string, cause?: unknown): AppError {
     return new AppError('invalid_request', `${file} cannot be used: ${why}.`, { cause })
   }
-  function compare({ files }: Manifest, read: typeof found): void {
+  function compare({ files, links }: Manifest, read: typeof found): void {
     if (files.length !== read.size) throw invalid(`it has ${read.size} files, but its manifest names ${files.length}`)
     for (const { path, bytes, sha256 } of files) {
       const one = read.get(path)
       if (!one) throw invalid(`${path} is missing`)
       if (one.bytes !== bytes || one.sha256 !== sha256) throw invalid(`${path} is damaged`)
     }
-  }
-  /** A path from outside must not lead out of the folder into which it is restored. */
-  function requireSafe(path: string): void {
-    const isSafe =
-      path !== '' && !path.includes('\0') && !path.includes('\\') && path.split('/').every((name) => !['', '.', '..'].includes(name))
-    if (!isSafe) throw invalid(`it has an entry with the path ${JSON.stringify(path)}`)
+    // A backup of an earlier release does not list its links.
+    if (links && links.length !== tree.links.size) throw invalid(`it has ${tree.links.size} links, but its manifest names ${links.length}`)
+    for (const { path, target } of links ?? []) if (tree.links.get(path) !== target) throw invalid(`the link ${path} is damaged`)
   }
 }
 

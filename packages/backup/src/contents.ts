@@ -1,5 +1,5 @@
 /** Which entries of a data directory belong to a backup, and so are replaced by a restore. */
-import { lstatSync, readdirSync } from 'node:fs'
+import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
 
 /** The names that backups and restores use in a data directory. */
@@ -33,9 +33,12 @@ const DATABASE = /^sluice\.db/
 const matches = (name: string, patterns: readonly (string | RegExp)[]): boolean =>
   patterns.some((pattern) => (typeof pattern === 'string' ? pattern === name : pattern.test(name)))
 
+/** Whether an entry of a data directory belongs to its machine or to a process, so that no backup has it. */
+export const isOfThisMachine = (name: string): boolean => matches(name, STAYING)
+
 /** Whether a restore leaves the entry of the data directory in place. `replacesKey`: the backup has a key file of its own. */
 export const staysInPlace = (name: string, replacesKey: boolean): boolean =>
-  matches(name, STAYING) || (!replacesKey && matches(name, SECRET))
+  isOfThisMachine(name) || (!replacesKey && matches(name, SECRET))
 
 /** One file, folder or link below the data directory. */
 export interface Entry {
@@ -46,6 +49,8 @@ export interface Entry {
   readonly bytes: number
   readonly mode: number
   readonly mtime: Date
+  /** The target of a link. */
+  readonly target?: string
 }
 
 export interface ContentsOptions {
@@ -59,7 +64,7 @@ export interface ContentsOptions {
 export function* contentsOf({ dataDir, withSecrets, except }: ContentsOptions): Iterable<Entry> {
   const left = new Set(except.map((folder) => resolve(folder)))
   for (const name of namesIn(dataDir)) {
-    if (matches(name, STAYING) || DATABASE.test(name) || name === CONFIG_FILE || (!withSecrets && matches(name, SECRET))) continue
+    if (isOfThisMachine(name) || DATABASE.test(name) || name === CONFIG_FILE || (!withSecrets && matches(name, SECRET))) continue
     yield* walk(dataDir, join(dataDir, name), left)
   }
 }
@@ -69,7 +74,8 @@ function* walk(root: string, absolute: string, left: ReadonlySet<string>): Itera
   const stat = lstatSync(absolute, { throwIfNoEntry: false })
   if (!stat || left.has(absolute)) return
   const type = stat.isFile() ? 'file' : stat.isDirectory() ? 'directory' : stat.isSymbolicLink() ? 'symlink' : undefined
-  if (!type) return
+  const target = type === 'symlink' ? targetOf(absolute) : undefined
+  if (!type || target === '') return
   yield {
     path: relative(root, absolute).split(sep).join('/'),
     absolute,
@@ -77,8 +83,18 @@ function* walk(root: string, absolute: string, left: ReadonlySet<string>): Itera
     bytes: stat.size,
     mode: stat.mode & 0o777,
     mtime: stat.mtime,
+    ...(target !== undefined && { target }),
   }
   if (type === 'directory') for (const name of namesIn(absolute)) yield* walk(root, join(absolute, name), left)
+}
+
+/** Returns an empty text for a link that is deleted meanwhile. */
+function targetOf(link: string): string {
+  try {
+    return readlinkSync(link)
+  } catch {
+    return ''
+  }
 }
 
 function namesIn(folder: string): string[] {

@@ -2,7 +2,7 @@
  * The last step of a restore: moves the old entries of the data directory aside and the new ones into their place. A journal lists the
  * moves before the first one, so that every command finishes a restore that was interrupted.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { replaceDurably, syncFolder } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
@@ -49,18 +49,21 @@ export function moveEntries(dataDir: string): void {
   if (!existsSync(journalFile)) return
   const { staging, aside, old, fresh } = readJournal(journalFile)
   const [from, to] = [join(dataDir, staging), join(dataDir, aside)]
-  mkdirSync(to, { recursive: true, mode: 0o700 })
+  if (!isThere(to)) mkdirSync(to, { mode: 0o700 })
+  if (!lstatSync(to).isDirectory()) throw new AppError('conflict', `${to} is not a folder. Remove it and run the command again.`)
   // An entry that is aside already was moved before an interruption; one of the same name is new.
-  for (const entry of old)
-    if (existsSync(join(dataDir, entry)) && !existsSync(join(to, entry))) renameSync(join(dataDir, entry), join(to, entry))
+  for (const entry of old) if (isThere(join(dataDir, entry)) && !isThere(join(to, entry))) renameSync(join(dataDir, entry), join(to, entry))
   syncFolder(to)
   syncFolder(dataDir)
-  for (const entry of fresh) if (existsSync(join(from, entry))) renameSync(join(from, entry), join(dataDir, entry))
+  for (const entry of fresh) if (isThere(join(from, entry))) renameSync(join(from, entry), join(dataDir, entry))
   syncFolder(dataDir)
   rmSync(from, { recursive: true, force: true })
   rmSync(journalFile)
   syncFolder(dataDir)
 }
+
+/** Whether an entry exists, also a link whose target is missing. */
+export const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 
 function readJournal(file: string): Journal {
   try {

@@ -26,6 +26,8 @@ const manifestSchema = v.object({
   left_out: v.array(v.string()),
   /** The files by their path below the data directory, with `/` between names. */
   files: v.array(v.object({ path: v.string(), bytes: count, sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) })),
+  /** The symbolic links and their targets. Release 0.1.0 did not list them. */
+  links: v.optional(v.array(v.object({ path: v.string(), target: v.string() }))),
 })
 
 export type Manifest = v.InferOutput<typeof manifestSchema>

@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { sha256Hex } from '@sluice/sdk'
 import { lockDataDir, openStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { testClock } from '@sluice/testkit/clock'
@@ -20,7 +21,7 @@ import { testHost } from '@sluice/testkit/host'
 import { createTarPacker } from 'modern-tar'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { finishRestore, type Journal, writeJournal } from './finish-restore.ts'
-import { type Restored, restoreBackup } from './restore-backup.ts'
+import { checkBackup, type Restored, type RestoreOptions, restoreBackup } from './restore-backup.ts'
 import { type BackupOptions, writeBackup } from './write-backup.ts'
 
 const TIMEOUT = { timeout: 120_000 }
@@ -67,8 +68,15 @@ const backup = (options: Partial<BackupOptions> = {}) =>
     ...options,
   })
 
-const restore = (passphrase?: string): Promise<Restored> =>
-  restoreBackup({ file, dataDir, passphrase: async () => passphrase, clock: testClock(1_700_000_000_000), log: testHost().log })
+const restore = (passphrase?: string, options: Partial<RestoreOptions> = {}): Promise<Restored> =>
+  restoreBackup({
+    file,
+    dataDir,
+    passphrase: async () => passphrase,
+    clock: testClock(1_700_000_000_000),
+    log: testHost().log,
+    ...options,
+  })
 
 /** An installation and its backup; then the installation goes on. */
 async function backUpAndGoOn(options: Partial<BackupOptions> = {}): Promise<void> {
@@ -163,10 +171,10 @@ describe('a restore', () => {
   })
 })
 
+type Crafted = readonly [name: string, type: 'file' | 'symlink' | 'link' | 'fifo', content: string | Buffer]
+
 describe('an archive from elsewhere', () => {
-  const archive = async (
-    ...entries: readonly (readonly [name: string, type: 'file' | 'symlink' | 'fifo', content: string])[]
-  ): Promise<void> => {
+  const archive = async (...entries: readonly Crafted[]): Promise<void> => {
     const { readable, controller } = createTarPacker()
     const parts: Uint8Array[] = []
     const collected = (async () => {
@@ -174,7 +182,9 @@ describe('an archive from elsewhere', () => {
     })()
     for (const [name, type, content] of entries) {
       const bytes = type === 'file' ? Buffer.from(content) : Buffer.alloc(0)
-      const writer = controller.add({ name, type, size: bytes.length, ...(type === 'symlink' && { linkname: content }) }).getWriter()
+      const writer = controller
+        .add({ name, type, size: bytes.length, ...(type.endsWith('link') && { linkname: String(content) }) })
+        .getWriter()
       if (bytes.length > 0) await writer.write(bytes)
       await writer.close()
     }
@@ -189,9 +199,94 @@ describe('an archive from elsewhere', () => {
     expect(existsSync(join(folder, 'outside'))).toBe(false)
   })
 
+  /** An archive whose hashes are right, as an attacker makes it; like one of release 0.1.0, its manifest does not list links. */
+  const sound = async (...entries: readonly Crafted[]): Promise<void> => {
+    await setValue('theirs')
+    const database = readFileSync(join(dataDir, 'sluice.db'))
+    const files = entries.filter(([, type]) => type === 'file').map(([path, , content]) => ({ path, content: Buffer.from(content) }))
+    const manifest = JSON.stringify({
+      format: 1,
+      version: '0.1.0',
+      created_at: new Date(0).toISOString(),
+      schema: 1,
+      with_secrets: false,
+      key_ids: [],
+      left_out: [],
+      files: [...files, { path: 'sluice.db', content: database }].map(({ path, content }) => ({
+        path,
+        bytes: content.length,
+        sha256: sha256Hex(content),
+      })),
+    })
+    await archive(
+      ...entries,
+      ['sluice.db', 'file', database],
+      ['manifest.json', 'file', manifest],
+      ['manifest.json.sha256', 'file', sha256Hex(manifest)],
+    )
+    rmSync(dataDir, { recursive: true })
+  }
+
+  test.each<[string, readonly Crafted[], string]>([
+    [
+      'a link below a link',
+      [
+        ['x', 'symlink', '..'],
+        ['x/planted', 'symlink', 'anything'],
+      ],
+      'below x, which is a link',
+    ],
+    [
+      'a file below a link',
+      [
+        ['x', 'symlink', 'workspace'],
+        ['x/planted', 'file', 'anything'],
+      ],
+      'below x, which is a link',
+    ],
+    ['a link that leads out', [['workspace/x', 'symlink', '../../outside']], 'workspace/x to ../../outside'],
+    ['an absolute link', [['workspace/x', 'symlink', '/etc']], 'workspace/x to /etc'],
+    ['a hard link', [['x', 'link', '../outside']], 'it has a link'],
+    ['a journal', [['restore.json', 'file', '{}']], 'belongs to one machine'],
+    [
+      'two files of one name',
+      [
+        ['x', 'file', 'a'],
+        ['x', 'file', 'b'],
+      ],
+      'two entries of the name x',
+    ],
+  ])('with %s is refused by a check and by a restore, though its hashes are right', TIMEOUT, async (_, entries, why) => {
+    await sound(...entries)
+    const before = readdirSync(folder).toSorted()
+    const refused = { code: 'invalid_request', message: expect.stringContaining(why) }
+    await expect(checkBackup({ file, passphrase: async () => undefined })).rejects.toMatchObject(refused)
+    await expect(restore()).rejects.toMatchObject(refused)
+    expect(readdirSync(dataDir).filter((name) => !name.startsWith('daemon.lock'))).toEqual([])
+    rmSync(dataDir, { recursive: true })
+    expect(readdirSync(folder).toSorted()).toEqual(before)
+  })
+
+  test('of release 0.1.0 is restored without its links that lead out, if that is asked for', TIMEOUT, async () => {
+    await sound(['workspace/bin/python3', 'symlink', '/usr/bin/python3'], ['workspace/a', 'symlink', 'b'], ['workspace/b', 'file', 'b'])
+    const { skipped } = await restore(undefined, { skipLinks: true })
+    expect([skipped, read('workspace/a'), existsSync(join(dataDir, 'workspace/bin'))]).toEqual([['workspace/bin/python3'], 'b', false])
+  })
+
+  test('writes nothing through links that are in the target folder already', TIMEOUT, async () => {
+    await sound(['workspace/notes.md', 'file', 'theirs'], ['skills/a.md', 'file', 'theirs'])
+    const outside = join(folder, 'outside')
+    for (const path of [outside, dataDir]) mkdirSync(path)
+    symlinkSync(outside, join(dataDir, 'workspace'))
+    symlinkSync(join(outside, 'missing'), join(dataDir, 'skills'))
+    const { aside = '' } = await restore()
+    expect([read('workspace/notes.md'), read('skills/a.md'), readdirSync(outside)]).toEqual(['theirs', 'theirs', []])
+    expect([readlinkSync(join(aside, 'workspace')), readlinkSync(join(aside, 'skills'))]).toEqual([outside, join(outside, 'missing')])
+  })
+
   test('cannot write through a link', TIMEOUT, async () => {
     await archive(['a', 'symlink', folder], ['a/outside', 'file', 'x'])
-    await expect(restore()).rejects.toThrow()
+    await expect(restore()).rejects.toMatchObject({ code: 'invalid_request' })
     expect(existsSync(join(folder, 'outside'))).toBe(false)
   })
 

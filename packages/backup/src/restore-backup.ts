@@ -20,12 +20,12 @@ import { AppError, type Clock, errorText, type Logger } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
 import { type Marked, markRestored } from '@sluice/store/mark-restored'
 import { secretKeyIds } from '@sluice/store/secret-box'
-import { type ArchiveEntry, type ReadOptions, readArchive } from './archive.ts'
+import { type ArchiveEntry, type ReadArchive, type ReadOptions, readArchive } from './archive.ts'
 import { ASIDE_PREFIX, JOURNAL_FILE, KEY_FILE, STAGING_PREFIX, staysInPlace } from './contents.ts'
-import { moveEntries, writeJournal } from './finish-restore.ts'
+import { isThere, moveEntries, writeJournal } from './finish-restore.ts'
 import type { Manifest } from './manifest.ts'
 
-export interface RestoreOptions extends Pick<ReadOptions, 'file' | 'passphrase' | 'onRead'> {
+export interface RestoreOptions extends Pick<ReadOptions, 'file' | 'passphrase' | 'onRead' | 'skipLinks'> {
   /** An absolute path; made if it is missing. */
   readonly dataDir: string
   readonly clock: Clock
@@ -39,6 +39,8 @@ export interface Restored {
   readonly marked: Marked
   /** The ids of keys that encrypted values of the backup need and the data directory does not have. */
   readonly missingKeys: readonly string[]
+  /** The links that led out of the data directory and are not restored. */
+  readonly skipped: readonly string[]
 }
 
 /**
@@ -56,13 +58,13 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     const staging = `${STAGING_PREFIX}${randomBytes(4).toString('hex')}`
     const folder = join(dataDir, staging)
     try {
-      const manifest = await unpack(options, folder)
+      const { manifest, skipped } = await unpack(options, folder)
       const marked = markRestored({ file: join(folder, 'sluice.db'), backupAtMs: Date.parse(manifest.created_at), clock, log })
       removeCopies(folder)
       syncFolder(folder)
       const aside = replaceWith(options, staging)
       const known = new Set(secretKeyIds(dataDir))
-      return { manifest, marked, aside, missingKeys: manifest.key_ids.filter((id) => !known.has(id)) }
+      return { manifest, marked, aside, skipped, missingKeys: manifest.key_ids.filter((id) => !known.has(id)) }
     } finally {
       // A journal means that the restore is decided, and finished by the next command.
       if (!existsSync(join(dataDir, JOURNAL_FILE))) rmSync(folder, { recursive: true, force: true })
@@ -86,7 +88,8 @@ function lockForRestore(dataDir: string): ReturnType<typeof lockDataDir> {
 }
 
 /** Checks a backup and changes nothing. Rejects as `restoreBackup` does. */
-export const checkBackup = (options: Pick<ReadOptions, 'file' | 'passphrase' | 'onRead'>): Promise<Manifest> => readArchive(options)
+export const checkBackup = async (options: Pick<ReadOptions, 'file' | 'passphrase' | 'onRead' | 'skipLinks'>): Promise<Manifest> =>
+  (await readArchive(options)).manifest
 
 /** What an interrupted restore left behind before it was decided. */
 function removeStaging(dataDir: string): void {
@@ -108,7 +111,7 @@ function replaceWith({ dataDir, file, clock }: RestoreOptions, staging: string):
     // The backup itself may be in the data directory.
     (name) => !staysInPlace(name, replacesKey) && own !== join(dataDir, name) && !own.startsWith(`${join(dataDir, name)}/`),
   )
-  const conflict = fresh.find((name) => !old.includes(name) && existsSync(join(dataDir, name)))
+  const conflict = fresh.find((name) => !old.includes(name) && isThere(join(dataDir, name)))
   if (conflict !== undefined)
     throw new AppError('conflict', `The backup is in ${join(dataDir, conflict)}, which it would replace. Move it elsewhere.`)
   const aside = `${ASIDE_PREFIX}${new Date(clock.nowMs()).toISOString().replace(/[-:.]/g, '')}`
@@ -118,30 +121,29 @@ function replaceWith({ dataDir, file, clock }: RestoreOptions, staging: string):
 }
 
 /** Unpacks the whole archive, durably. Links are made last, so that no file is written through one. */
-async function unpack({ file, passphrase, onRead }: RestoreOptions, folder: string): Promise<Manifest> {
+async function unpack({ file, passphrase, onRead, skipLinks = false }: RestoreOptions, folder: string): Promise<ReadArchive> {
   mkdirSync(folder, { mode: 0o700 })
   const folders = new Set([folder])
-  const links: { readonly path: string; readonly target: string }[] = []
   const take = async ({ path, type, header, chunks }: ArchiveEntry): Promise<void> => {
+    if (type === 'symlink') return
     const target = join(folder, path)
-    if (type === 'symlink') return void links.push({ path: target, target: header.linkname ?? '' })
     makeFolder(type === 'directory' ? target : dirname(target), folders)
     if (type === 'file') await writeFile(target, header, chunks)
   }
-  const manifest = await readArchive({ file, passphrase, take, ...(onRead && { onRead }) })
+  const read = await readArchive({ file, passphrase, take, skipLinks, ...(onRead && { onRead }) })
   if (!existsSync(join(folder, 'sluice.db'))) throw new AppError('invalid_request', `${file} has no database.`)
-  for (const { path, target } of links) {
-    makeFolder(dirname(path), folders)
-    symlinkSync(target, path)
+  for (const [path, target] of read.links) {
+    makeFolder(dirname(join(folder, path)), folders)
+    symlinkSync(target, join(folder, path))
   }
   for (const one of folders) syncFolder(one)
-  return manifest
+  return read
 }
 
 function makeFolder(path: string, known: Set<string>): void {
   if (known.has(path)) return
   makeFolder(dirname(path), known)
-  mkdirSync(path, { recursive: true, mode: 0o700 })
+  mkdirSync(path, { mode: 0o700 })
   known.add(path)
 }
 

@@ -100,6 +100,25 @@ describe('the contents', () => {
     expect([files, warnings, leftOut]).toEqual([6, [], []])
   })
 
+  test('leave out what no restore accepts, with a warning, and list the links', TIMEOUT, async () => {
+    await makeDatabase()
+    write('workspace/notes.md', 'notes')
+    symlinkSync('notes.md', join(dataDir, 'workspace/inside'))
+    symlinkSync('/usr/bin/python3', join(dataDir, 'workspace/python3'))
+    write('workspace/odd\\name', 'x')
+    const { warnings } = await backup()
+    expect(warnings).toEqual([expect.stringContaining('odd\\name'), expect.stringContaining('workspace/python3 is not in the backup')])
+    const { manifest } = await readArchive({ file: file(), passphrase: async () => undefined })
+    expect(manifest.links).toEqual([{ path: 'workspace/inside', target: 'notes.md' }])
+    // Swapped letters have the checksum of the header.
+    writeFileSync(
+      file(),
+      readFileSync(file(), 'latin1').replace('\0notes.md\0', '\0ontes.md\0').replace('2notes.md\0', '2ontes.md\0'),
+      'latin1',
+    )
+    await expect(contents()).rejects.toThrow('the link workspace/inside is damaged')
+  })
+
   test('have no secret in plain text and no key, unless these are asked for', TIMEOUT, async () => {
     await makeDatabase()
     const box = openSecretBox(dataDir)

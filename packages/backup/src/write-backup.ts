@@ -1,6 +1,6 @@
 /** Writes a backup of a data directory, while a daemon works on it or without one, and reads it back. See docs/guides/backup.md. */
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, fstatSync, openSync, readlinkSync, readSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
 import { type ConfigSource, parseConfig, readConfigText, workspaceRoots } from '@sluice/config'
 import { withoutPlainSecrets } from '@sluice/config/edit'
@@ -11,6 +11,7 @@ import { createTarPacker, type TarHeader } from 'modern-tar'
 import { seal } from './age.ts'
 import { readArchive } from './archive.ts'
 import { CONFIG_FILE, contentsOf, type Entry } from './contents.ts'
+import { EntryTree } from './entry-tree.ts'
 import { FORMAT, MANIFEST_FILE, MANIFEST_HASH_FILE, type Manifest } from './manifest.ts'
 import { Pace } from './pace.ts'
 import { PartFile } from './part-file.ts'
@@ -144,6 +145,7 @@ class ArchiveWriter {
   readonly #part: PartFile
   readonly #tar = createTarPacker()
   readonly #hashes: Manifest['files'] = []
+  readonly #links: NonNullable<Manifest['links']> = []
   readonly warnings: string[] = []
   /** The number of files without the manifest. */
   files = 0
@@ -157,7 +159,11 @@ class ArchiveWriter {
 
   async write(snapshot: Snapshot, config: ConfigText): Promise<void> {
     const { dataDir, withSecrets, except = [], passphrase } = this.#options
-    const entries = [...contentsOf({ dataDir, withSecrets, except: [...except, this.#part.path] })]
+    const found = [...contentsOf({ dataDir, withSecrets, except: [...except, this.#part.path] })]
+    const entries = this.#restorable(
+      found,
+      snapshot.files.map(({ name }) => name),
+    )
     const sizes = [...snapshot.files, ...entries].map(({ bytes }) => bytes)
     this.#bytesTotal = sizes.reduce((sum, bytes) => sum + bytes, 0)
     const content: AsyncIterable<Uint8Array> = this.#tar.readable
@@ -182,6 +188,21 @@ class ArchiveWriter {
     await written
   }
 
+  /** Leaves out the entries that no restore accepts, with a warning. */
+  #restorable(entries: readonly Entry[], database: readonly string[]): readonly Entry[] {
+    const tree = new EntryTree()
+    for (const name of [...database, CONFIG_FILE, MANIFEST_FILE, MANIFEST_HASH_FILE]) tree.add(name, 'file')
+    const kept = entries.filter(({ path, type, target }) => {
+      const problem = tree.add(path, type, target)
+      if (problem !== undefined) this.warnings.push(`${path} is not in the backup: ${problem}`)
+      return problem === undefined
+    })
+    const outside = new Set(tree.outsideLinks())
+    for (const path of outside)
+      this.warnings.push(`the link ${path} is not in the backup, because it leads out of the data directory, to ${tree.links.get(path)}`)
+    return kept.filter(({ path }) => !outside.has(path))
+  }
+
   async #store(content: AsyncIterable<Uint8Array>): Promise<void> {
     for await (const chunk of content) {
       this.#options.signal?.throwIfAborted()
@@ -200,6 +221,7 @@ class ArchiveWriter {
       key_ids: [...secretKeyIds(dataDir)],
       left_out: [...removed],
       files: [...this.#hashes],
+      links: [...this.#links],
     }
   }
 
@@ -208,10 +230,13 @@ class ArchiveWriter {
     return this.#addFile({ name, size: bytes.length, mode: 0o600 }, [bytes])
   }
 
-  async #addEntry({ path, absolute, type, mode, mtime }: Entry): Promise<void> {
+  async #addEntry({ path, absolute, type, mode, mtime, target = '' }: Entry): Promise<void> {
     if (type === 'directory') return this.#addHeader({ name: `${path}/`, type, size: 0, mode, mtime })
+    if (type === 'symlink') {
+      this.#links.push({ path, target })
+      return this.#addHeader({ name: path, type, size: 0, mtime, linkname: target })
+    }
     try {
-      if (type === 'symlink') return await this.#addHeader({ name: path, type, size: 0, mtime, linkname: readlinkSync(absolute) })
       const descriptor = openSync(absolute, 'r')
       try {
         const size = fstatSync(descriptor).size

@@ -130,6 +130,7 @@ const DESCRIPTIONS = [
     argsMax: 1,
     options: {
       check: { type: 'boolean', help: 'only check the backup' },
+      'skip-links': { type: 'boolean', help: 'leave out links that lead out of the data directory' },
       'passphrase-file': { type: 'string', value: '<file>', help: 'decrypt with the first line of this file' },
     },
   },

@@ -16,7 +16,7 @@ export async function run(context: CliContext): Promise<number> {
     if (given === undefined) throw passphraseMissing()
     return given
   }
-  const reading = { file, passphrase, onRead: showProgress(context, file) }
+  const reading = { file, passphrase, onRead: showProgress(context, file), skipLinks: options['skip-links'] === true }
   if (options.check === true) {
     const { created_at, version, files, with_secrets } = await checkBackup(reading)
     out.progress('')
@@ -35,16 +35,17 @@ export async function run(context: CliContext): Promise<number> {
   return 0
 }
 
-const shown = ({ dataDir }: CliContext, { manifest, aside, marked, missingKeys }: Restored) => ({
+const shown = ({ dataDir }: CliContext, { manifest, aside, marked, missingKeys, skipped }: Restored) => ({
   data_dir: dataDir,
   created_at: manifest.created_at,
   old_data: aside ?? null,
   marked,
   left_out: manifest.left_out,
   missing_keys: missingKeys,
+  skipped_links: skipped,
 })
 
-function printRestored({ out, dataDir, configFile }: CliContext, { manifest, aside, marked, missingKeys }: Restored): void {
+function printRestored({ out, dataDir, configFile }: CliContext, { manifest, aside, marked, missingKeys, skipped }: Restored): void {
   const warn = (text: string): void => out.warn(`${out.style('yellow', 'warning')}: ${text}`)
   out.print(`${dataDir} holds the backup of ${manifest.created_at}`)
   if (aside !== undefined) out.print(`the old data is in ${aside}: delete it once all is well`)
@@ -59,6 +60,7 @@ function printRestored({ out, dataDir, configFile }: CliContext, { manifest, asi
     warn(
       `secrets are encrypted with the key ${missingKeys.join(', ')}, which is not here: copy that secret.key to ${dataDir}, or set the secrets again`,
     )
+  if (skipped.length > 0) warn(`links that led out of the data directory are left out: ${skipped.join(', ')}`)
   if (resolve(configFile) !== join(dataDir, 'config.toml'))
     warn(`the configuration was restored to ${join(dataDir, 'config.toml')}, not to ${configFile}`)
 }
