@@ -9,6 +9,9 @@ interface EnterOptions {
   readonly group?: string
   readonly dueAtMs?: number
   readonly isInterrupted?: boolean
+  readonly isPrior?: boolean
+  /** The owner, whose share is that of the bench. */
+  readonly owner?: string
 }
 
 /** A queue whose jobs end when a test ends them. */
@@ -16,8 +19,8 @@ function bench(permits = 2) {
   const passing = testClock()
   let setMs = 0
   const clock = { ...passing, nowMs: () => passing.nowMs() + setMs }
-  const limits = { permits }
-  const queue = new LaneQueue({ clock, permits: () => limits.permits })
+  const limits = { permits, others: Number.POSITIVE_INFINITY, share: 2 }
+  const queue = new LaneQueue({ clock, permits: () => limits.permits, othersPermits: () => Math.min(limits.permits, limits.others) })
   const started: string[] = []
   /** Jobs that have their permit again. */
   const reacquired: string[] = []
@@ -31,14 +34,15 @@ function bench(permits = 2) {
     setClock: (ms: number) => {
       setMs = ms
     },
-    enter(name: string, lane: string | null, options: EnterOptions = {}): QueuedJob {
+    enter(name: string, lane: string | null, { owner, ...options }: EnterOptions = {}): QueuedJob {
       const run = (attempt: Attempt): Promise<JobOutcome> => {
         started.push(name)
         const outcome = Promise.withResolvers<JobOutcome>()
         attempts.set(name, { attempt, outcome })
         return outcome.promise
       }
-      const job = queue.enter({ lane, group: 'one', run, ...options })
+      const sharing = owner === undefined ? undefined : { owner, share: () => limits.share }
+      const job = queue.enter({ lane, group: 'one', run, sharing, ...options })
       if (!job) throw new Error('the queue is stopped')
       return job
     },
@@ -137,13 +141,13 @@ describe('LaneQueue', () => {
 
     test('tell whether a job would start at once', async () => {
       const { queue, limits, enter } = bench(1)
-      expect([queue.startsAtOnce('a'), queue.startsAtOnce(null)]).toEqual([true, true])
+      expect([queue.startsAtOnce({ lane: 'a' }), queue.startsAtOnce({ lane: null })]).toEqual([true, true])
       enter('a', 'a')
-      expect(queue.startsAtOnce(null)).toBe(false)
+      expect(queue.startsAtOnce({ lane: null })).toBe(false)
       limits.permits = 2
-      expect([queue.startsAtOnce('a'), queue.startsAtOnce('b')]).toEqual([false, true])
+      expect([queue.startsAtOnce({ lane: 'a' }), queue.startsAtOnce({ lane: 'b' })]).toEqual([false, true])
       enter('b', 'b')
-      expect(queue.startsAtOnce('c')).toBe(false)
+      expect(queue.startsAtOnce({ lane: 'c' })).toBe(false)
     })
 
     test('that wait start before new ones when the bound is raised', () => {
@@ -448,6 +452,153 @@ describe('LaneQueue', () => {
       await end('a')
       await stopping
       expect(started).toEqual(['a', 'b'])
+    })
+  })
+
+  describe('the share of an owner', () => {
+    test('bounds its jobs that run, in order, while others start', async () => {
+      const { enter, end, started, queue, limits } = bench(8)
+      for (const name of ['a1', 'a2', 'a3', 'a4']) enter(name, name, { owner: 'ann' })
+      enter('b1', 'b1', { owner: 'bob' })
+      enter('c1', 'c1')
+      expect(started).toEqual(['a1', 'a2', 'b1', 'c1'])
+      expect(queue.load).toEqual({ running: 4, waiting: 2, reacquiring: 0 })
+      await end('a2')
+      expect(started.at(-1)).toBe('a3')
+      limits.share = 3
+      queue.wake()
+      expect(started.at(-1)).toBe('a4')
+    })
+
+    test('holds for jobs of one lane, for retries and for jobs that leave', async () => {
+      const { enter, end, started, queue, limits } = bench(8)
+      limits.share = 1
+      const sharing = { owner: 'ann', share: () => limits.share }
+      enter('a1', 'a', { owner: 'ann' })
+      enter('a2', 'a', { owner: 'ann' })
+      const leaving = enter('b1', 'b', { owner: 'ann' })
+      enter('c1', 'c', { owner: 'ann' })
+      expect(queue.startsAtOnce({ lane: 'd', sharing })).toBe(false)
+      expect(queue.startsAtOnce({ lane: 'd', sharing: { owner: 'bob', share: () => 1 } })).toBe(true)
+      expect(leaving.leave()).toBe(true)
+      await end('a1', { retryAtMs: 0 })
+      expect(started).toEqual(['a1', 'c1'])
+      await end('c1')
+      expect(started).toEqual(['a1', 'c1', 'a1'])
+      await end('a1')
+      await end('a2')
+      expect(started).toEqual(['a1', 'c1', 'a1', 'a2'])
+      expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
+      expect(queue.startsAtOnce({ lane: 'd', sharing })).toBe(true)
+    })
+
+    test('frees the place of a job that leaves while it waits for a permit', async () => {
+      const { enter, end, started } = bench(1)
+      enter('first', 'first')
+      const leaving = ['a1', 'a2'].map((name) => enter(name, name, { owner: 'ann' }))
+      enter('a3', 'a3', { owner: 'ann' })
+      for (const job of leaving) job.leave()
+      await end('first')
+      expect(started).toEqual(['first', 'a3'])
+    })
+
+    test('is given back by a job that waits for a person, and bounds how many continue', async () => {
+      const { enter, end, release, reacquire, reacquired, started, queue } = bench(8)
+      for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) enter(name, name, { owner: 'ann' })
+      for (const name of ['a1', 'a2', 'a3', 'a4']) release(name)
+      expect(started).toEqual(['a1', 'a2', 'a3', 'a4', 'a5'])
+      for (const name of ['a1', 'a2', 'a3']) await reacquire(name)
+      expect(reacquired).toEqual(['a1'])
+      expect(queue.load).toEqual({ running: 2, waiting: 0, reacquiring: 2 })
+      enter('a6', 'a6', { owner: 'ann' })
+      await end('a1')
+      expect(reacquired).toEqual(['a1', 'a2'])
+      await end('a5')
+      expect(reacquired).toEqual(['a1', 'a2', 'a3'])
+      expect(started).not.toContain('a6')
+      for (const name of ['a2', 'a3', 'a4']) await end(name)
+      expect(started.at(-1)).toBe('a6')
+      expect(queue.load).toEqual({ running: 1, waiting: 0, reacquiring: 0 })
+    })
+
+    test('lets a job end, or release its permit again, while it waits for the share', async () => {
+      const { enter, end, release, reacquire, reacquired, queue } = bench(8)
+      for (const name of ['a1', 'a2', 'a3', 'a4']) {
+        enter(name, name, { owner: 'ann' })
+        if (name < 'a3') release(name)
+      }
+      for (const name of ['a1', 'a2']) await reacquire(name)
+      expect(queue.load.reacquiring).toBe(2)
+      await end('a1')
+      release('a2')
+      expect(queue.load).toEqual({ running: 2, waiting: 0, reacquiring: 0 })
+      await end('a3')
+      await reacquire('a2')
+      expect(reacquired).toContain('a2')
+      expect(queue.load.running).toBe(2)
+    })
+
+    test('does not keep a queue from stopping', async () => {
+      const { enter, end, release, reacquire, queue, reacquired } = bench(8)
+      for (const name of ['a1', 'a2', 'a3', 'a4']) {
+        enter(name, name, { owner: 'ann' })
+        if (name === 'a1') release(name)
+      }
+      await reacquire('a1')
+      expect(reacquired).toEqual([])
+      const stopped = queue.stop()
+      await settle()
+      expect(reacquired).toEqual(['a1'])
+      for (const name of ['a1', 'a2', 'a3']) await end(name)
+      await stopped
+    })
+
+    test('keeps its waiting jobs out of the time that a group has been ready', () => {
+      const { enter, queue, clock } = bench(8)
+      for (const name of ['a1', 'a2', 'a3']) enter(name, name, { owner: 'ann' })
+      clock.advance(1000)
+      expect(queue.readyMs('one')).toBe(0)
+    })
+  })
+
+  describe('prior jobs', () => {
+    test('start first, also when the other jobs became ready before', async () => {
+      const { enter, end, started } = bench(1)
+      enter('first', 'first')
+      enter('usual', 'usual')
+      enter('prior', 'prior', { isPrior: true, group: 'two' })
+      await end('first')
+      await end('prior')
+      expect(started).toEqual(['first', 'prior', 'usual'])
+    })
+
+    test('find a permit that the others leave free', async () => {
+      const { enter, end, limits, started } = bench(2)
+      limits.others = 1
+      enter('a', 'a')
+      enter('b', 'b')
+      expect(started).toEqual(['a'])
+      enter('p1', 'p1', { isPrior: true })
+      enter('p2', 'p2', { isPrior: true })
+      expect(started).toEqual(['a', 'p1'])
+      await end('a')
+      expect(started).toEqual(['a', 'p1', 'p2'])
+      await end('p1')
+      expect(started).toEqual(['a', 'p1', 'p2', 'b'])
+    })
+
+    test('have one permit beyond the bound when the only one is held by another job', async () => {
+      const { enter, end, started, release, reacquire, reacquired } = bench(1)
+      enter('a', 'a')
+      enter('p1', 'p1', { isPrior: true })
+      enter('p2', 'p2', { isPrior: true })
+      expect(started).toEqual(['a', 'p1'])
+      release('p1')
+      expect(started).toEqual(['a', 'p1', 'p2'])
+      await reacquire('p1')
+      expect(reacquired).toEqual([])
+      await end('p2')
+      expect(reacquired).toEqual(['p1'])
     })
   })
 

@@ -1,11 +1,12 @@
 /**
  * Runs jobs one after another inside a lane, and lanes in parallel up to a bound that may change. When permits
  * are scarce, the lanes that are ready start in the order in which they became ready, and the groups that share the queue take
- * turns. Every operation takes constant time.
+ * turns. The jobs of one owner use at most its share of the permits; prior jobs start first. Every operation takes constant time.
  */
 import type { Clock } from '@sluice/sdk'
 import { type FairPlace, FairQueue } from './fair-queue.ts'
 import { LinkedQueue, type Place } from './linked-queue.ts'
+import { PermitShares, SharedPermit, type Sharing, type WaiterPlace } from './permit-shares.ts'
 import { type Permit, Semaphore } from './semaphore.ts'
 
 /** `done` removes the job. After `retryAtMs` (since 1970) the same job runs again; until then its lane waits. */
@@ -21,6 +22,10 @@ export interface Attempt {
 export interface Job {
   /** Null: a lane of its own, so that it waits for no other job. */
   readonly lane: string | null
+  /** Whose share of the permits the job uses. Absent: it uses no share. */
+  readonly sharing?: Sharing | undefined
+  /** Whether the job starts before others. */
+  readonly isPrior?: boolean | undefined
   /** The groups take turns. A group is an account, or a kind of caller. */
   readonly group: string
   /** Milliseconds since 1970; the job starts no earlier. Absent: it may start at once. */
@@ -40,11 +45,13 @@ export interface LaneQueueOptions {
   readonly clock: Clock
   /** How many jobs may run at once; read before each start. Call `wake` after it has grown. */
   permits(): number
+  /** How many of them jobs that are not prior may use. Default: all. */
+  othersPermits?(): number
 }
 
 export interface LaneQueueLoad {
   readonly running: number
-  /** Jobs that wait for their lane, a permit or their time. */
+  /** Jobs that wait for their lane, their owner's share, a permit or their time. */
   readonly waiting: number
   /** Jobs that have released their permit and wait to get it back. */
   readonly reacquiring: number
@@ -60,9 +67,11 @@ class Entry implements QueuedJob {
   readonly job: Job
   readonly #leave: (entry: Entry) => boolean
   dueAtMs: number
-  state: 'behind' | 'parked' | 'ready' | 'running' | 'ended' = 'behind'
+  state: 'behind' | 'parked' | 'sharing' | 'ready' | 'running' | 'ended' = 'behind'
   /** The place in the queue behind the head of the lane. */
   behind: Place<Entry> | undefined = undefined
+  /** The place among the jobs that wait for the share of their owner. */
+  sharing: WaiterPlace | undefined = undefined
   ready: FairPlace<Entry> | undefined = undefined
   /** The time at which the job became ready, by the monotonic clock. */
   readySinceMs = 0
@@ -115,12 +124,42 @@ class RunningAttempt implements Attempt {
   }
 }
 
+/** The jobs that wait for a permit only. Interrupted ones go first. */
+class ReadyJobs {
+  readonly #usual = new FairQueue<Entry>()
+  readonly #interrupted = new FairQueue<Entry>()
+
+  push(entry: Entry): FairPlace<Entry> {
+    return this.#queueOf(entry).push(entry.job.group, entry)
+  }
+
+  /** Takes the next job; an interrupted one only if the caller may start one. */
+  shift(mayBeInterrupted: boolean): Entry | undefined {
+    return (mayBeInterrupted ? this.#interrupted.shift() : undefined) ?? this.#usual.shift()
+  }
+
+  remove(place: FairPlace<Entry>, entry: Entry): void {
+    this.#queueOf(entry).remove(place)
+  }
+
+  /** The time since which the first job of a group is ready; `Infinity` without one. */
+  sinceMs(group: string): number {
+    const [usual, interrupted] = [this.#usual.firstOf(group), this.#interrupted.firstOf(group)]
+    return Math.min(usual?.readySinceMs ?? Number.POSITIVE_INFINITY, interrupted?.readySinceMs ?? Number.POSITIVE_INFINITY)
+  }
+
+  #queueOf({ job }: Entry): FairQueue<Entry> {
+    return job.isInterrupted ? this.#interrupted : this.#usual
+  }
+}
+
 export class LaneQueue {
   readonly #clock: Clock
   readonly #semaphore: Semaphore
   readonly #lanes = new Map<string, Lane>()
-  readonly #ready = new FairQueue<Entry>()
-  readonly #readyInterrupted = new FairQueue<Entry>()
+  readonly #shares = new PermitShares()
+  readonly #ready = new ReadyJobs()
+  readonly #readyPrior = new ReadyJobs()
   readonly #parked = new Set<AbortController>()
   readonly #idle = Promise.withResolvers<void>()
   #waiting = 0
@@ -128,32 +167,32 @@ export class LaneQueue {
   #isFilling = false
   #isStopped = false
 
-  constructor({ clock, permits }: LaneQueueOptions) {
+  constructor({ clock, permits, othersPermits = permits }: LaneQueueOptions) {
     this.#clock = clock
     this.#semaphore = new Semaphore(
       () => (this.#isStopped ? Number.POSITIVE_INFINITY : permits()),
       () => this.#fill(),
+      () => (this.#isStopped ? Number.POSITIVE_INFINITY : othersPermits()),
     )
   }
 
   /** A job that has released its permit is not counted until it reacquires the permit. */
   get load(): LaneQueueLoad {
     const { held, reacquiring } = this.#semaphore.load
-    return { running: held, waiting: this.#waiting, reacquiring }
+    return { running: held, waiting: this.#waiting, reacquiring: reacquiring + this.#shares.waitingAgain }
   }
 
-  /** How long the oldest ready job of a group has waited for a permit. Jobs that wait for their lane or their time are not ready. */
+  /** How long the oldest ready job of a group has waited for a permit. Jobs that wait for their lane, a share or their time are not ready. */
   readyMs(group: string): number {
-    const [first, interrupted] = [this.#ready.firstOf(group), this.#readyInterrupted.firstOf(group)]
-    if (!first && !interrupted) return 0
-    const sinceMs = Math.min(first?.readySinceMs ?? Number.POSITIVE_INFINITY, interrupted?.readySinceMs ?? Number.POSITIVE_INFINITY)
+    const sinceMs = Math.min(this.#ready.sinceMs(group), this.#readyPrior.sinceMs(group))
     return Math.max(0, this.#clock.monotonicMs() - sinceMs)
   }
 
-  /** Whether a job that enters this lane now would start at once. */
-  startsAtOnce(lane: string | null): boolean {
+  /** Whether this job would start at once if it entered now. */
+  startsAtOnce({ lane, sharing, isPrior }: Pick<Job, 'lane' | 'sharing' | 'isPrior'>): boolean {
     this.#fill()
-    return !this.#isStopped && (lane === null || !this.#lanes.has(lane)) && this.#semaphore.hasFree()
+    if (this.#isStopped || (lane !== null && this.#lanes.has(lane))) return false
+    return this.#semaphore.hasFree({ isPrior }) && (!sharing || this.#shares.hasRoom(sharing))
   }
 
   /** Adds a job and starts it if it may start now. Returns undefined once the queue is stopped. */
@@ -173,8 +212,9 @@ export class LaneQueue {
     return entry
   }
 
-  /** Starts the jobs that may start by now; call it when `permits` has grown. */
+  /** Starts the jobs that may start by now; call it when permits or shares have grown. */
   wake(): void {
+    this.#shares.wake()
     this.#fill()
   }
 
@@ -185,6 +225,7 @@ export class LaneQueue {
   async stop(): Promise<void> {
     this.#isStopped = true
     for (const parked of this.#parked) parked.abort()
+    this.#shares.open()
     this.#semaphore.readmit()
     if (this.#running > 0) await this.#idle.promise
   }
@@ -196,11 +237,27 @@ export class LaneQueue {
     else void this.#park(entry)
   }
 
+  /** A job without room in the share of its owner waits until another one of that owner has ended. */
   #makeReady(entry: Entry): void {
-    const queue = entry.job.isInterrupted ? this.#readyInterrupted : this.#ready
+    const { sharing } = entry.job
+    const admitted = (): void => {
+      entry.sharing = undefined
+      this.#pushReady(entry)
+      this.#fill()
+    }
+    entry.sharing = sharing && this.#shares.enter(sharing, admitted, { isFresh: true })
+    if (entry.sharing) entry.state = 'sharing'
+    else this.#pushReady(entry)
+  }
+
+  #pushReady(entry: Entry): void {
     entry.state = 'ready'
     entry.readySinceMs = this.#clock.monotonicMs()
-    entry.ready = queue.push(entry.job.group, entry)
+    entry.ready = this.#readyOf(entry).push(entry)
+  }
+
+  #readyOf({ job }: Entry): ReadyJobs {
+    return job.isPrior ? this.#readyPrior : this.#ready
   }
 
   /** Waits for the job's due time by both clocks and ends with the first one, because the wall clock may be set meanwhile. */
@@ -228,20 +285,22 @@ export class LaneQueue {
     this.#isFilling = true
     for (;;) {
       this.#semaphore.readmit()
-      const next = this.#isStopped || !this.#semaphore.hasFree() ? undefined : this.#nextReady()
+      const next = this.#isStopped ? undefined : (this.#nextReady(true) ?? this.#nextReady(false))
       if (!next) break
       void this.#run(next)
     }
     this.#isFilling = false
   }
 
-  #nextReady(): Entry | undefined {
-    return (this.#semaphore.hasFree(true) ? this.#readyInterrupted.shift() : undefined) ?? this.#ready.shift()
+  #nextReady(isPrior: boolean): Entry | undefined {
+    if (!this.#semaphore.hasFree({ isPrior })) return undefined
+    return (isPrior ? this.#readyPrior : this.#ready).shift(this.#semaphore.hasFree({ isPrior, isExclusive: true }))
   }
 
   async #run(entry: Entry): Promise<void> {
     const { job } = entry
-    const permit = this.#semaphore.acquire(job.isInterrupted)
+    const acquired = this.#semaphore.acquire({ isExclusive: job.isInterrupted, isPrior: job.isPrior })
+    const permit = job.sharing ? new SharedPermit(acquired, this.#shares, job.sharing) : acquired
     const attempt = new RunningAttempt(permit, job.lane !== null)
     entry.state = 'running'
     entry.attempt = attempt
@@ -269,12 +328,12 @@ export class LaneQueue {
       entry.state = 'ended'
       return true
     }
-    if (entry.state === 'ready' && entry.ready) {
-      const queue = entry.job.isInterrupted ? this.#readyInterrupted : this.#ready
-      queue.remove(entry.ready)
-    }
+    if (entry.state === 'ready' && entry.ready) this.#readyOf(entry).remove(entry.ready, entry)
+    if (entry.sharing) this.#shares.leave(entry.sharing, { isFresh: true })
+    const isCounted = entry.state === 'ready'
     entry.parked?.abort()
     this.#end(entry)
+    if (isCounted && entry.job.sharing) this.#shares.free(entry.job.sharing)
     this.#fill()
     return true
   }

@@ -61,10 +61,10 @@ describe('Semaphore', () => {
 
   test('gives at most one exclusive permit, next to others', async () => {
     const { semaphore } = bench(3)
-    const first = semaphore.acquire(true)
-    expect([semaphore.hasFree(true), semaphore.hasFree()]).toEqual([false, true])
+    const first = semaphore.acquire({ isExclusive: true })
+    expect([semaphore.hasFree({ isExclusive: true }), semaphore.hasFree()]).toEqual([false, true])
     first.release()
-    const second = semaphore.acquire(true)
+    const second = semaphore.acquire({ isExclusive: true })
     void first.reacquire()
     expect(await isHeldSoon(first)).toBe(false)
     second.end()
