@@ -104,7 +104,7 @@ export class Admission {
 }
 
 /** The cause under which a limit holds a client back. */
-export const causeOf = ({ limit }: Exceeded): LimitCause => (limit === 'usd_per_day' ? limit : 'turns_per_hour')
+export const causeOf = ({ limit }: Pick<Exceeded, 'limit'>): LimitCause => (limit === 'turns_in_flight' ? 'turns_per_hour' : limit)
 
 /** Returns for how long one notice about a cause is enough: an hour, or since the day (UTC) began. */
 export const quietMs = (cause: LimitCause, atMs: number): number => (cause === 'usd_per_day' ? (atMs % DAY_MS) + 1 : HOUR_MS)
@@ -114,6 +114,7 @@ export function describeLimit({ key, limit, value, freeAtMs }: Exceeded, texts: 
   const isPool = /^strangers(?::|$)/.test(key)
   if (limit === 'turns_in_flight')
     return isPool ? `Only ${value} turns of guests may be in flight at once.` : `Only ${value} of your turns may be in flight at once.`
+  if (limit === 'turns_waiting' || limit === 'waiting_mb') return gatewayText('limit_waiting', texts)
   // Rounded up to the minute, so that the client is not told to come back too early.
   const time = new Date(Math.ceil(freeAtMs / 60_000) * 60_000).toISOString().slice(11, 16)
   const own = limit === 'usd_per_day' ? 'limit_cost' : 'limit_turns'

@@ -142,7 +142,8 @@ test("a turn with its caller's permit runs at once and counts once", async () =>
   expect(order).toEqual(['message'])
   expect(agent.load()).toEqual({ running: 1, queued: 0, sessions: 1 })
   expect(lanes.load).toEqual({ running: 1, waiting: 1, reacquiring: 0 })
-  await expect(agent.run(request('turn'))).rejects.toMatchObject({ code: 'unavailable' })
+  const limited = { client: 'device:ann', standing: 'listed' } as const
+  await expect(agent.run(request('turn', { limited }))).rejects.toMatchObject({ code: 'unavailable' })
   await answer('message')
   await turns()
   await answer('next message')

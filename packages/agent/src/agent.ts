@@ -1,6 +1,6 @@
 /** The agent: accepts turns, runs each in its session's lane, and resumes the turns that a crash interrupted. */
 
-import { BoundedMap, concerns, endsWithin, every, type LaneQueue, type Permit, signalScope } from '@sluice/kit'
+import { BoundedMap, concerns, endsWithin, every, type Job, type LaneQueue, type Permit, signalScope } from '@sluice/kit'
 import {
   AppError,
   type ClientId,
@@ -19,7 +19,7 @@ import {
   type WithinTrace,
 } from '@sluice/sdk'
 import { aborted } from './aborted.ts'
-import type { Admission } from './admission.ts'
+import type { Admission, LimitedClient } from './admission.ts'
 import { mainSettings, type SettingsSource } from './agent-settings.ts'
 import { createAskModel } from './ask-model.ts'
 import { Budget } from './budget.ts'
@@ -36,6 +36,7 @@ import { RemoteTurns } from './remote-turns.ts'
 import { runCall } from './run-call.ts'
 import { createScrub, type Scrub } from './scrub.ts'
 import { SharedSpending } from './shared-spending.ts'
+import type { Shares } from './shares.ts'
 import { ToolExecutor } from './tool-call.ts'
 import { createToolSpecs } from './tool-specs.ts'
 import type { Agent, Approver, CallRequest, CallResult, TurnDelivery, TurnRequest, TurnResult } from './turn.ts'
@@ -68,6 +69,8 @@ export interface AgentDeps extends SettingsSource {
   readonly mintClient: (caller: string) => ClientId
   /** The limits of clients. Absent: no client has one. */
   readonly admission?: Admission
+  /** What each client holds at once. Absent: no client has a share. */
+  readonly shares?: Shares
   /** Asks a person when the caller of the turn cannot. */
   readonly approve?: Approver
   /** Returns the values that tool results must not show. */
@@ -77,8 +80,10 @@ export interface AgentDeps extends SettingsSource {
   readonly within?: WithinTrace
 }
 
-/** More turns than can ever have been accepted: the largest `max_queued_turns` and `max_concurrent_turns` together. */
-const UNFINISHED_MAX = 101_024
+/** More turns than can ever have been accepted: twice the largest `max_queued_turns`, and the largest `max_concurrent_turns`. */
+const UNFINISHED_MAX = 201_024
+/** A stored turn that waits keeps a text of at most this length in memory. A longer one is read from the store when the turn begins. */
+const WAITING_TEXT_CHARS_MAX = 4096
 /** The time in which aborted turns may record their end while the daemon stops. */
 const RECORD_MS = 1000
 /** How long a node of a cluster uses what it has read of the spending of all nodes. */
@@ -88,7 +93,7 @@ const LOOK_EVERY_MS = 1000
 const RETRY_AFTER_SECS = 5
 /** The number of sessions whose failed summaries are remembered. */
 const FAILED_SUMMARIES_MAX = 1000
-/** The lane queue's group for all turns except the turns of messages. */
+/** The lane queue's group for turns that no client asked for. */
 const TURNS_GROUP = 'turns'
 
 /** The permit of a turn that is cancelled while it waits: recording its end takes no permit. */
@@ -111,8 +116,8 @@ class TurnAgent implements Agent {
   readonly #newId: () => string
   /** Waiting and running turns; bounded by `max_queued_turns`, and by `UNFINISHED_MAX` after a crash. */
   readonly #live = new Map<string, Live>()
-  /** The number of turns in the queue that have not started. */
-  #waiting = 0
+  /** The number of turns in the queue that have not started: those of operators, whom no other client may shut out, and all others. */
+  readonly #waiting = { operators: 0, others: 0 }
   /** The shards whose turns this process resumes. */
   readonly #resumed = new Set<ResumableHome>()
   readonly #remote: RemoteTurns
@@ -300,21 +305,22 @@ class TurnAgent implements Agent {
     }
   }
 
-  /** Enqueues a turn in its session's lane. Throws `unavailable` when the daemon stops, or when the queue is full and the turn is new. */
+  /**
+   * Enqueues a turn in its session's lane. Throws `unavailable` when the daemon stops. A new turn is refused with `share_used` when too
+   * many turns of its client wait, also for a person, and with `unavailable` when it would have to wait in a full queue.
+   */
   #enqueue(turn: LiveTurn, { isResumed = false } = {}): Promise<TurnResult> {
     if (this.#stopReason) throw this.#stopReason
     const { lanes } = this.#deps
-    const isFull = this.#waiting >= mainSettings(this.#deps).agent.max_queued_turns
-    if (isFull && !isResumed && !lanes.startsAtOnce(turn.session))
-      throw new AppError('unavailable', 'Too many turns are waiting', { retryAfterSecs: RETRY_AFTER_SECS })
+    const place = this.#placeOf(turn)
+    const endWait = this.#beginWait(turn, { isResumed, startsAtOnce: lanes.startsAtOnce({ ...place, lane: turn.session }) })
     const ended = Promise.withResolvers<TurnResult>()
-    this.#waiting++
     const job = lanes.enter({
+      ...place,
       // A turn that was left behind goes before later ones of its session, which wait for it in their lane.
       lane: isResumed && turn.isDirect ? null : turn.session,
-      group: TURNS_GROUP,
       run: async (attempt) => {
-        this.#waiting--
+        endWait()
         using either = turn.superseded && attempt.superseded ? signalScope([turn.superseded, attempt.superseded]) : undefined
         if (either) turn.superseded = either.signal
         turn.inLane = attempt
@@ -325,10 +331,34 @@ class TurnAgent implements Agent {
     this.#live.set(turn.id, { turn, ended: ended.promise })
     turn.cancellation.onCancel(() => {
       if (!job?.leave()) return
-      this.#waiting--
+      endWait()
       void this.#work(turn, NO_PERMIT, ended)
     })
     return ended.promise
+  }
+
+  /**
+   * The members of a job that decide when it starts: clients take turns, and each uses at most its share. Operators go first, and so do turns
+   * that no client asked for, such as steps of procedures, which have limits of their own.
+   */
+  #placeOf({ limited }: Pick<TurnRequest, 'limited'>): Pick<Job, 'group' | 'isPrior' | 'sharing'> {
+    if (!limited) return { group: TURNS_GROUP, isPrior: true }
+    return { group: limited.client, isPrior: isOperator(limited), sharing: this.#deps.shares?.runningOf(limited) }
+  }
+
+  /** Counts a turn until the returned function is called, once. Throws when the turn is refused. */
+  #beginWait({ limited, text }: LiveTurn, { isResumed, startsAtOnce }: { isResumed: boolean; startsAtOnce: boolean }): () => void {
+    const { shares } = this.#deps
+    const kind = isOperator(limited) ? 'operators' : 'others'
+    if (!isResumed && !startsAtOnce && this.#waiting[kind] >= mainSettings(this.#deps).agent.max_queued_turns)
+      throw new AppError('unavailable', 'Too many turns are waiting', { retryAfterSecs: RETRY_AFTER_SECS })
+    const bytes = startsAtOnce || !shares ? 0 : Buffer.byteLength(text)
+    const held = limited && (isResumed ? shares?.countWaiting(limited, bytes) : shares?.takeWaiting(limited, bytes))
+    this.#waiting[kind]++
+    return () => {
+      this.#waiting[kind]--
+      held?.release()
+    }
   }
 
   /** Runs a turn at once, inside a job of the same lane that holds a permit. */
@@ -365,8 +395,9 @@ class TurnAgent implements Agent {
    * and one commit less: with one connection on a busy machine, the median of a turn was 9.0 instead of 12.7 ms, and its processor time
    * 1.8 instead of 2.3 ms. With 16 connections, which share their commits, it was the same.
    */
-  #mayKeepLater({ session, source }: TurnRequest): boolean {
-    return !this.#deps.cluster && source !== DIRECT_CALL && this.#deps.lanes.startsAtOnce(session)
+  #mayKeepLater(request: TurnRequest): boolean {
+    const { lanes, cluster } = this.#deps
+    return !cluster && request.source !== DIRECT_CALL && lanes.startsAtOnce({ ...this.#placeOf(request), lane: request.session })
   }
 
   /** Stores a running turn with its start. When that fails, the turn is cancelled. */
@@ -397,6 +428,7 @@ class TurnAgent implements Agent {
         turn.started.catch(ignore)
       }
       await stored
+      if (!turn.permit) leaveTextInStore(turn)
       kept.resolve()
     } catch (error) {
       kept.promise.catch(ignore)
@@ -426,7 +458,9 @@ class TurnAgent implements Agent {
       const own = isDirect ? this.#deps.store : (home ?? this.#resumedHome(row))
       if (!own) continue
       if (isDirect) this.#deps.cluster?.turns.leftBehind.add(row.id)
-      this.#enqueue(this.#resumedTurn(own, row, { checkpoint: row.checkpoint, isDirect }), { isResumed: true }).catch(ignore)
+      const turn = this.#resumedTurn(own, row, { checkpoint: row.checkpoint, isDirect })
+      this.#enqueue(turn, { isResumed: true }).catch(ignore)
+      if (!turn.permit) leaveTextInStore(turn)
       resumed++
     }
     return resumed
@@ -564,6 +598,15 @@ class TurnAgent implements Agent {
     await endsWithin(Promise.allSettled([...this.#live.values()].map(({ ended }) => ended)), timeoutMs, this.#deps.clock)
   }
 }
+
+/** Frees the memory of a long text until the turn begins. */
+function leaveTextInStore(turn: LiveTurn): void {
+  if (turn.text.length <= WAITING_TEXT_CHARS_MAX) return
+  turn.text = ''
+  turn.isTextInStore = true
+}
+
+const isOperator = (client: LimitedClient | undefined): boolean => client?.standing === 'operator'
 
 const fromDelivery = ({ receivedAtMs, checkpoint }: TurnDelivery) => ({
   createdAtMs: receivedAtMs,

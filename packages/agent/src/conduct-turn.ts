@@ -8,6 +8,7 @@ import { DIRECT_CALL, runDirectCall } from './direct-call.ts'
 import { newTrace } from './ids.ts'
 import { type LoopDeps, type LoopResult, runLoop } from './loop.ts'
 import type { RegistryPin } from './registry.ts'
+import type { Shares } from './shares.ts'
 import type { SummarizeDeps } from './summarize.ts'
 import type { TurnResult } from './turn.ts'
 import type { TurnStorage } from './turn-home.ts'
@@ -20,6 +21,7 @@ export interface ConductDeps extends Omit<LoopDeps, 'turns'>, SummarizeDeps, Set
   readonly pinRegistry: (agent: string) => RegistryPin
   /** Returns the reason for the daemon's stop; undefined while it runs. */
   readonly stopReason: () => AppError | undefined
+  readonly shares?: Shares
 }
 
 /** A turn that was started this often without reaching its end most likely crashes the daemon. */
@@ -50,6 +52,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
       deadlines,
       deadline,
       stopReason: deps.stopReason,
+      shares: deps.shares,
       async waits(isWaiting) {
         try {
           if (turn.kept) await turn.home.turns.waits(turn.id, isWaiting)
@@ -73,6 +76,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
 async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promise<TurnResult> {
   const { turn, progress } = scope
   const { turns } = turn.home
+  if (turn.isTextInStore) await readText(deps, turn)
   turn.cancellation.throwIfCancelled()
   if (!deps.config(turn.agent)) throw new AppError('unavailable', notConfigured(turn.agent))
   turn.phase = 'running'
@@ -89,6 +93,16 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
   const replies = await turns.finish(doneEnd(deps, scope, { text, finishReason, messages }))
   emitCompleted(deps, scope, finishReason)
   return { id: turn.id, text, model: progress.model ?? '', finishReason, usage: progress.usage, replies }
+}
+
+/** Reads the text of a turn that waited without it. A turn that ends without a record, such as when the daemon stops, needs none. */
+async function readText({ stopReason }: ConductDeps, turn: LiveTurn): Promise<void> {
+  const { reason } = turn.cancellation
+  if (reason && (reason === stopReason() || isLeaseLost(reason))) return
+  const row = await turn.home.turns.get(turn.id)
+  if (!row) throw new AppError('internal', 'The stored turn is gone')
+  turn.text = row.input
+  turn.isTextInStore = false
 }
 
 async function converse(deps: ConductDeps & LoopDeps, scope: TurnScope): Promise<LoopResult> {

@@ -47,6 +47,7 @@ export function createLiveTurn(
     source,
     session,
     text,
+    isTextInStore: false,
     client,
     ...(owner !== undefined && { owner }),
     ...(caller !== undefined && { caller }),

@@ -16,7 +16,7 @@ export { MODEL_TESTS, type ModelTestName } from './model-test/test-names.ts'
 export type { Registry, RegistryPin } from './registry.ts'
 export type { Scrub } from './scrub.ts'
 export { createScrub } from './scrub.ts'
-export { type Held, type ShareName, Shares, type SharesDeps } from './shares.ts'
+export { type ExceededShare, type Held, type HeldShare, type ShareName, Shares, type SharesDeps } from './shares.ts'
 export { createToolSpecs, type ToolSpecs } from './tool-specs.ts'
 export type {
   Agent,
@@ -29,3 +29,4 @@ export type {
   TurnRequest,
   TurnResult,
 } from './turn.ts'
+export { createTurnQueue } from './turn-queue.ts'

@@ -1,37 +1,84 @@
-/** Counts what each client holds at once, so that one of them cannot take the room of the others (`[limits]`). */
+/** Counts the turns, streams and files that each client holds at once, so that no client takes the room of the others (`[limits]`). */
 import type { ClientShares, LimitedClient } from '@sluice/config'
-import { AppError } from '@sluice/sdk'
+import { BoundedMap, type Sharing } from '@sluice/kit'
+import { AppError, type Clock, type Events } from '@sluice/sdk'
 
 export interface SharesDeps {
+  readonly clock: Pick<Clock, 'monotonicMs' | 'nowMs'>
+  readonly events: Pick<Events, 'emit'>
   /** Returns the shares in force of a client. */
   sharesOf(client: LimitedClient): ClientShares
 }
 
-/** Gives back what `take` counted. Idempotent, and usable by `using`. */
+/** A counted amount. `release` is idempotent. */
 export interface Held extends Disposable {
   release(): void
 }
 
-/** The message for a client whose share is used up: the cause, the cure and the key. */
-const REFUSALS = {
-  turnsWaiting: (max) => `${max} of your turns are waiting (turns_waiting of [limits]): repeat the request when one of them has begun`,
-  waitingBytes: (max) =>
-    `Your waiting turns would contain more than ${megabytes(max)} MB of text (waiting_mb of [limits]): repeat the request when one of them has begun`,
-  streams: (max) => `You have ${max} streams open (streams of [limits]): close one of them first`,
-  downloads: (max) => `You are downloading ${max} files (downloads of [limits]): repeat the request when one of them has ended`,
-  attachmentBytes: (max) =>
-    `Your attachments would take more than ${megabytes(max)} MB (attachments_mb of [limits]): delete a conversation that names some of them`,
-} satisfies Partial<Record<keyof ClientShares, (max: number) => string>>
+const megabytes = (bytes: number): number => Math.round(bytes / 1024 / 1024)
+const same = (value: number): number => value
+
+/** The key of each share in `[limits]`, its value there, and the message for a client that has used it up: the cause and the cure. */
+const SHARES = {
+  turnsWaiting: {
+    key: 'turns_waiting',
+    toValue: same,
+    refusal: (max) => `${max} of your turns are waiting: repeat the request when one of them has begun`,
+  },
+  waitingBytes: {
+    key: 'waiting_mb',
+    toValue: megabytes,
+    refusal: (max) => `Your waiting turns would contain more than ${max} MB of text: repeat the request when one of them has begun`,
+  },
+  streams: {
+    key: 'streams',
+    toValue: same,
+    refusal: (max) => `You have ${max} streams open: close one of them first`,
+  },
+  downloads: {
+    key: 'downloads',
+    toValue: same,
+    refusal: (max) => `You are downloading ${max} files: repeat the request when one of them has ended`,
+  },
+  attachmentBytes: {
+    key: 'attachments_mb',
+    toValue: megabytes,
+    refusal: (max) => `Your attachments would take more than ${max} MB: delete a conversation that names some of them`,
+  },
+} as const satisfies Partial<
+  Record<keyof ClientShares, { readonly key: string; toValue(amount: number): number; refusal(max: number): string }>
+>
 
 /** A share that refuses what exceeds it. */
-export type ShareName = keyof typeof REFUSALS
+export type ShareName = keyof typeof SHARES
+const NAMES = Object.keys(SHARES) as ShareName[]
+
+/** The key of such a share in `[limits]`. */
+export type ShareKey = (typeof SHARES)[ShareName]['key']
+
+/** A share of waiting turns that a client would exceed. */
+export interface ExceededShare {
+  /** The client, or the pool of all strangers. */
+  readonly key: string
+  readonly limit: 'turns_waiting' | 'waiting_mb'
+  /** The share, as `[limits]` counts it. */
+  readonly value: number
+}
+
+/** The amount of a share that a client holds, as `[limits]` counts it. */
+export interface HeldShare {
+  readonly client: string
+  readonly share: ShareKey
+  readonly held: number
+}
 
 const RETRY_AFTER_SECS = 5
-
-const megabytes = (bytes: number): number => Math.round(bytes / 1024 / 1024)
+/** One event about a used up share is enough for this time. */
+const QUIET_MS = 3_600_000
+const REPORTED_MAX = 1000
 
 export class Shares {
-  readonly #sharesOf: SharesDeps['sharesOf']
+  readonly #deps: SharesDeps
   /** What each client holds of each share; a client that holds nothing is in no map. */
   readonly #held: Record<ShareName, Map<string, number>> = {
     turnsWaiting: new Map(),
@@ -40,42 +87,112 @@ export class Shares {
     downloads: new Map(),
     attachmentBytes: new Map(),
   }
+  /** When an event about a client and a share was emitted. */
+  readonly #reported = new BoundedMap<string, number>(REPORTED_MAX)
 
-  constructor({ sharesOf }: SharesDeps) {
-    this.#sharesOf = sharesOf
+  constructor(deps: SharesDeps) {
+    this.#deps = deps
   }
 
   of(client: LimitedClient): ClientShares {
-    return this.#sharesOf(client)
+    return this.#deps.sharesOf(client)
   }
 
-  heldBy({ client }: LimitedClient, share: ShareName): number {
-    return this.#held[share].get(client) ?? 0
+  /** Returns the share of running turns, for the queue of turns; undefined for an operator. */
+  runningOf(client: LimitedClient): Sharing | undefined {
+    if (client.standing === 'operator') return undefined
+    return { owner: client.client, share: () => this.of(client).turnsRunning }
   }
 
-  /** Counts an amount until it is released. Throws `share_used` when the client would hold more than its share. */
+  /** Counts an amount until it is released. Throws `share_used` when the client would then hold more than its share. */
   take(client: LimitedClient, share: ShareName, amount = 1): Held {
-    const held = this.#held[share]
-    this.check(client, share, (held.get(client.client) ?? 0) + amount)
-    return hold(held, client.client, amount)
+    this.check(client, share, (this.#held[share].get(client.client) ?? 0) + amount)
+    return this.count(client, share, amount)
   }
 
   /** Throws `share_used` when the amount, which may be counted elsewhere, is more than the share of the client. */
   check(client: LimitedClient, share: ShareName, amount: number): void {
-    const max = this.#sharesOf(client)[share]
-    if (amount > max) throw new AppError('share_used', REFUSALS[share](max), { retryAfterSecs: RETRY_AFTER_SECS })
+    const max = this.of(client)[share]
+    if (amount <= max) return
+    const { key, toValue, refusal } = SHARES[share]
+    this.#report({ key: client.client, limit: key, value: toValue(max) })
+    throw new AppError('share_used', `${refusal(toValue(max))} ([limits] ${key})`, { retryAfterSecs: RETRY_AFTER_SECS })
+  }
+
+  /** Returns the share that a further turn with this text would exceed while it waits: that of the client or of all strangers. */
+  exceededBy(client: LimitedClient, bytes: number): ExceededShare | undefined {
+    const { turnsWaiting, waitingBytes, pool } = this.of(client)
+    const held = (share: ShareName, key = client.client): number => this.#held[share].get(key) ?? 0
+    if (held('turnsWaiting') + 1 > turnsWaiting) return { key: client.client, limit: 'turns_waiting', value: turnsWaiting }
+    if (held('waitingBytes') + bytes > waitingBytes) return { key: client.client, limit: 'waiting_mb', value: megabytes(waitingBytes) }
+    if (pool && held('turnsWaiting', pool.key) + 1 > pool.turnsWaiting)
+      return { key: pool.key, limit: 'turns_waiting', value: pool.turnsWaiting }
+    return undefined
+  }
+
+  /** Counts a waiting turn and its text until it is released. Throws `share_used` when the client would hold more than its share. */
+  takeWaiting(client: LimitedClient, bytes: number): Held {
+    this.check(client, 'turnsWaiting', (this.#held.turnsWaiting.get(client.client) ?? 0) + 1)
+    this.check(client, 'waitingBytes', (this.#held.waitingBytes.get(client.client) ?? 0) + bytes)
+    return this.countWaiting(client, bytes)
+  }
+
+  /** Counts a waiting turn as `takeWaiting` does, also beyond the share. */
+  countWaiting(client: LimitedClient, bytes: number): Held {
+    const { pool } = this.of(client)
+    const held = [this.count(client, 'turnsWaiting'), this.count(client, 'waitingBytes', bytes)]
+    if (pool) held.push(hold(this.#held.turnsWaiting, pool.key, 1))
+    return heldBy(() => {
+      for (const { release } of held) release()
+    })
+  }
+
+  /** Counts an amount until it is released, also beyond the share. */
+  count({ client }: LimitedClient, share: ShareName, amount = 1): Held {
+    return hold(this.#held[share], client, amount)
+  }
+
+  heldBy({ client }: Pick<LimitedClient, 'client'>, share: ShareName): number {
+    return this.#held[share].get(client) ?? 0
+  }
+
+  /** Lists what clients and pools hold now, in the order of the shares; the largest amounts first. */
+  list(limit: number): HeldShare[] {
+    return NAMES.flatMap((share) => {
+      const { key, toValue } = SHARES[share]
+      const held = [...this.#held[share]].toSorted(([, a], [, b]) => b - a).slice(0, limit)
+      return held.map(([client, amount]) => ({ client, share: key, held: toValue(amount) }))
+    })
+  }
+
+  /** Emits an event, unless one about this client and share was emitted lately. */
+  #report({ key, limit, value }: { readonly key: string; readonly limit: ShareKey; readonly value: number }): void {
+    const { clock, events } = this.#deps
+    const about = `${limit} ${key}`
+    const nowMs = clock.monotonicMs()
+    if (nowMs - (this.#reported.get(about) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return
+    this.#reported.delete(about)
+    this.#reported.set(about, nowMs)
+    events.emit({
+      type: 'limit_reached',
+      client: key,
+      limit,
+      value,
+      until: new Date(clock.nowMs() + RETRY_AFTER_SECS * 1000).toISOString(),
+    })
   }
 }
 
-function hold(held: Map<string, number>, client: string, amount: number): Held {
+function hold(held: Map<string, number>, key: string, amount: number): Held {
+  held.set(key, (held.get(key) ?? 0) + amount)
   let isHeld = true
-  held.set(client, (held.get(client) ?? 0) + amount)
-  const release = (): void => {
+  return heldBy(() => {
     if (!isHeld) return
     isHeld = false
-    const left = (held.get(client) ?? 0) - amount
-    if (left > 0) held.set(client, left)
-    else held.delete(client)
-  }
-  return { release, [Symbol.dispose]: release }
+    const left = (held.get(key) ?? 0) - amount
+    if (left > 0) held.set(key, left)
+    else held.delete(key)
+  })
 }
+
+const heldBy = (release: () => void): Held => ({ release, [Symbol.dispose]: release })

@@ -10,8 +10,11 @@ import type { TurnPart, TurnRequest } from './turn.ts'
 import type { TurnHome } from './turn-home.ts'
 
 /** A turn from its request to its end. */
-export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'signal' | 'superseded' | 'listen' | 'permit'> {
+export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'text' | 'signal' | 'superseded' | 'listen' | 'permit'> {
   readonly id: string
+  text: string
+  /** True while the turn waits without its text, which only the store has. */
+  isTextInStore: boolean
   /** Of a direct turn: under the lease of its session once that is held. */
   home: TurnHome
   /** True in a cluster for a turn that runs on the node that was asked, under the lease of its session. */

@@ -5,6 +5,7 @@
 import type { Permit } from '@sluice/kit'
 import type { AppError } from '@sluice/sdk'
 import type { Deadline, Deadlines } from './deadlines.ts'
+import type { Shares } from './shares.ts'
 import type { LiveTurn, WhileAsking } from './turn-scope.ts'
 
 export interface Held {
@@ -15,10 +16,12 @@ export interface Held {
   readonly stopReason: () => AppError | undefined
   /** Records the state of a kept turn, as `TurnStore.waits` does. Never rejects. */
   waits(isWaiting: boolean): Promise<void>
+  /** The turn counts for the waiting turns of its client, because it holds the memory of its work. */
+  readonly shares?: Shares | undefined
 }
 
 export const createWhileAsking =
-  (turn: LiveTurn, { permit, deadlines, deadline, stopReason, waits }: Held): WhileAsking =>
+  (turn: LiveTurn, { permit, deadlines, deadline, stopReason, waits, shares }: Held): WhileAsking =>
   async (ask) => {
     const reason = stopReason()
     if (reason) turn.cancellation.cancel(reason)
@@ -27,6 +30,7 @@ export const createWhileAsking =
     turn.onWait?.(true)
     const resumeDeadline = deadlines.pause(deadline)
     permit.release()
+    using _ = turn.limited && shares?.count(turn.limited, 'turnsWaiting')
     await waits(true)
     try {
       return await ask()

@@ -32,7 +32,7 @@ const keysOf = (of: string) => ({
 })
 
 /** The shares of `of` one client: what it may hold at once, so that the others find room. */
-const sharesOf = (of: string, defaults: { readonly running: string; readonly waitingMb?: string; readonly attachmentsMb?: string }) => {
+const sharesOf = (of: string, defaults: { readonly running?: string; readonly waitingMb?: string; readonly attachmentsMb?: string }) => {
   const unlessSet = (value: string | undefined) => (value === undefined ? '' : ` (default: ${value})`)
   return {
     turns_running: amount(
@@ -65,7 +65,8 @@ const one = {
   }),
 }
 const stranger = { ...keysOf(STRANGER), ...sharesOf(STRANGER, { running: '1 of 8 turns at once' }) }
-const pool = keysOf('all senders whom only * admits together')
+const STRANGERS = 'all senders whom only * admits together'
+const pool = { ...keysOf(STRANGERS), ...sharesOf(STRANGERS, {}) }
 const operator = keysOf('one operator')
 
 const loopTurns = v.pipe(
@@ -105,6 +106,8 @@ export const limitsSection = {
           v.object({
             turns_per_hour: v.optional(pool.turns_per_hour, 200),
             turns_in_flight: v.optional(pool.turns_in_flight, 4),
+            turns_waiting: v.optional(pool.turns_waiting, 200),
+            attachments_mb: v.optional(pool.attachments_mb, 256),
             usd_per_day: v.optional(
               v.pipe(
                 pool.usd_per_day,
@@ -151,6 +154,8 @@ export const channelLimits = v.object({
         v.object({
           turns_per_hour: v.optional(pool.turns_per_hour),
           turns_in_flight: v.optional(pool.turns_in_flight),
+          turns_waiting: v.optional(pool.turns_waiting),
+          attachments_mb: v.optional(pool.attachments_mb),
           usd_per_day: v.optional(pool.usd_per_day),
         }),
       ),

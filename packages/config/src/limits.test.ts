@@ -72,7 +72,8 @@ test('each standing has its share, and an operator has no limit', async () => {
     ...common,
   })
   expect(sharesOf(config, ANN)).toEqual({ turnsRunning: 2, turnsWaiting: 32, waitingBytes: 4 * MB, attachmentBytes: 64 * MB, ...common })
-  expect(sharesOf(config, EVE)).toEqual({ turnsRunning: 1, turnsWaiting: 8, waitingBytes: MB, attachmentBytes: 16 * MB, ...common })
+  const pool = { key: 'strangers', turnsWaiting: 200, attachmentBytes: 256 * MB }
+  expect(sharesOf(config, EVE)).toEqual({ turnsRunning: 1, turnsWaiting: 8, waitingBytes: MB, attachmentBytes: 16 * MB, ...common, pool })
   expect(new Set(Object.values(sharesOf(config, OPERATOR)))).toEqual(new Set([Number.POSITIVE_INFINITY]))
 })
 
@@ -95,7 +96,7 @@ test('a channel overrides single shares, and 0 removes one', async () => {
     waiting_mb = 2
     [channels_config.roomchat.limits]
     turns_waiting = 7
-    strangers = { turns_running = 2, attachments_mb = 3 }
+    strangers = { turns_running = 2, attachments_mb = 3, pool = { turns_waiting = 5 } }
   `)
   expect(sharesOf(config, DEVICE)).toMatchObject({
     turnsRunning: 5,
@@ -105,4 +106,5 @@ test('a channel overrides single shares, and 0 removes one', async () => {
   })
   expect(sharesOf(config, ANN)).toMatchObject({ turnsRunning: 5, turnsWaiting: 7, waitingBytes: 4 * MB })
   expect(sharesOf(config, EVE)).toMatchObject({ turnsRunning: 2, turnsWaiting: 8, waitingBytes: 2 * MB, attachmentBytes: 3 * MB })
+  expect(sharesOf(config, EVE).pool).toEqual({ key: 'strangers:roomchat', turnsWaiting: 5, attachmentBytes: 256 * MB })
 })

@@ -15,16 +15,18 @@ export interface LimitedClient {
   readonly channel?: string
 }
 
-/** What one client may hold at once. `Infinity`: no limit. */
+/** The most that one client may hold at once. `Infinity`: no limit. */
 export interface ClientShares {
   readonly turnsRunning: number
   readonly turnsWaiting: number
-  /** Of the texts of its waiting turns. */
+  /** The bytes of the texts of its waiting turns. */
   readonly waitingBytes: number
   readonly streams: number
   readonly downloads: number
-  /** Of its attachments that are kept. */
+  /** The bytes of its attachments that are kept. */
   readonly attachmentBytes: number
+  /** The shares of all strangers together; absent for any other client. */
+  readonly pool?: { readonly key: string; readonly turnsWaiting: number; readonly attachmentBytes: number }
 }
 
 /** The pool of all strangers. A channel with limits of its own for the pool has a pool of its own. */
@@ -42,7 +44,8 @@ interface ShareKeys {
 }
 
 const MEGABYTE = 1024 * 1024
-const OPEN: ClientShares = {
+/** The shares of a client without any. */
+export const NO_SHARES: ClientShares = {
   turnsRunning: Number.POSITIVE_INFINITY,
   turnsWaiting: Number.POSITIVE_INFINITY,
   waitingBytes: Number.POSITIVE_INFINITY,
@@ -68,13 +71,13 @@ export function limitsOf(config: LoadedConfig, { client, standing, channel }: Li
   const ownPool = own?.strangers?.pool
   return counted([
     { key: client, ...limitsFrom(strangers, own?.strangers) },
-    { key: ownPool ? `${POOL}:${channel}` : POOL, ...limitsFrom(pool, ownPool) },
+    { key: poolKey(channel, ownPool), ...limitsFrom(pool, ownPool) },
   ])
 }
 
 /** Returns the shares of a client. An operator has no limit. */
 export function sharesOf(config: LoadedConfig, { standing, channel }: LimitedClient): ClientShares {
-  if (standing === 'operator') return OPEN
+  if (standing === 'operator') return NO_SHARES
   const { strangers, ...general } = config.core(limitsSection)
   const channelLimits = channelLimitsOf(config, channel)
   const kind = standing === 'stranger' ? 'stranger' : channel === undefined ? 'client' : 'listed'
@@ -88,8 +91,15 @@ export function sharesOf(config: LoadedConfig, { standing, channel }: LimitedCli
     streams: shareOf(general.streams),
     downloads: shareOf(general.downloads),
     attachmentBytes: shareOf(own?.attachments_mb ?? keys?.attachments_mb ?? attachments) * MEGABYTE,
+    ...(kind === 'stranger' && { pool: poolOf(channel, strangers.pool, channelLimits?.strangers?.pool) }),
   }
 }
+
+const poolOf = (channel: string | undefined, { turns_waiting, attachments_mb }: ShareKeys, own: ShareKeys | undefined) => ({
+  key: poolKey(channel, own),
+  turnsWaiting: shareOf(own?.turns_waiting ?? turns_waiting),
+  attachmentBytes: shareOf(own?.attachments_mb ?? attachments_mb) * MEGABYTE,
+})
 
 /** Returns how many quick messages in a row pause a conversation of the channel; 0: never. */
 export const loopTurnsOf = (config: LoadedConfig, channel: string): number =>
@@ -99,6 +109,8 @@ function channelLimitsOf(config: LoadedConfig, channel: string | undefined) {
   const path = `channels_config.${channel}`
   return channel !== undefined && config.hasCore(path) ? config.core({ path, schema: routingSchema }).limits : undefined
 }
+
+const poolKey = (channel: string | undefined, own: object | undefined): string => (own ? `${POOL}:${channel}` : POOL)
 
 const shareOf = (value = 0): number => (value === 0 ? Number.POSITIVE_INFINITY : value)
 

@@ -23,6 +23,7 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures, re
   approvals: runtime.approvals,
   limits: {
     admission: runtime.admission,
+    shares: runtime.shares,
     loopTurns: (channel) => loopTurnsOf(runtime.config(), channel),
     notify: (message) => void notifyOperators(runtime, message),
   },

@@ -1,5 +1,5 @@
 /** Decides whether a message may run now: the limits of its sender, and the breaker of loops between bots. */
-import { type Admission, causeOf, describeLimit, type LimitedClient, quietMs } from '@sluice/agent'
+import { type Admission, causeOf, describeLimit, type ExceededShare, type LimitedClient, quietMs, type Shares } from '@sluice/agent'
 import type { JobOutcome } from '@sluice/kit'
 import {
   type Channel,
@@ -22,6 +22,7 @@ import { senderOf } from './sessions.ts'
 /** The collaborators of admission. */
 export interface AdmissionOptions {
   readonly admission: Admission
+  readonly shares: Shares
   /** Returns how many quick messages in a row pause a conversation of the channel; 0: never. */
   loopTurns(channel: string): number
   /** Notifies the operators. Must not throw. */
@@ -53,6 +54,8 @@ const PAUSE_MS = 3_600_000
 /** A message that waits for another turn of its sender asks again after this time, or later if many messages wait. */
 const ASK_AGAIN_MS = 1000
 const ASK_AGAIN_EACH_MS = 5
+/** A sender whose share is used up is listed as held back for this time. */
+const SHARE_MS = 60_000
 
 /** Returns the client that the limits count a message for. */
 export function clientOf(channel: Channel, message: Pick<Inbound, 'account' | 'sender'>): LimitedClient {
@@ -74,6 +77,15 @@ export async function admitMessage(options: AdmitOptions, asking: AskingMessage)
   if (!exceeded) return undefined
   if (exceeded.limit !== 'turns_in_flight') return endOverLimit(options, asking, { client: client.client, exceeded })
   return { retryAtMs: clock.nowMs() + Math.max(ASK_AGAIN_MS, asking.waiting * ASK_AGAIN_EACH_MS) }
+}
+
+/** Ends a message as `limited` because too many messages of its sender wait. */
+export function endBeyondShare(
+  options: AdmitOptions,
+  asking: AskingMessage,
+  { client, exceeded }: { readonly client: string; readonly exceeded: ExceededShare },
+): Promise<JobOutcome> {
+  return endOverLimit(options, asking, { client, exceeded: { ...exceeded, freeAtMs: options.clock.nowMs() + SHARE_MS } })
 }
 
 /** Counts a quick message, and pauses the conversation when there were too many in a row. */

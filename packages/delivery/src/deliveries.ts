@@ -260,7 +260,7 @@ class RunningDeliveries implements Deliveries {
     const { features } = this.#options
     const owned = this.#shards.of(shardOfSession(row.lane))
     if (!owned || !features.channels().some(({ name }) => name === row.channel)) return false
-    if (!this.#inbox.enter(row, owned, arrived)) return false
+    if (!this.#inbox.enter(row, owned, arrived, true)) return false
     if (!arrived) this.#intake.entered(row)
     return true
   }

@@ -2,7 +2,7 @@
  * The rows of the inbox or the outbox that wait in a lane queue, each once. Only numbers are held here; the content of a row
  * stays in the store until its attempt begins.
  */
-import type { Attempt, Job, JobOutcome, LaneQueue, QueuedJob } from '@sluice/kit'
+import type { Attempt, Job, JobOutcome, LaneQueue, QueuedJob, Sharing } from '@sluice/kit'
 import {
   type Clock,
   isLeaseLost,
@@ -19,8 +19,8 @@ import {
 /** One account of one channel. */
 export type Account = Pick<Waiting, 'channel' | 'account'>
 
-/** A row that waits here, with the store under the lease of its shard. */
-export interface OwnedRow extends WaitingMessage {
+/** A row that waits here, with the store under the lease of its shard. The kind is that of a message. */
+export interface OwnedRow extends Waiting, Pick<WaitingMessage, 'kind'> {
   readonly owned: OwnedStore
 }
 
@@ -38,6 +38,9 @@ export interface DeliveryQueueOptions {
   /** Called once for each row that needs no more work here. */
   onDone?(row: Waiting): void
 }
+
+/** Whose share of the permits a row uses, and whether it starts before others. */
+export type JobPlace = Pick<Job, 'isPrior' | 'sharing'>
 
 /** A row may be the cause of crashes once they have interrupted its attempts this number of times. */
 const INTERRUPTED_ATTEMPTS = 2
@@ -74,6 +77,10 @@ export class DeliveryQueue {
     return this.#jobs.size
   }
 
+  has(number: number): boolean {
+    return this.#jobs.has(number)
+  }
+
   /** How long the oldest row has been in the queue. */
   get oldestMs(): number {
     const [oldest] = this.#jobs.values()
@@ -85,11 +92,11 @@ export class DeliveryQueue {
     return this.#options.lanes.readyMs(account)
   }
 
-  /** Returns false for a row that is already in the queue, and once the queue is stopped. */
-  enter(row: WaitingMessage, owned: OwnedStore): boolean {
+  /** Returns false for a row that is already in the queue, and once the queue is stopped. `place` decides when it starts. */
+  enter(row: Waiting & Pick<WaitingMessage, 'kind'>, owned: OwnedStore, place: JobPlace = {}): boolean {
     const { clock, lanes } = this.#options
     if (this.#isStopped || this.#jobs.has(row.number)) return false
-    const job = new DeliveryJob(row, owned, clock.monotonicMs(), this.#run)
+    const job = new DeliveryJob(row, owned, clock.monotonicMs(), this.#run, place)
     this.#jobs.set(row.number, job)
     job.queued = lanes.enter(job)
     if (!job.queued) this.#jobs.delete(row.number)
@@ -169,12 +176,20 @@ class DeliveryJob implements Job, OwnedRow {
   readonly interruptions: number
   readonly kind?: MessageKind
   readonly owned: OwnedStore
+  readonly isPrior: boolean | undefined
+  readonly sharing: Sharing | undefined
   /** The time of entry, by the monotonic clock. */
   readonly enteredMs: number
   readonly #run: (job: DeliveryJob, attempt: Attempt) => Promise<JobOutcome>
   queued: QueuedJob | undefined
 
-  constructor(row: WaitingMessage, owned: OwnedStore, enteredMs: number, run: (job: DeliveryJob, attempt: Attempt) => Promise<JobOutcome>) {
+  constructor(
+    row: Waiting & Pick<WaitingMessage, 'kind'>,
+    owned: OwnedStore,
+    enteredMs: number,
+    run: (job: DeliveryJob, attempt: Attempt) => Promise<JobOutcome>,
+    { isPrior, sharing }: JobPlace,
+  ) {
     this.number = row.number
     this.channel = row.channel
     this.account = row.account
@@ -183,6 +198,8 @@ class DeliveryJob implements Job, OwnedRow {
     this.interruptions = row.interruptions
     if (row.kind !== undefined) this.kind = row.kind
     this.owned = owned
+    this.isPrior = isPrior
+    this.sharing = sharing
     this.enteredMs = enteredMs
     this.#run = run
     this.queued = undefined

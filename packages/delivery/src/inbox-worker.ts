@@ -2,7 +2,7 @@
  * Processes the messages of the inbox by their kind: a reply to an approval decides it, a command or a change of an earlier message is
  * carried out, a procedure event starts procedures, and any other message is a turn whose reply is queued in the commit that ends the turn.
  */
-import { newTurnId, notConfigured } from '@sluice/agent'
+import { type ExceededShare, type Held, type LimitedClient, newTurnId, notConfigured } from '@sluice/agent'
 import { type Attempt, BoundedMap, type JobOutcome, LaneQueue } from '@sluice/kit'
 import {
   AppError,
@@ -25,7 +25,7 @@ import {
   type Webhook,
 } from '@sluice/sdk'
 import { acknowledge } from './acknowledge.ts'
-import { admitMessage, clientOf } from './admit-message.ts'
+import { admitMessage, clientOf, endBeyondShare } from './admit-message.ts'
 import { ArrivedMessages } from './arrived-messages.ts'
 import { holdBackOld } from './before-restore.ts'
 import { EarlyChanges, lateChanges, runChange } from './changes.ts'
@@ -83,6 +83,10 @@ export class InboxWorker {
   /** The turns that their senders stopped and that have not ended. One that ends in another process is dropped at last. */
   readonly #stopped = new BoundedMap<string, true>(STOPPED_MAX)
 
+  /** The messages that count for the waiting turns of their senders, until their turns begin. */
+  readonly #waiting = new Map<number, Held>()
+  /** The messages that their senders' shares have no room for, which end as `limited`. */
+  readonly #beyond = new Map<number, { readonly client: string; readonly exceeded: ExceededShare }>()
   readonly #earlyChanges = new EarlyChanges()
   readonly #arrived = new ArrivedMessages()
   /** The webhook that found no message in the request of a row. Another one, such as after a reload, is tried again. */
@@ -92,6 +96,8 @@ export class InboxWorker {
     const { clock, log, turns } = options
     const onDone = (row: Waiting): void => {
       this.#arrived.delete(row.number)
+      this.#beyond.delete(row.number)
+      this.#endWait(row.number)
       options.onDone(row)
     }
     const work = (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => this.#work(row, attempt)
@@ -123,15 +129,49 @@ export class InboxWorker {
 
   /**
    * Returns false for a message that is already in the queue, and once the worker is stopped. `message` is given when it has just been
-   * parsed.
+   * parsed. A message that `isNew` ends as `limited` when too many messages of its sender wait.
    */
-  enter(row: WaitingMessage, owned: OwnedStore, message?: Inbound): boolean {
+  enter(row: WaitingMessage, owned: OwnedStore, message?: Inbound, isNew = message !== undefined): boolean {
+    if (this.has(row.number)) return false
     const isBesideTurns = row.kind === 'approval_reply' || row.kind === 'change' || (row.kind === 'command' && overtakes(row.lane))
     // The attempt may begin before `enter` returns.
     if (message) this.#arrived.add(row.number, message)
-    const hasEntered = (isBesideTurns ? this.#besideTurns : this.#messages).enter(row, owned)
+    const hasEntered = isBesideTurns ? this.#besideTurns.enter(row, owned) : this.#enterTurn(row, owned, { message, isNew })
     if (!hasEntered) this.#arrived.delete(row.number)
     return hasEntered
+  }
+
+  has(number: number): boolean {
+    return this.#messages.has(number) || this.#besideTurns.has(number)
+  }
+
+  #enterTurn(row: WaitingMessage, owned: OwnedStore, { message, isNew }: { message: Inbound | undefined; isNew: boolean }): boolean {
+    const { shares } = this.#options.limits
+    const client = this.#clientOf(row)
+    if (!client) return this.#messages.enter(row, owned)
+    const bytes = message?.text.length ?? 0
+    const mayEnd = isNew && (row.kind === 'turn' || row.kind === 'procedure_event')
+    const exceeded = mayEnd ? shares.exceededBy(client, bytes) : undefined
+    if (exceeded) {
+      this.#beyond.set(row.number, { client: client.client, exceeded })
+      const hasEntered = this.#besideTurns.enter(row, owned)
+      if (!hasEntered) this.#beyond.delete(row.number)
+      return hasEntered
+    }
+    this.#waiting.set(row.number, shares.countWaiting(client, bytes))
+    const hasEntered = this.#messages.enter(row, owned, { isPrior: client.standing === 'operator', sharing: shares.runningOf(client) })
+    if (!hasEntered) this.#endWait(row.number)
+    return hasEntered
+  }
+
+  #clientOf(row: WaitingMessage): LimitedClient | undefined {
+    const channel = channelNamed(this.#options.features, row.channel)
+    return channel && clientOf(channel, row)
+  }
+
+  #endWait(number: number): void {
+    this.#waiting.get(number)?.release()
+    this.#waiting.delete(number)
   }
 
   /** Removes the messages under a lost lease. Attempts under way end without effect. */
@@ -164,12 +204,14 @@ export class InboxWorker {
     if (kind === 'approval_reply') return this.#approvalReply(owned, number, message)
     if (!channel) return later
     if (kind === 'command') return this.#command(owned, channel, number, message)
+    const admitting = { ...this.#options, ...this.#options.limits, texts: features.texts() }
+    const asking = { owned, channel, number, message, session: lane, waiting: this.#messages.size }
+    const beyond = this.#beyond.get(number)
+    if (beyond) return endBeyondShare(admitting, asking, beyond)
     for (const early of this.#earlyChanges.of(lane)) await this.#earlyChange(owned, early)
-    const held = await admitMessage(
-      { ...this.#options, ...this.#options.limits, texts: features.texts() },
-      { owned, channel, number, message, session: lane, waiting: this.#messages.size },
-    )
+    const held = await admitMessage(admitting, asking)
     if (held) return held
+    this.#endWait(number)
     // A message without a kind is classified now.
     const procedures = kind === 'turn' ? undefined : features.procedures()
     if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message)) return 'done'

@@ -270,8 +270,9 @@ export class Intake {
   }
 
   #enter(channel: Channel, number: number, { message, session, kind }: Classified): boolean {
-    const { account } = message
-    return this.#options.worker.enter({ number, channel: channel.name, account, lane: session, atMs: 0, interruptions: 0, kind }, message)
+    const { account, sender } = message
+    const row = { number, channel: channel.name, account, sender, lane: session, atMs: 0, interruptions: 0, kind }
+    return this.#options.worker.enter(row, message)
   }
 
   #count(account: string, change: number): void {

@@ -2,7 +2,15 @@ import type { Inbound, WaitingMessage } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { MessagesInOrder } from './messages-in-order.ts'
 
-const row = (number: number): WaitingMessage => ({ number, channel: 'x', account: 'a', lane: 'room', atMs: 0, interruptions: 0 })
+const row = (number: number): WaitingMessage => ({
+  number,
+  channel: 'x',
+  account: 'a',
+  sender: 's',
+  lane: 'room',
+  atMs: 0,
+  interruptions: 0,
+})
 const message = (number: number): Inbound => ({ id: `${number}`, account: 'a', sender: 'ann', to: { to: 'room' }, text: `${number}` })
 
 /** `stored` are the unfinished messages of the session. */

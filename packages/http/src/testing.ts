@@ -277,7 +277,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
     store,
     agent,
     admission: new Admission({ store: store.admissions, clock, events: bus, limitsOf: () => [] }),
-    shares: new Shares({ sharesOf: (client) => sharesOf(snapshots.current().config, client) }),
+    shares: new Shares({ clock, events: bus, sharesOf: (client) => sharesOf(snapshots.current().config, client) }),
     bus,
     approvals: new ApprovalRegistry({
       store: store.approvals,

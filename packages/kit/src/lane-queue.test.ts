@@ -553,10 +553,10 @@ describe('LaneQueue', () => {
       await stopped
     })
 
-    test('keeps its waiting jobs out of the time that a group has been ready', () => {
+    test('keeps its waiting jobs out of the time that a group has been ready', async () => {
       const { enter, queue, clock } = bench(8)
       for (const name of ['a1', 'a2', 'a3']) enter(name, name, { owner: 'ann' })
-      clock.advance(1000)
+      await clock.advance(1000)
       expect(queue.readyMs('one')).toBe(0)
     })
   })

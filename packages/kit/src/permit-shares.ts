@@ -45,8 +45,8 @@ export class PermitShares {
 
   /** Counts a job now and returns undefined, or calls `admitted` when it is counted. */
   enter(sharing: Sharing, admitted: () => void, { isFresh }: { readonly isFresh: boolean }): WaiterPlace | undefined {
-    let owner = this.#owners.get(sharing.owner)
-    if (!owner) this.#owners.set(sharing.owner, (owner = { used: 0, again: new LinkedQueue(), fresh: new LinkedQueue() }))
+    const owner = this.#owners.get(sharing.owner) ?? { used: 0, again: new LinkedQueue<Waiter>(), fresh: new LinkedQueue<Waiter>() }
+    if (owner.used === 0) this.#owners.set(sharing.owner, owner)
     if (this.#hasRoom(owner, sharing)) {
       owner.used++
       return undefined

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Admission, type Agent, type Approver, createAgent, createScrub, Shares } from '@sluice/agent'
+import { Admission, type Agent, type Approver, createAgent, createScrub, createTurnQueue, Shares } from '@sluice/agent'
 import { ApprovalRegistry, createToolApprover } from '@sluice/approvals'
 import { readRecord } from '@sluice/backup'
 import {
@@ -22,7 +22,7 @@ import {
   sharesOf,
 } from '@sluice/config'
 import { type Clients, createClients, withMessage } from '@sluice/delivery'
-import { LaneQueue, OpenSteps, ShardOwnership, systemClock } from '@sluice/kit'
+import { type LaneQueue, OpenSteps, ShardOwnership, systemClock } from '@sluice/kit'
 import {
   type Backlog,
   type Clock,
@@ -240,14 +240,14 @@ export class OpenRuntime implements Runtime {
       clock: this.clock,
     })
     const permits = () => this.config().core(agentSection).max_concurrent_turns
-    this.lanes = new LaneQueue({ clock: this.clock, permits })
+    this.lanes = createTurnQueue(this.clock, permits)
     this.admission = new Admission({
       store: this.store.admissions,
       clock: this.clock,
       events: this.bus,
       limitsOf: (client) => limitsOf(this.config(), client),
     })
-    this.shares = new Shares({ sharesOf: (client) => sharesOf(this.config(), client) })
+    this.shares = new Shares({ clock: this.clock, events: this.bus, sharesOf: (client) => sharesOf(this.config(), client) })
     this.agent = this.#createAgent()
     this.commands = this.#createCommands()
     this.settings = createSettings(options)
@@ -496,6 +496,7 @@ export class OpenRuntime implements Runtime {
       secrets: () => this.#secrets,
       mintClient: this.clients.ofCaller,
       admission: this.admission,
+      shares: this.shares,
       approve: this.#options.approve ?? askInChats,
       within: this.traces.within,
     })

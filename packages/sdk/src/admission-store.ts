@@ -18,7 +18,8 @@ export interface CountedLimits extends Limits {
   readonly key: string
 }
 
-export type LimitName = 'turns_per_hour' | 'turns_in_flight' | 'usd_per_day'
+/** `turns_waiting` and `waiting_mb` are the shares of a client, which the daemon counts in memory. */
+export type LimitName = 'turns_per_hour' | 'turns_in_flight' | 'usd_per_day' | 'turns_waiting' | 'waiting_mb'
 
 /** Why a client is held back: a limit, or the breaker of loops between bots. */
 export type LimitCause = Exclude<LimitName, 'turns_in_flight'> | 'loop'

@@ -69,6 +69,7 @@ export interface Waiting {
 
 /** A waiting message. */
 export interface WaitingMessage extends Waiting {
+  readonly sender: string
   /** Absent for a replayed message and for one of an earlier release, which the worker classifies. */
   readonly kind?: MessageKind
 }

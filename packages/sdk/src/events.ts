@@ -89,7 +89,16 @@ const knownEventSchema = v.variant('type', [
     'A client or a pool of clients has reached a limit of `[limits]`; at most once an hour, or a day for `usd_per_day`',
     {
       client: v.pipe(text, v.description('as in `GET /api/limits`')),
-      limit: v.picklist(['turns_per_hour', 'turns_in_flight', 'usd_per_day']),
+      limit: v.picklist([
+        'turns_per_hour',
+        'turns_in_flight',
+        'usd_per_day',
+        'turns_waiting',
+        'waiting_mb',
+        'streams',
+        'downloads',
+        'attachments_mb',
+      ]),
       value: number,
       until: v.pipe(text, v.description('RFC 3339: the earliest time of another turn')),
     },

@@ -29,6 +29,10 @@ export const GATEWAY_TEXTS = {
     text: 'You have reached the limit of {limit} US dollars a day. You can write again at {time} UTC.',
     when: 'a sender reached usd_per_day of [limits]',
   },
+  limit_waiting: {
+    text: 'Too many of your messages are waiting, so that this one is not answered. Write again when you have an answer.',
+    when: 'the waiting messages of a sender reached turns_waiting or waiting_mb of [limits]',
+  },
   guests_limit_turns: {
     text: 'Guests have together reached the limit of {limit} messages an hour. You can write again at {time} UTC.',
     when: 'the senders that only * admits reached turns_per_hour together',

@@ -1,6 +1,7 @@
 /** The port of metrics and tracing. Observers receive finished work and cannot influence it. */
-import type { LimitCause, LimitName } from './admission-store.ts'
+
 import type { ApprovalState } from './approval-store.ts'
+import type { SluiceEvent } from './events.ts'
 import type { Trace } from './trace.ts'
 
 export interface Span {
@@ -74,7 +75,7 @@ export type Observation =
   /** An approval was decided, and its gate has acknowledged the decision. */
   | { readonly kind: 'approval'; readonly state: Exclude<ApprovalState, 'pending'> }
   /** A client has reached a limit, or a conversation was paused. */
-  | { readonly kind: 'limit'; readonly cause: LimitName | LimitCause }
+  | { readonly kind: 'limit'; readonly cause: Extract<SluiceEvent, { readonly type: 'limit_reached' }>['limit'] | 'loop' }
   | { readonly kind: 'commit'; readonly units: number; readonly tookMs: number }
   | { readonly kind: 'error'; readonly component: string }
 

@@ -184,11 +184,12 @@ export const messagesBeside = async (db: Db, numbers: readonly number[]): Promis
 
 const toWaiting = (
   { serverClock }: Db,
-  { number, channel, account, session, next_at, state, attempts, kind }: InboxColumns,
+  { number, channel, account, sender, session, next_at, state, attempts, kind }: InboxColumns,
 ): WaitingMessage => ({
   number,
   channel,
   account,
+  sender,
   lane: session,
   atMs: next_at === null ? 0 : serverClock.toLocal(next_at),
   interruptions: state === 'running' ? attempts : 0,

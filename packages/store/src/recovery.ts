@@ -38,10 +38,11 @@ export function recoverInbox(db: Database, shards: ShardRange | null): Pick<Owne
   const condition = within(shards, 'shard_of_session(session)')
   return {
     async waiting(options) {
-      return table.waiting(options, condition).map(({ number, channel, account, session, next_at, state, attempts, kind }) => ({
+      return table.waiting(options, condition).map(({ number, channel, account, sender, session, next_at, state, attempts, kind }) => ({
         number,
         channel,
         account,
+        sender,
         lane: session,
         atMs: next_at ?? 0,
         interruptions: state === 'running' ? attempts : 0,

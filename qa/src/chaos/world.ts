@@ -130,11 +130,15 @@ max_concurrent_turns = ${turnsAtOnce}
 
 [limits]
 loop_turns = 0
+turns_waiting = 0
+waiting_mb = 0
 
 [limits.strangers]
 turns_per_hour = 0
 turns_in_flight = 0
-pool = { turns_per_hour = 0, turns_in_flight = 0 }
+turns_waiting = 0
+waiting_mb = 0
+pool = { turns_per_hour = 0, turns_in_flight = 0, turns_waiting = 0 }
 
 [http]
 allow_private = ["127.0.0.1"]

@@ -34,10 +34,14 @@ require_pairing = false
 webhook_rate_limit_per_minute = 0
 [limits]
 loop_turns = 0
+turns_waiting = 0
+waiting_mb = 0
 [limits.strangers]
 turns_per_hour = 0
 turns_in_flight = 0
-pool = { turns_per_hour = 0, turns_in_flight = 0 }
+turns_waiting = 0
+waiting_mb = 0
+pool = { turns_per_hour = 0, turns_in_flight = 0, turns_waiting = 0 }
 `
 
 export interface KindDaemonOptions {

@@ -117,7 +117,10 @@ export function memoryBooks(): MemoryBooks {
       },
       costs: notUsed,
       list: notUsed,
-      get: notUsed,
+      async get(id) {
+        const turn = queued.get(id)
+        return turn && rowOf(turn, starts.get(id) ?? 0)
+      },
       requestAbort: notUsed,
       abortsRequested: async () => [],
     },

@@ -1,7 +1,7 @@
 /** An agent with everything around it in memory. */
 
 import { type AgentConfig, agentSection, type CostConfig, costSection, policySection } from '@sluice/config'
-import { LaneQueue } from '@sluice/kit'
+import type { LaneQueue } from '@sluice/kit'
 import {
   type ClientId,
   defineTool,
@@ -23,6 +23,7 @@ import type { AgentSettings } from '../agent-settings.ts'
 import { newTrace } from '../ids.ts'
 import type { Registry } from '../registry.ts'
 import type { Agent, TurnRequest } from '../turn.ts'
+import { createTurnQueue } from '../turn-queue.ts'
 import { type MemoryBooks, memoryBooks } from './memory-books.ts'
 
 export interface TestAgent {
@@ -87,7 +88,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     leased++
     return { registry, release: () => void leased-- }
   }
-  const lanes = new LaneQueue({ clock, permits: () => settings.agent.max_concurrent_turns })
+  const lanes = createTurnQueue(clock, () => settings.agent.max_concurrent_turns)
   const agent = createAgent({
     pinRegistry,
     events,

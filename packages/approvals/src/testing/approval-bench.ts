@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Admission, type Agent, newTrace, type TurnRequest } from '@sluice/agent'
-import { deliverySection } from '@sluice/config'
+import { Admission, type Agent, newTrace, Shares, type TurnRequest } from '@sluice/agent'
+import { deliverySection, NO_SHARES } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import { LaneQueue, ShardOwnership } from '@sluice/kit'
 import { createEventBus, type EventBus } from '@sluice/runtime'
@@ -170,6 +170,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     },
     limits: {
       admission: new Admission({ store: store.admissions, clock, events: bus, limitsOf: () => [] }),
+      shares: new Shares({ clock, events: bus, sharesOf: () => NO_SHARES }),
       loopTurns: () => 0,
       notify: () => {},
     },

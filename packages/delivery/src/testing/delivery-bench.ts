@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Admission, type AdmissionDeps, type Agent, newTrace, type TurnRequest } from '@sluice/agent'
-import { deliverySection } from '@sluice/config'
+import { Admission, type AdmissionDeps, type Agent, newTrace, Shares, type SharesDeps, type TurnRequest } from '@sluice/agent'
+import { deliverySection, NO_SHARES } from '@sluice/config'
 import { LaneQueue, ShardOwnership } from '@sluice/kit'
 import {
   agentOfSession,
@@ -100,6 +100,8 @@ export interface DeliveryBenchOptions {
   readonly config?: object
   readonly turnsMax?: number
   readonly limitsOf?: AdmissionDeps['limitsOf']
+  /** No sender has a share unless given. */
+  readonly sharesOf?: SharesDeps['sharesOf']
   readonly loopTurns?: number
   readonly clock?: Clock
   readonly workspace?: Workspace
@@ -168,6 +170,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
         events: host.events,
         limitsOf: options.limitsOf ?? (() => []),
       }),
+      shares: new Shares({ clock: options.clock ?? clock, events: host.events, sharesOf: options.sharesOf ?? (() => NO_SHARES) }),
       loopTurns: () => options.loopTurns ?? 0,
       notify: (text) => void notices.push(text),
     },

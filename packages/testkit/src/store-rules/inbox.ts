@@ -305,6 +305,7 @@ export const inboxRules: StoreRules = {
         number,
         channel: 'roomchat',
         account: 'bot',
+        sender: '+15550100',
         lane: 'roomchat:room',
         atMs: number === retried ? 9_000 : 0,
         interruptions: number === running ? 1 : 0,

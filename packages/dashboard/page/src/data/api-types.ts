@@ -579,7 +579,7 @@ export interface components {
       type: 'limit_reached'
       /** as in `GET /api/limits` */
       client: string
-      limit: 'turns_per_hour' | 'turns_in_flight' | 'usd_per_day'
+      limit: 'turns_per_hour' | 'turns_in_flight' | 'usd_per_day' | 'turns_waiting' | 'waiting_mb' | 'streams' | 'downloads' | 'attachments_mb'
       value: number
       /** RFC 3339: the earliest time of another turn */
       until: string
@@ -2502,7 +2502,7 @@ export interface operations {
             limits: {
               /** `device:<id>`, `channel:<channel>/<account>/<sender>`, the pool `strangers` or `strangers:<channel>`; for `loop` the id of a session */
               client: string
-              cause: 'turns_per_hour' | 'usd_per_day' | 'loop'
+              cause: 'turns_per_hour' | 'usd_per_day' | 'turns_waiting' | 'waiting_mb' | 'loop'
               since: string
               until: string
             }[]
