@@ -37,7 +37,7 @@ describe('after a restart, the listener', () => {
   test('fetches the first reply in a thread that the bot opened', async () => {
     const before = await harness.connect({ mention_only: true })
     const question = { text: 'Deploy?', clientId: 'c', topic: 'Deploy' }
-    const { id } = await before.channel.send({ to: DISCORD_CHANNEL }, question, AbortSignal.timeout(4000))
+    const { id } = await before.channel.send({ to: DISCORD_CHANNEL }, question, new AbortController().signal)
     await before.stop()
     harness.fake.say({ text: 'approve', channel: id })
     harness.fake.say({ text: 'chatter' })

@@ -33,7 +33,7 @@ describe('the listener', () => {
 
   test('ignores messages of the bot itself and of other bots', async () => {
     const listening = await harness.connect()
-    await listening.channel.send({ to: DISCORD_CHANNEL }, { text: 'mine', clientId: 'c' }, AbortSignal.timeout(4000))
+    await listening.channel.send({ to: DISCORD_CHANNEL }, { text: 'mine', clientId: 'c' }, new AbortController().signal)
     harness.fake.say({ text: 'beep', isBot: true })
     harness.fake.say({ text: 'person' })
     await receives(listening, 'person')
@@ -55,7 +55,7 @@ describe('the listener', () => {
     const question = await listening.channel.send(
       { to: DISCORD_CHANNEL },
       { text: 'Deploy?', clientId: 'c', topic: 'Approval: deploy' },
-      AbortSignal.timeout(4000),
+      new AbortController().signal,
     )
     expect(harness.fake.threads.get(question.id)).toEqual({ name: 'Approval: deploy', parent: DISCORD_CHANNEL })
     harness.fake.say({ text: 'chatter' })
@@ -66,7 +66,7 @@ describe('the listener', () => {
 
   test('reports the message that a reply quotes', async () => {
     const listening = await harness.connect()
-    const { id } = await listening.channel.send({ to: DISCORD_CHANNEL }, { text: 'Deploy?', clientId: 'c' }, AbortSignal.timeout(4000))
+    const { id } = await listening.channel.send({ to: DISCORD_CHANNEL }, { text: 'Deploy?', clientId: 'c' }, new AbortController().signal)
     harness.fake.say({ text: 'yes', replyTo: id })
     await receives(listening, 'yes')
     expect(listening.received[0]?.inReplyTo).toBe(id)
@@ -78,7 +78,7 @@ describe('the listener', () => {
     const { id } = await listening.channel.send(
       { to: DISCORD_CHANNEL },
       { text: 'Deploy?', clientId: 'c', buttons },
-      AbortSignal.timeout(4000),
+      new AbortController().signal,
     )
     listening.failDeliveries(new AppError('unavailable', 'the disk is full'))
     const press = harness.fake.press({ message: id, value: 'approve:1', user: '400000000000000002' })

@@ -9,45 +9,45 @@ const harness = discordHarness()
 const channel = (changes: object = {}): Channel => channelOn(harness.fake, harness.host, changes)
 const to = { to: DISCORD_CHANNEL }
 const hello: Outbound = { text: 'hello', clientId: 'client-1' }
-const inTime = () => AbortSignal.timeout(4000)
-const send = (by: Channel = channel(), signal = inTime(), message = hello): Promise<unknown> =>
+const { signal: never } = new AbortController()
+const send = (by: Channel = channel(), signal = never, message = hello): Promise<unknown> =>
   by.send(to, message, signal).catch((error: unknown) => error)
 
 describe('the channel', () => {
   test('quotes the message it replies to and returns the id', async () => {
     const { fake } = harness
     const question = fake.say({ text: 'what is new?' })
-    const sent = await channel().send({ ...to, replyTo: question }, { text: 'nothing, “né” 😀', clientId: 'c' }, inTime())
+    const sent = await channel().send({ ...to, replyTo: question }, { text: 'nothing, “né” 😀', clientId: 'c' }, never)
     expect(fake.sent).toMatchObject([
       { id: sent.id, content: 'nothing, “né” 😀', type: 19, message_reference: { message_id: question }, author: { id: DISCORD_BOT } },
     ])
   })
 
   test('replies without a quote when the message was deleted', async () => {
-    await channel().send({ ...to, replyTo: '1' }, hello, inTime())
+    await channel().send({ ...to, replyTo: '1' }, hello, never)
     expect(harness.fake.sent.map(({ content, type }) => [content, type])).toEqual([['hello', 0]])
   })
 
   test('sends 2,000 characters of any kind', async () => {
     const text = '😀'.repeat(channel().limits.text)
-    await channel().send(to, { text, clientId: 'c' }, inTime())
+    await channel().send(to, { text, clientId: 'c' }, never)
     expect(harness.fake.sent[0]?.content).toBe(text)
   })
 
   test.each(['@everyone stand up', '@here', '<@400000000000000001> hi', '<@&500000000000000001> hi'])(
     'notifies no user by %s, in a new message or an edit',
     async (text) => {
-      const sent = await channel().send(to, { text, clientId: 'c' }, inTime())
-      await channel().update?.(to, sent, { text, clientId: 'c' }, inTime())
+      const sent = await channel().send(to, { text, clientId: 'c' }, never)
+      await channel().update?.(to, sent, { text, clientId: 'c' }, never)
       expect(harness.fake.sent[0]?.content).toBe(text)
       expect(harness.fake.pings).toEqual([])
     },
   )
 
   test('posts a repeated message once, thanks to its nonce', async () => {
-    const first = await channel().send(to, hello, inTime())
-    expect(await channel().send(to, hello, inTime())).toEqual(first)
-    await channel().send(to, { ...hello, clientId: 'client-2' }, inTime())
+    const first = await channel().send(to, hello, never)
+    expect(await channel().send(to, hello, never)).toEqual(first)
+    await channel().send(to, { ...hello, clientId: 'client-2' }, never)
     expect(harness.fake.sent).toHaveLength(2)
   })
 
@@ -56,7 +56,7 @@ describe('the channel', () => {
       { label: 'Approve', value: 'approve:1', tone: 'good' as const },
       { label: 'R'.repeat(200), value: 'reject:1', tone: 'bad' as const },
     ]
-    const sent = await channel().send(to, { ...hello, buttons }, inTime())
+    const sent = await channel().send(to, { ...hello, buttons }, never)
     expect(harness.fake.sent[0]?.components).toEqual([
       {
         type: 1,
@@ -66,7 +66,7 @@ describe('the channel', () => {
         ],
       },
     ])
-    await channel().update?.(to, sent, { text: 'approved by ada', clientId: 'c' }, inTime())
+    await channel().update?.(to, sent, { text: 'approved by ada', clientId: 'c' }, never)
     expect(harness.fake.sent[0]).toMatchObject({ content: 'approved by ada', components: [] })
   })
 
@@ -76,48 +76,48 @@ describe('the channel', () => {
       { kind: 'image' as const, name: 'né.png', mime: 'image/png', source: { bytes } },
       { kind: 'file' as const, name: 'b.txt', source: { bytes: new TextEncoder().encode('two') } },
     ]
-    await channel().send(to, { text: '', clientId: 'c', attachments }, inTime())
+    await channel().send(to, { text: '', clientId: 'c', attachments }, never)
     const [first, second] = harness.fake.sent[0]?.attachments ?? []
     expect([first?.filename, second?.filename]).toEqual(['né.png', 'b.txt'])
-    const options = { bytesMax: 100_000, signal: inTime() }
+    const options = { bytesMax: 100_000, signal: never }
     const fetched = { kind: 'image' as const, name: 'né.png', source: { url: first?.url ?? '' } }
     expect(await channel().fetchMedia?.(fetched, options)).toEqual({ bytes: Buffer.from(bytes), mime: 'image/png' })
   })
 
   test('rejects an attachment without bytes before it sends anything', async () => {
     const attachments = [{ kind: 'file' as const, name: 'a', source: { url: 'https://example.com/a' } }]
-    await expect(channel().send(to, { ...hello, attachments }, inTime())).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(channel().send(to, { ...hello, attachments }, never)).rejects.toMatchObject({ code: 'invalid_request' })
     expect(harness.fake.requests).toEqual([])
   })
 
   test('opens a thread for a topic and shortens its name', async () => {
-    const { id } = await channel().send(to, { ...hello, topic: 'T'.repeat(300) }, inTime())
+    const { id } = await channel().send(to, { ...hello, topic: 'T'.repeat(300) }, never)
     expect([...harness.fake.threads]).toEqual([[id, { name: 'T'.repeat(100), parent: DISCORD_CHANNEL }]])
   })
 
   test('succeeds although the thread cannot be opened', async () => {
-    const sent = await channel().send({ to: DISCORD_DIRECT }, { ...hello, topic: 'T' }, inTime())
+    const sent = await channel().send({ to: DISCORD_DIRECT }, { ...hello, topic: 'T' }, never)
     expect(harness.fake.sent.map(({ id }) => id)).toEqual([sent.id])
     expect(harness.host.logs).toMatchObject([{ level: 'warn', message: 'no thread could be opened' }])
   })
 
   test('quotes the first message of a thread that does not exist', async () => {
-    const { id } = await channel().send(to, { ...hello, topic: 'T' }, inTime())
-    await channel().send({ ...to, thread: id }, { ...hello, text: 'in the thread', clientId: 'c2' }, inTime())
+    const { id } = await channel().send(to, { ...hello, topic: 'T' }, never)
+    await channel().send({ ...to, thread: id }, { ...hello, text: 'in the thread', clientId: 'c2' }, never)
     expect(harness.fake.messages(id)).toMatchObject([{ content: 'in the thread' }])
-    const alone = await channel().send({ to: DISCORD_DIRECT }, { ...hello, clientId: 'c3' }, inTime())
-    const sent = await channel().send({ to: DISCORD_DIRECT, thread: alone.id }, { ...hello, text: 'outside', clientId: 'c4' }, inTime())
+    const alone = await channel().send({ to: DISCORD_DIRECT }, { ...hello, clientId: 'c3' }, never)
+    const sent = await channel().send({ to: DISCORD_DIRECT, thread: alone.id }, { ...hello, text: 'outside', clientId: 'c4' }, never)
     expect(harness.fake.messages(DISCORD_DIRECT).at(-1)).toMatchObject({
       id: sent.id,
       content: 'outside',
       message_reference: { message_id: alone.id },
     })
-    const nowhere = channel().send({ to: '1', thread: '2' }, { ...hello, clientId: 'c5' }, inTime())
+    const nowhere = channel().send({ to: '1', thread: '2' }, { ...hello, clientId: 'c5' }, never)
     await expect(nowhere).rejects.toMatchObject({ code: 'invalid_request', message: 'discord answered 404: Unknown Channel (10003)' })
   })
 
   test('shows the typing indicator', async () => {
-    await channel().typing?.(to, inTime())
+    await channel().typing?.(to, never)
     expect(harness.fake.typing).toEqual([DISCORD_CHANNEL])
   })
 
@@ -129,7 +129,7 @@ describe('the channel', () => {
 
 describe('a refusal of the platform', () => {
   test('for a missing or forbidden conversation is final and explained', async () => {
-    await expect(channel().send({ to: '1' }, hello, inTime())).rejects.toMatchObject({
+    await expect(channel().send({ to: '1' }, hello, never)).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'discord answered 404: Unknown Channel (10003)',
     })
@@ -141,11 +141,11 @@ describe('a refusal of the platform', () => {
     ['an empty message', ''],
     ['a message that is too long', 'x'.repeat(2001)],
   ])('for %s is final', async (_name, text) => {
-    expect(await send(channel(), inTime(), { ...hello, text })).toMatchObject({ code: 'invalid_request' })
+    expect(await send(channel(), never, { ...hello, text })).toMatchObject({ code: 'invalid_request' })
   })
 
   test('for an edit of a deleted message is final', async () => {
-    await expect(channel().update?.(to, { id: '1' }, hello, inTime())).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(channel().update?.(to, { id: '1' }, hello, never)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
   test('for a wrong token is temporary', async () => {
@@ -233,7 +233,7 @@ describe('a redirect', () => {
   test('of a file is not followed', async () => {
     harness.fake.fail({ fault: 'status', status: 302, headers: { location: elsewhere.url }, body: {} })
     const file = { kind: 'file' as const, name: 'a', source: { url: `${harness.fake.url}/attachments/1` } }
-    await expect(channel().fetchMedia?.(file, { bytesMax: 10, signal: inTime() })).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(channel().fetchMedia?.(file, { bytesMax: 10, signal: never })).rejects.toMatchObject({ code: 'invalid_request' })
     expect(elsewhere.requests).toEqual([])
   })
 })

@@ -91,13 +91,16 @@ export function discordHarness() {
       const channel = channelOn(fake, host, changes)
       const listening = listenTo(channel, host)
       stops.push(listening.stop)
-      await until(() => expect(listening.health().state).toBe('ok'))
+      await until(async () => {
+        await listening.retry()
+        expect(listening.health().state).toBe('ok')
+      })
       return { ...listening, channel }
     },
   }
 }
 
-export const until = (expected: () => void | Promise<void>) => vi.waitFor(expected, { timeout: 4000, interval: 10 })
+export const until = (expected: () => void | Promise<void>) => vi.waitFor(expected, { timeout: 20_000, interval: 10 })
 
 /** Waits until exactly these texts were delivered, in this order. */
 export const receives = (listening: Listening, ...texts: string[]) =>
