@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError, type SpokenFormat } from '@sluice/sdk'
+import { abortedOnArrival } from '@sluice/testkit/fake-provider'
 import { type TestHostOverrides, testHost, throwingHost } from '@sluice/testkit/host'
 import { realSpawn, realWorkspace } from '@sluice/transcription/testing'
 import * as v from 'valibot'
@@ -85,11 +86,9 @@ describe('with a service', () => {
   })
 
   test('ends when it is aborted', async () => {
-    fake.fail({ fault: 'hang' })
     const { say, abort } = service()
-    const speaking = say('Hello.')
-    setTimeout(() => abort.abort(), 20)
-    await expect(speaking).rejects.toMatchObject({ code: 'aborted' })
+    abortedOnArrival(fake).addEventListener('abort', () => abort.abort())
+    await expect(say('Hello.')).rejects.toMatchObject({ code: 'aborted' })
   })
 })
 

@@ -30,9 +30,10 @@ describe('widestFilters', () => {
 
   it('handles 20,000 filters in time', () => {
     const filters = Array.from({ length: 20_000 }, (_, number) => (number % 2 ? `site-${number}/+/alarm` : `machines/${number}/heat`))
-    const startedMs = performance.now()
+    const before = process.cpuUsage()
     expect(widestFilters([...filters, 'machines/#'])).toHaveLength(10_001)
-    expect(performance.now() - startedMs).toBeLessThan(5000)
+    // The processor time of this process, which other work of the machine does not change.
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(5000)
   })
 
   it('omits covered filters in any order', () => {

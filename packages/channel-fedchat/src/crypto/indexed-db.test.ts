@@ -90,7 +90,7 @@ test('an owner waits until the one before has dropped the database', async () =>
     isReserved = true
     return database
   })
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  await new Promise((resolve) => setImmediate(resolve))
   expect(isReserved).toBe(false)
   await first.database.drop()
   await (await next).drop()

@@ -74,6 +74,8 @@ export class FakeBot {
   readonly uploads = new Map<string, { readonly name: string; readonly type: string; readonly bytes: Buffer }>()
   pings = 0
   opened = 0
+  /** The number of requests that got no answer because of `silent`. */
+  unanswered = 0
   /** Requests with these commands get no answer. */
   readonly silent = new Set<string>()
   readonly #options: FakeBotOptions
@@ -142,7 +144,10 @@ export class FakeBot {
   }
 
   #take(socket: WebSocket, { cmd = '', headers: { req_id = '' } = {}, body = {} }: Frame): void {
-    if (this.silent.has(cmd)) return
+    if (this.silent.has(cmd)) {
+      this.unanswered += 1
+      return
+    }
     const answer = (errcode: number, errmsg: string, result?: object): void =>
       socket.send(JSON.stringify({ headers: { req_id }, errcode, errmsg, ...(result && { body: result }) }))
     if (cmd === 'aibot_subscribe') return void this.#subscribe(socket, body, answer)

@@ -15,6 +15,8 @@ export interface OpenTrigger {
   readonly keyValue: KeyValue
   logged(message: string): readonly LogLine[]
   close(): Promise<void>
+  /** Closes the trigger, and returns the sum of the waits that it asked for since: the longest that closing takes. */
+  closeMs(): Promise<number>
 }
 
 export interface TriggerOptions {
@@ -46,12 +48,18 @@ export async function openTrigger(brokerUrl: string, options: TriggerOptions): P
   const trigger = new MqttTrigger(host, keepAliveSecs === undefined ? parsed : { ...parsed, keep_alive_secs: keepAliveSecs })
   const parts = trigger.parts()
   await parts.register?.(new AbortController().signal)
+  const close = async () => parts.close?.()
   return {
     logs: base.logs,
     waits,
     keyValue,
     logged: (message) => base.logs.filter((line) => line.message === message),
-    close: async () => parts.close?.(),
+    close,
+    async closeMs() {
+      const before = waits.length
+      await close()
+      return waits.slice(before).reduce((sum, ms) => sum + ms, 0)
+    },
   }
 }
 
@@ -65,5 +73,5 @@ const waitUpTo = (ms: number, signal?: AbortSignal): Promise<void> =>
     })
   })
 
-/** Waits up to five seconds until `check` passes. */
+/** Waits up to twenty seconds until `check` passes. */
 export const soon = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 20_000, interval: 5 })
