@@ -1,6 +1,6 @@
 /** Catching up: messages written while no connection was open arrive once and in order. */
 import type { Inbound } from '@sluice/sdk'
-import { testClock } from '@sluice/testkit/clock'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type SlackFake, startSlackFake } from './testing/fake.ts'
@@ -32,6 +32,20 @@ async function listening({ config = {}, host = {} }: TestChannelOptions = {}): P
 const textsOf = ({ received }: TestChannel): string[] => received.map(({ text }: Inbound) => text)
 const receives = (bot: TestChannel, ...texts: string[]) => soon(() => expect(textsOf(bot)).toEqual(texts))
 const historyReads = () => fake.requests.filter(({ path }) => path.endsWith('conversations.history')).length
+/** A clock, and the function that waits until the channel waits `secs` or up to a tenth longer, as it does for a rate limit. */
+function observedClock(): { readonly clock: TestClock; readonly waitsFor: (secs: number) => Promise<void> } {
+  const clock = testClock(START_MS)
+  const waits: number[] = []
+  const sleep: TestClock['sleep'] = (ms, signal) => {
+    waits.push(ms)
+    return clock.sleep(ms, signal)
+  }
+  const isLimit = (secs: number) => (ms: number) => ms >= secs * 1000 && ms <= secs * 1100
+  return {
+    clock: Object.create(clock, { sleep: { value: sleep } }) as TestClock,
+    waitsFor: (secs) => soon(() => expect(waits.filter(isLimit(secs))).toHaveLength(1)),
+  }
+}
 /** Waits until the stored cursors contain these positions, written as `place=timestamp`. */
 const cursorsReach = (...places: string[]) =>
   soon(async () => {
@@ -158,8 +172,9 @@ test('a rate limit delays reading as long as Slack asks', async () => {
   fake.say({ text: 'lost', isLost: true })
   const limited = { fault: 'status', status: 429, headers: { 'retry-after': '30' }, body: { ok: false, error: 'ratelimited' } } as const
   fake.fail(limited, { matches: ({ path }) => path.endsWith('conversations.history') })
-  const after = await listening()
-  await soon(() => expect(historyReads()).toBe(1))
+  const { clock, waitsFor } = observedClock()
+  const after = await listening({ host: { clock } })
+  await waitsFor(30)
   await after.host.advance(29_000)
   expect([historyReads(), textsOf(after)]).toEqual([1, []])
   await after.host.advance(4000)
@@ -175,18 +190,17 @@ test('a conversation with a new message is read before the others', async () => 
   for (const channel of ['C1', 'C2', 'D1']) fake.say({ text: `missed ${channel}`, channel, isLost: true })
   const limited = { fault: 'status', status: 429, headers: { 'retry-after': '1' }, body: { ok: false, error: 'ratelimited' } } as const
   fake.fail(limited, { matches: ({ path }) => path.endsWith('conversations.history') })
-  const after = await listening()
-  await soon(() => expect(historyReads()).toBe(1))
+  const { clock, waitsFor } = observedClock()
+  const after = await listening({ host: { clock } })
+  await waitsFor(1)
   await after.host.advance(10)
   const eventsBefore = after.health().lastEventAtMs
   fake.say({ text: 'new', channel: 'D1' })
   await soon(() => expect(after.health().lastEventAtMs).not.toBe(eventsBefore))
-  await soon(async () => {
-    // The answer that limits the rate may be read only now: the wait begins with it.
-    await after.host.advance(1400)
-    expect(textsOf(after)).toContain('new')
-  })
+  // Longer than Slack asks, and shorter than new messages wait for missed ones.
+  await after.host.advance(1200)
   await soon(() => expect(textsOf(after).filter((text) => text.startsWith('missed'))).toEqual(['missed C1', 'missed D1', 'missed C2']))
+  await soon(() => expect(textsOf(after)).toContain('new'))
   expect(textsOf(after).indexOf('new')).toBeGreaterThan(textsOf(after).indexOf('missed D1'))
 })
 

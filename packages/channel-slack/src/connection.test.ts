@@ -33,7 +33,7 @@ const eventually = (bot: TestChannel, check: () => void) =>
       await bot.host.advance(500)
       check()
     },
-    { timeout: 5000, interval: 10 },
+    { timeout: 20_000, interval: 10 },
   )
 const connects = () => fake.requests.filter(({ path }) => path.endsWith('/apps.connections.open')).length
 

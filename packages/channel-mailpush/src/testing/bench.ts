@@ -45,7 +45,7 @@ export interface Bench {
 
 export const START_MS = Date.UTC(2026, 0, 1)
 /** The limit of `until` in real time. */
-const WAIT_MS = 10_000
+const WAIT_MS = 50_000
 
 /** Builds the channel of a section with the required keys and the given ones. */
 export function buildChannel(host: Host, section: object): Channel {
