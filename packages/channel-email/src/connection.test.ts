@@ -6,7 +6,7 @@ import { SENDERS_MAX, SenderLimit } from './sender-limit.ts'
 import { type Bench, startBench } from './testing/bench.ts'
 import { AUTHSERV_ID, CAPABILITIES, EMAIL_PASSWORD } from './testing/fake.ts'
 
-const soon = (check: () => void) => vi.waitFor(check, { timeout: 15_000, interval: 10 })
+const soon = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 10 })
 const NEVER = new AbortController().signal
 
 let bench: Bench

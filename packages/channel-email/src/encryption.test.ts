@@ -13,7 +13,7 @@ const NEVER = new AbortController().signal
 const read = (name: string): string => readFileSync(new URL(`../fixtures/${name}`, import.meta.url), 'utf8')
 const keys = { key: read('localhost-key.pem'), cert: read('localhost-cert.pem') }
 const trusted = getCACertificates()
-const soon = (check: () => void) => vi.waitFor(check, { timeout: 15_000, interval: 10 })
+const soon = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 10 })
 const closing: (() => Promise<void> | void)[] = []
 
 beforeAll(() => setDefaultCACertificates([...trusted, keys.cert]))

@@ -3,7 +3,7 @@ import { type Address, AppError, type Attachment, type Outbound } from '@sluice/
 import fc from 'fast-check'
 import PostalMime, { type Email } from 'postal-mime'
 import * as v from 'valibot'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { emailSection } from './config.ts'
 import { composeReply } from './send.ts'
 import { settingsOf } from './settings.ts'
@@ -199,7 +199,7 @@ describe('the outcome', () => {
     bench.fake.fail({ fault: 'hang' })
     const abort = new AbortController()
     const sending = send({}, { signal: abort.signal })
-    await vi.waitFor(() => expect(bench.fake.requests).toHaveLength(1))
+    await expect.poll(() => bench.fake.requests.length).toBe(1)
     abort.abort()
     expect(await sending).toMatchObject({ code: 'upstream' })
   })

@@ -78,7 +78,7 @@ test.each([
 })
 
 test('hostile structures end in linear time and without a deep stack', () => {
-  const startMs = performance.now()
+  const before = process.cpuUsage()
   expect(() => parse('('.repeat(200_000))).toThrow()
   const deep = `${'('.repeat(90)}${PLAIN}${' "mixed")'.repeat(90)}`
   expect(textParts(parse(deep))).toEqual([])
@@ -86,5 +86,6 @@ test('hostile structures end in linear time and without a deep stack', () => {
   expect(textParts(parse(wide)).length).toBeLessThanOrEqual(100)
   decodeTransfer(Buffer.from(' '.repeat(500_000)), 'quoted-printable')
   decodeTransfer(Buffer.from('='.repeat(500_000)), 'quoted-printable')
-  expect(performance.now() - startMs).toBeLessThan(3000)
+  // The processor time of this process, which other work of the machine does not change.
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(3000)
 })

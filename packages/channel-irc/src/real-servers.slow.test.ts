@@ -81,7 +81,7 @@ describe.each(FOUND)('$name', ({ found, config, args, givesIds, name }) => {
         })
       }
       await vi
-        .waitFor(() => reachable(port), { timeout: 10_000, interval: 50 })
+        .waitFor(() => reachable(port), { timeout: 20_000, interval: 50 })
         .catch(() => {
           throw new Error(`${name} does not run: ${log}`)
         })

@@ -250,7 +250,7 @@ describe('stored messages', () => {
     // Reading pauses at 200 unread events. Each costs some milliseconds of encryption here, and as many in the fake.
     const numbers = Array.from({ length: 250 }, (_, index) => String(index))
     for (const text of numbers) fake.say({ text, protocol: 'nip04' })
-    await expect.poll(() => running.texts, { timeout: 20_000 }).toEqual(numbers)
+    await expect.poll(() => running.texts).toEqual(numbers)
   })
 })
 

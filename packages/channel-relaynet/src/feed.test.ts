@@ -77,7 +77,7 @@ async function catchUp({ times, max = RELAY_MAX, text = '', liveAt, earlyAt }: S
   const feed = new Feed(link as unknown as RelayLink, intake as unknown as Intake, positions)
   const hooks = { onReady: () => undefined, onEvent: () => undefined }
   void feed.read('bot', host.clock, hooks).catch(() => undefined)
-  await expect.poll(() => feed.isIdle, { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => feed.isIdle).toBe(true)
   const ids = new Set(delivered.flat().filter((id) => id.startsWith('stored')))
   return { count: ids.size, batches: delivered.map(({ length }) => length), waiting }
 }

@@ -200,7 +200,7 @@ describe.skipIf(missing.length > 0)(`speech on a virtual microphone${why}`, () =
         silence_timeout_ms: 700,
         max_transcriptions_per_minute: 600,
       })
-      await expect.poll(() => running.listening.health.state, { timeout: 10_000 }).toBe('ok')
+      await expect.poll(() => running.listening.health.state).toBe('ok')
       await sleep(2000)
       /** Speaks, and resolves to whether a message came. */
       const isHeard = async (text: string, stretch: number): Promise<boolean> => {

@@ -75,4 +75,4 @@ function fail(why: string): never {
 export const NEVER = new AbortController().signal
 
 /** Waits up to ten seconds until `check` passes. */
-export const soon = (check: () => void | Promise<void>, timeout = 10_000) => vi.waitFor(check, { timeout, interval: 20 })
+export const soon = (check: () => void | Promise<void>, timeout = 20_000) => vi.waitFor(check, { timeout, interval: 20 })

@@ -82,7 +82,7 @@ export function mattermostHarness() {
   }
 }
 
-export const until = (expected: () => void | Promise<void>) => vi.waitFor(expected, { timeout: 6000, interval: 10 })
+export const until = (expected: () => void | Promise<void>) => vi.waitFor(expected, { timeout: 20_000, interval: 10 })
 
 /** Waits until exactly these texts were delivered, in this order. */
 export const receives = (listening: Listening, ...texts: string[]) => until(() => expect(listening.texts()).toEqual(texts))

@@ -40,7 +40,7 @@ export interface Harness {
 }
 
 /** A limit in real time, which is reached only by a condition that never becomes true. */
-const WAIT_MS = 10_000
+const WAIT_MS = 50_000
 /** The sleeps that are always pending: the listener stores positions every few seconds. */
 export const STORING = 1
 

@@ -9,7 +9,7 @@ import { loudness } from '@sluice/kit/utterances'
 import { SampleReader } from '../samples.ts'
 
 const run = promisify(execFile)
-const START_MS = 10_000
+const START_MS = 20_000
 const RATE = ['-r', '16000', '-c', '1', '-b', '16']
 const RAW = ['-t', 'raw', '-e', 'signed-integer']
 /** The noise is longer than any test. */
