@@ -352,7 +352,7 @@ class TurnAgent implements Agent {
     const kind = isOperator(limited) ? 'operators' : 'others'
     if (!isResumed && !startsAtOnce && this.#waiting[kind] >= mainSettings(this.#deps).agent.max_queued_turns)
       throw new AppError('unavailable', 'Too many turns are waiting', { retryAfterSecs: RETRY_AFTER_SECS })
-    const bytes = startsAtOnce || !shares ? 0 : Buffer.byteLength(text)
+    const bytes = limited && shares && !startsAtOnce ? Buffer.byteLength(text) : 0
     const held = limited && (isResumed ? shares?.countWaiting(limited, bytes) : shares?.takeWaiting(limited, bytes))
     this.#waiting[kind]++
     return () => {

@@ -59,9 +59,10 @@ test('counts amounts until the end of their scope', () => {
 test('names the share that a waiting turn would exceed, also that of all strangers', () => {
   const { subject } = bench()
   const stranger = (name: string): LimitedClient => ({ client: name, standing: 'stranger' })
-  expect(subject.exceededBy(stranger('s1'), 101)).toEqual({ key: 's1', limit: 'waiting_mb', value: 0 })
+  expect(subject.exceededBy(stranger('s1'), 101)).toBeUndefined()
   const held = ['s1', 's1', 's2'].map((name) => subject.countWaiting(stranger(name), 10))
   expect(subject.exceededBy(stranger('s1'), 1)).toEqual({ key: 's1', limit: 'turns_waiting', value: 2 })
+  expect(subject.exceededBy(stranger('s2'), 91)).toEqual({ key: 's2', limit: 'waiting_mb', value: 0 })
   expect(subject.exceededBy(stranger('s3'), 1)).toEqual({ key: 'strangers', limit: 'turns_waiting', value: 3 })
   expect(subject.exceededBy(ANN, 1)).toBeUndefined()
   for (const { release } of held) release()

@@ -106,7 +106,7 @@ export class Shares {
 
   /** Counts an amount until it is released. Throws `share_used` when the client would then hold more than its share. */
   take(client: LimitedClient, share: ShareName, amount = 1): Held {
-    this.check(client, share, (this.#held[share].get(client.client) ?? 0) + amount)
+    this.check(client, share, this.heldBy(client, share) + amount)
     return this.count(client, share, amount)
   }
 
@@ -119,21 +119,30 @@ export class Shares {
     throw new AppError('share_used', `${refusal(toValue(max))} ([limits] ${key})`, { retryAfterSecs: RETRY_AFTER_SECS })
   }
 
+  /**
+   * Throws `share_used` when a turn with this text would be refused because too many turns of its client wait. The first waiting turn may have a
+   * text of any length.
+   */
+  checkWaiting(client: LimitedClient, bytes: number): void {
+    const [turns, text] = [this.heldBy(client, 'turnsWaiting'), this.heldBy(client, 'waitingBytes')]
+    this.check(client, 'turnsWaiting', turns + 1)
+    if (text > 0) this.check(client, 'waitingBytes', text + bytes)
+  }
+
   /** Returns the share that a further turn with this text would exceed while it waits: that of the client or of all strangers. */
   exceededBy(client: LimitedClient, bytes: number): ExceededShare | undefined {
     const { turnsWaiting, waitingBytes, pool } = this.of(client)
-    const held = (share: ShareName, key = client.client): number => this.#held[share].get(key) ?? 0
-    if (held('turnsWaiting') + 1 > turnsWaiting) return { key: client.client, limit: 'turns_waiting', value: turnsWaiting }
-    if (held('waitingBytes') + bytes > waitingBytes) return { key: client.client, limit: 'waiting_mb', value: megabytes(waitingBytes) }
-    if (pool && held('turnsWaiting', pool.key) + 1 > pool.turnsWaiting)
+    const [turns, text] = [this.heldBy(client, 'turnsWaiting'), this.heldBy(client, 'waitingBytes')]
+    if (turns + 1 > turnsWaiting) return { key: client.client, limit: 'turns_waiting', value: turnsWaiting }
+    if (text > 0 && text + bytes > waitingBytes) return { key: client.client, limit: 'waiting_mb', value: megabytes(waitingBytes) }
+    if (pool && this.heldBy({ client: pool.key }, 'turnsWaiting') + 1 > pool.turnsWaiting)
       return { key: pool.key, limit: 'turns_waiting', value: pool.turnsWaiting }
     return undefined
   }
 
   /** Counts a waiting turn and its text until it is released. Throws `share_used` when the client would hold more than its share. */
   takeWaiting(client: LimitedClient, bytes: number): Held {
-    this.check(client, 'turnsWaiting', (this.#held.turnsWaiting.get(client.client) ?? 0) + 1)
-    this.check(client, 'waitingBytes', (this.#held.waitingBytes.get(client.client) ?? 0) + bytes)
+    this.checkWaiting(client, bytes)
     return this.countWaiting(client, bytes)
   }
 
@@ -150,6 +159,11 @@ export class Shares {
   /** Counts an amount until it is released, also beyond the share. */
   count({ client }: LimitedClient, share: ShareName, amount = 1): Held {
     return hold(this.#held[share], client, amount)
+  }
+
+  /** Changes a count without an object to release it, for what is counted thousands of times. */
+  add({ client }: LimitedClient, share: ShareName, change: number): void {
+    add(this.#held[share], client, change)
   }
 
   heldBy({ client }: Pick<LimitedClient, 'client'>, share: ShareName): number {
@@ -184,15 +198,18 @@ export class Shares {
 }
 
 function hold(held: Map<string, number>, key: string, amount: number): Held {
-  held.set(key, (held.get(key) ?? 0) + amount)
+  add(held, key, amount)
   let isHeld = true
   return heldBy(() => {
-    if (!isHeld) return
+    if (isHeld) add(held, key, -amount)
     isHeld = false
-    const left = (held.get(key) ?? 0) - amount
-    if (left > 0) held.set(key, left)
-    else held.delete(key)
   })
+}
+
+function add(held: Map<string, number>, key: string, change: number): void {
+  const next = (held.get(key) ?? 0) + change
+  if (next > 0) held.set(key, next)
+  else held.delete(key)
 }
 
 const heldBy = (release: () => void): Held => ({ release, [Symbol.dispose]: release })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { Admission, type Agent, Shares, type TurnRequest } from '@sluice/agent'
 import { ApprovalRegistry } from '@sluice/approvals'
-import { gatewaySection, sharesOf } from '@sluice/config'
+import { type ClientShares, gatewaySection, sharesOf } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
 import { ShardOwnership } from '@sluice/kit'
 import {
@@ -68,6 +68,8 @@ export interface TestGatewayOptions {
   readonly hide?: HideSecrets
   /** The `[gateway]` section, as in the file. */
   readonly config?: v.InferInput<typeof gatewaySection.schema>
+  /** The shares of a device with the role client that differ from the default. */
+  readonly shares?: Partial<ClientShares>
   /** Members of the snapshot in force. */
   readonly snapshot?: Partial<Snapshot>
   /** Takes the messages of channels; without it, no channel is served. */
@@ -277,7 +279,11 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
     store,
     agent,
     admission: new Admission({ store: store.admissions, clock, events: bus, limitsOf: () => [] }),
-    shares: new Shares({ clock, events: bus, sharesOf: (client) => sharesOf(snapshots.current().config, client) }),
+    shares: new Shares({
+      clock,
+      events: bus,
+      sharesOf: (client) => ({ ...sharesOf(snapshots.current().config, client), ...(client.standing !== 'operator' && options.shares) }),
+    }),
     bus,
     approvals: new ApprovalRegistry({
       store: store.approvals,

@@ -82,3 +82,18 @@ test('asks the caller to approve a tool call, and takes the answer at /api/appro
   const last = Buffer.from((await reader?.read())?.value ?? []).toString()
   expect(JSON.parse(last)).toMatchObject({ type: 'done', full_response: 'allowed' })
 })
+
+test('answers 429 when too many turns of the client wait, or too many of its answers are unread', async () => {
+  const { made, device, turn } = await served({ shares: { turnsWaiting: 1, streams: 1 } })
+  const client = { client: `device:${device}`, standing: 'listed' } as const
+  const refused = { code: 'share_used', retry_after: 5 }
+  const held = made.runtime.shares.count(client, 'turnsWaiting')
+  const waits = await turn({ message: 'hello' })
+  expect([waits.status, await waits.json()]).toEqual([429, expect.objectContaining(refused)])
+  held.release()
+  const unread = await turn({ message: 'hello' })
+  await expect.poll(() => made.runtime.shares.heldBy(client, 'streams')).toBe(1)
+  expect((await turn({ message: 'hello' })).status).toBe(429)
+  await unread.text()
+  expect((await turn({ message: 'hello' })).status).toBe(200)
+})

@@ -40,6 +40,8 @@ export const streamedTurnRoute = (runtime: Runtime, snapshot: Snapshot): Route =
     answers: { 200: { description: 'The frames of `/ws/chat`, except for `session_start`', schema: chatFrameSchema } },
     handle(request) {
       const { device, body } = request
+      // Refused before the answer begins, so that the caller gets a status.
+      runtime.shares.checkWaiting(limitedClient(personOfRequest(request), request.role), Buffer.byteLength(body.message))
       const agent = chosenAgent(body.agent ?? null, 'agent', request, snapshot)
       const session = body.session_id === undefined ? null : storedSession(device, checkSessionName(body.session_id, 'session_id'), agent)
       return streamTurn(runtime, request, body, { agent, session })
@@ -52,15 +54,16 @@ function streamTurn(
   { message, ask }: Body,
   conversation: { readonly agent: string; readonly session: string | null },
 ): Response {
-  const person = onControlSocket ? 'cli' : personOf(device)
-  return jsonLines<ChatFrame>(caller, async (send, signal) => {
+  const person = personOfRequest({ device, onControlSocket })
+  const limited = limitedClient(person, role)
+  const run = async (send: (frame: ChatFrame) => void, signal: AbortSignal): Promise<void> => {
     try {
       const turn = await runtime.agent.run({
         source: onControlSocket ? 'cli' : 'api',
         ...conversation,
         owner: ownerOf(device),
         caller: person,
-        limited: limitedClient(person, role),
+        limited,
         text: message,
         client,
         trace,
@@ -72,5 +75,11 @@ function streamTurn(
     } catch (error) {
       send(frameOfFailure(error, runtime.log))
     }
-  })
+  }
+  // A turn has shares while it waits and runs. Its answer is a stream from then on, until it is read.
+  runtime.shares.check(limited, 'streams', runtime.shares.heldBy(limited, 'streams') + 1)
+  return jsonLines(caller, run, () => runtime.shares.count(limited, 'streams').release)
 }
+
+const personOfRequest = ({ device, onControlSocket }: Pick<RouteRequest, 'device' | 'onControlSocket'>): string =>
+  onControlSocket ? 'cli' : personOf(device)

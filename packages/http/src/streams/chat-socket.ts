@@ -87,10 +87,11 @@ function openChat(
     chat.close()
     socket.close(code, reason)
   }
-  const { agent, approvals, log } = runtime
+  const { agent, approvals, shares, log } = runtime
   const chat = new Chat({
     agent,
     approvals,
+    shares,
     log,
     client,
     caller: person,

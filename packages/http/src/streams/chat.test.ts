@@ -1,8 +1,10 @@
 /** A conversation without a socket. */
 
+import { type LimitedClient, Shares } from '@sluice/agent'
 import { openTestApprovals, type TestApprovals } from '@sluice/approvals/testing/test-approvals'
+import { NO_SHARES } from '@sluice/config'
 import { createEventBus } from '@sluice/runtime'
-import { AppError, type ClientId } from '@sluice/sdk'
+import { AppError, type ClientId, type Role } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -16,7 +18,7 @@ afterEach(async () => {
   for (const kept of open.splice(0)) await kept.close()
 })
 
-function setUp() {
+function setUp({ role = 'operator' }: { readonly role?: Role } = {}) {
   const host = testHost()
   const agent = new ScriptedAgent()
   const frames = new Inbox<ChatFrame>()
@@ -24,14 +26,18 @@ function setUp() {
   const kept = openTestApprovals({ bus: createEventBus({ clock, run: 'test' }), clock, log })
   open.push(kept)
   const { approvals } = kept
+  const sharesOf = ({ standing }: LimitedClient) =>
+    standing === 'operator' ? NO_SHARES : { ...NO_SHARES, turnsWaiting: 2, waitingBytes: 40 }
+  const shares = new Shares({ clock, events: host.events, sharesOf })
   const allowed: { yes: boolean | Promise<boolean> } = { yes: true }
   const chat = new Chat({
     agent,
     approvals,
+    shares,
     log,
     client: 'client-1' as ClientId,
     caller: 'device:d1',
-    role: 'operator',
+    role,
     by: 'device:d1',
     session: 'd1/s',
     send: (frame) => frames.push(frame),
@@ -43,6 +49,7 @@ function setUp() {
     agent,
     allowed,
     approvals,
+    shares,
     start: kept.start,
     chat,
     frames,
@@ -50,6 +57,23 @@ function setUp() {
     send: (frame: unknown) => chat.receive(JSON.stringify(frame)),
   }
 }
+
+test('messages that wait in a chat count for the waiting turns of the client, and further ones are refused', async () => {
+  const { agent, say, frames, shares, chat } = setUp({ role: 'client' })
+  const client = { client: 'device:d1' }
+  say('first')
+  await agent.turn(1)
+  expect(shares.heldBy(client, 'turnsWaiting')).toBe(0)
+  say('second')
+  say('x'.repeat(40))
+  say('third')
+  say('fourth')
+  const refused = { type: 'error', code: 'AGENT_ERROR', error_code: 'share_used' }
+  expect(await frames.first(2)).toMatchObject([refused, { ...refused, message: expect.stringContaining('turns_waiting') }])
+  expect([shares.heldBy(client, 'turnsWaiting'), shares.heldBy(client, 'waitingBytes')]).toEqual([2, 11])
+  chat.close()
+  expect(shares.heldBy(client, 'turnsWaiting')).toBe(0)
+})
 
 test('a turn learns of the next message as soon as it waits', async () => {
   const { agent, say } = setUp()

@@ -1,5 +1,5 @@
 /** One conversation over one connection: messages in, one turn at a time, its parts out. It knows no socket. */
-import type { Agent, TurnPart, TurnResult } from '@sluice/agent'
+import type { Agent, Held, LimitedClient, Shares, TurnPart, TurnResult } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import { AppError, type ClientId, ERRORS, type ErrorCode, type Logger, type Role } from '@sluice/sdk'
 import { limitedClient, ownerOfSession } from '../identity.ts'
@@ -12,6 +12,7 @@ const QUEUED_MAX = 8
 export interface ChatOptions {
   readonly agent: Pick<Agent, 'run'>
   readonly approvals: ApprovalRegistry
+  readonly shares: Shares
   readonly log: Logger
   readonly client: ClientId
   /** As in `ToolContext.caller`. */
@@ -37,7 +38,9 @@ export class Chat {
   readonly #options: ChatOptions
   readonly #approvals: ChatApprovals
   readonly #owner: string
-  readonly #queued: string[] = []
+  readonly #limited: LimitedClient
+  /** Each counts for the waiting turns of the client. */
+  readonly #queued: { readonly text: string; readonly held: Held }[] = []
   #running: RunningTurn | undefined
   #isClosed = false
   /** The last input whose token is still being looked up; later input waits for it. */
@@ -47,6 +50,7 @@ export class Chat {
     const { approvals, log, by, session, send } = options
     this.#options = options
     this.#owner = ownerOfSession(session)
+    this.#limited = limitedClient(options.caller, options.role)
     this.#approvals = new ChatApprovals(approvals, log, by, send)
   }
 
@@ -66,7 +70,7 @@ export class Chat {
   /** The client is gone: aborts the running turn and drops the waiting messages. Idempotent. */
   close(): void {
     this.#isClosed = true
-    this.#queued.length = 0
+    for (const { held } of this.#queued.splice(0)) held.release()
     this.#running?.aborted.abort()
   }
 
@@ -96,14 +100,20 @@ export class Chat {
       this.#refuse('SESSION_QUEUE_FULL', `There are already ${QUEUED_MAX} messages waiting`)
       return
     }
-    this.#queued.push(content)
+    try {
+      this.#queued.push({ text: content, held: this.#options.shares.takeWaiting(this.#limited, Buffer.byteLength(content)) })
+    } catch (error) {
+      this.#options.send(frameOfFailure(error, this.#options.log))
+      return
+    }
     if (this.#running) this.#running.superseded.abort()
     else void this.#runQueued()
   }
 
   /** Runs one turn after the other until no message waits. */
   async #runQueued(): Promise<void> {
-    for (let text = this.#queued.shift(); text !== undefined; text = this.#queued.shift()) {
+    for (let next = this.#queued.shift(); next; next = this.#queued.shift()) {
+      next.held.release()
       const turn = { aborted: new AbortController(), superseded: new AbortController() }
       this.#running = turn
       if (this.#queued.length > 0) turn.superseded.abort()
@@ -114,20 +124,20 @@ export class Chat {
         this.#reportFailedLookup(error)
         continue
       }
-      await this.#runTurn(text, turn)
+      await this.#runTurn(next.text, turn)
     }
     this.#running = undefined
   }
 
   async #runTurn(text: string, { aborted, superseded }: RunningTurn): Promise<void> {
-    const { agent, log, session, caller, role, client, send } = this.#options
+    const { agent, log, session, caller, client, send } = this.#options
     try {
       const turn = await agent.run({
         source: 'ws',
         session,
         owner: this.#owner,
         caller,
-        limited: limitedClient(caller, role),
+        limited: this.#limited,
         text,
         client,
         signal: aborted.signal,

@@ -1,4 +1,5 @@
-/** All open streams and sockets: their number, their tokens, and how they all end. */
+/** All open streams and sockets: their number, whose they are, and how they all end. */
+import type { LimitedClient, Shares } from '@sluice/agent'
 import { AppError } from '@sluice/sdk'
 import type { EndOfTrust, RevocationListener } from '../revocations.ts'
 
@@ -11,6 +12,8 @@ export interface Connection {
   readonly kind: ConnectionKind
   /** The hash of the token that opened it; null if none was required. */
   readonly tokenHash: string | null
+  /** The client whose share it counts for; undefined for a caller whom a feature checked. */
+  readonly client: LimitedClient | undefined
   /** Closes the connection with its reason. May be called after it has ended. */
   end(code: EndCode, reason: string): void
 }
@@ -23,8 +26,11 @@ export interface SubscriberCounts {
 }
 
 export interface Connections {
-  /** Throws `unavailable` if the maximum is reached, or if all connections are being ended. */
-  checkRoom(): void
+  /**
+   * Throws `share_used` if the client has as many connections as its share, and `unavailable` if the maximum is reached or all connections
+   * are being ended. For an operator the maximum counts the connections of operators only, so that no other client can shut them out.
+   */
+  checkRoom(client: LimitedClient | undefined): void
   /** Call `remove` when the connection has ended. */
   add(connection: Connection): void
   /** May be called twice. */
@@ -37,16 +43,18 @@ export interface Connections {
 
 const RETRY_AFTER_SECS = 5
 
-/**
- * `max` reads `[gateway] max_subscribers` as it is now. `onRevoked` is `Auth.onRevoked`; it has a listener only while there are
- * connections.
- */
-export function createConnections(
-  max: () => number,
-  counts: SubscriberCounts,
-  onRevoked: (listener: RevocationListener) => () => void,
-): Connections {
+export interface ConnectionsOptions {
+  /** Reads `[gateway] max_subscribers` as it is now. */
+  max(): number
+  readonly counts: SubscriberCounts
+  readonly shares: Shares
+  /** `Auth.onRevoked`. It has a listener only while there are connections. */
+  onRevoked(listener: RevocationListener): () => void
+}
+
+export function createConnections({ max, counts, shares, onRevoked }: ConnectionsOptions): Connections {
   const open = new Set<Connection>()
+  let operators = 0
   let isClosed = false
   let stopListening: (() => void) | undefined
 
@@ -59,20 +67,27 @@ export function createConnections(
   }
 
   return {
-    checkRoom() {
+    checkRoom(client) {
       if (isClosed) throw new AppError('unavailable', 'The daemon is stopping', { retryAfterSecs: RETRY_AFTER_SECS })
-      if (open.size < max()) return
+      if (client) shares.check(client, 'streams', shares.heldBy(client, 'streams') + 1)
+      if ((isOperator(client) ? operators : open.size) < max()) return
       const detail = `There are already ${max()} subscribers ([gateway] max_subscribers)`
       throw new AppError('unavailable', detail, { retryAfterSecs: RETRY_AFTER_SECS })
     },
     add(connection) {
+      const { kind, client } = connection
       open.add(connection)
-      counts[connection.kind] += 1
+      counts[kind] += 1
+      if (isOperator(client)) operators++
+      if (client) shares.add(client, 'streams', 1)
       stopListening ??= onRevoked(endUntrusted)
     },
     remove(connection) {
       if (!open.delete(connection)) return
-      counts[connection.kind] -= 1
+      const { kind, client } = connection
+      counts[kind] -= 1
+      if (isOperator(client)) operators--
+      if (client) shares.add(client, 'streams', -1)
       if (open.size > 0) return
       stopListening?.()
       stopListening = undefined
@@ -84,3 +99,5 @@ export function createConnections(
     },
   }
 }
+
+const isOperator = (client: LimitedClient | undefined): boolean => client?.standing === 'operator'

@@ -28,8 +28,8 @@ export const featureSocketEndpoint = (open: OpenSockets, route: SocketRoute, par
         const takeOver = route.open({ params: c.req.param(), url: new URL(c.req.url), headers: c.req.raw.headers })
         return (socket) => connect(socket, takeOver)
       },
-      // A caller whom the feature itself checked does not lose its socket because pairing is required.
-      ({ tokenHash }) => (route.auth === 'open' ? OWN_CHECK : tokenHash),
+      // A caller whom the feature itself checked does not lose its socket because pairing is required, and has no share.
+      route.auth === 'open' ? () => ({ tokenHash: OWN_CHECK, client: undefined }) : undefined,
     ),
   ],
 })

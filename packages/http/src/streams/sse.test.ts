@@ -1,7 +1,7 @@
 /** `GET /api/events` over real connections. */
 import { expect, test } from 'vitest'
 import { BUFFERED_BYTES_MAX } from './fan-out.ts'
-import { openRaw, upgradeRequest } from './testing/socket-client.ts'
+import { connectSocket, openRaw, upgradeRequest } from './testing/socket-client.ts'
 import { subscribe } from './testing/sse-client.ts'
 import { startStreamServer, TOKENS } from './testing/stream-server.ts'
 
@@ -103,6 +103,21 @@ test('max_subscribers bounds the open streams', async () => {
   await first.closed
   await expect.poll(() => server.counts.sse).toBe(0)
   expect((await subscribe(server.url)).status).toBe(200)
+})
+
+test('a client has its share of streams and WebSockets, and operators find room beside other clients', async () => {
+  await using server = await startStreamServer({ config: { max_subscribers: 3 }, shares: { streams: 2 } })
+  const headers = { authorization: `Bearer ${TOKENS.c1}` }
+  const first = await subscribe(server.url, { headers })
+  await connectSocket(server.url, '/ws/events', { headers })
+  const refused = await subscribe(server.url, { headers })
+  expect([refused.status, refused.headers['retry-after']]).toEqual([429, '5'])
+  await expect(connectSocket(server.url, '/ws/chat', { headers })).rejects.toThrow('429')
+  for (let n = 0; n < 3; n++) expect((await subscribe(server.url)).status).toBe(200)
+  expect((await subscribe(server.url)).status).toBe(503)
+  first.response.destroy()
+  await expect.poll(() => server.counts.sse).toBe(3)
+  expect((await subscribe(server.url, { headers })).status).toBe(503)
 })
 
 test.each([

@@ -9,6 +9,7 @@ import type { EventBus } from '@sluice/runtime'
 import { AppError, type Clock } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { type Endpoint, type EndpointDoc, headersOf, type Step } from '../context.ts'
+import { limitedClient } from '../identity.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { SECURITY_HEADERS } from '../respond.ts'
@@ -63,8 +64,10 @@ const openStream =
     if (!response) throw new AppError('unavailable', 'Events are sent over a connection, and there is none')
     if (c.req.method === 'HEAD') return new Response(null, { headers: HEADERS })
     if (response.destroyed) throw new AppError('aborted', 'The client disconnected before it was admitted')
-    streams.connections.checkRoom()
-    subscribe(streams, response, subscription, c.get('caller').tokenHash)
+    const { person, role, tokenHash } = c.get('caller')
+    const client = limitedClient(person, role)
+    streams.connections.checkRoom(client)
+    subscribe(streams, response, subscription, { tokenHash, client })
     return RESPONSE_ALREADY_SENT
   }
 
@@ -73,7 +76,7 @@ function subscribe(
   { bus, connections, fanOut }: EventStreams,
   response: ServerResponse,
   subscription: Subscription,
-  tokenHash: string | null,
+  { tokenHash, client }: Pick<Connection, 'tokenHash' | 'client'>,
 ): void {
   // The body ends with the connection and is not chunked: a frame is then one write of bytes that all subscribers share.
   response.removeHeader('transfer-encoding')
@@ -86,7 +89,7 @@ function subscribe(
   response.write(`retry: ${RETRY_MS}\n${start}\n`)
   response.uncork()
   const member = fanOut.add(new ResponseSink(response), subscription)
-  const connection: Connection = { kind: 'sse', tokenHash, end: () => void response.end() }
+  const connection: Connection = { kind: 'sse', tokenHash, client, end: () => void response.end() }
   connections.add(connection)
   const onClose = (): void => {
     fanOut.remove(member)

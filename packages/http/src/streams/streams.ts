@@ -33,7 +33,12 @@ export function createStreams(runtime: Runtime, auth: Auth, counts: SubscriberCo
   const onDropped = (events: number) => {
     counts.dropped += events
   }
-  const connections = createConnections(() => runtime.snapshot().gateway.max_subscribers, counts, auth.onRevoked)
+  const connections = createConnections({
+    max: () => runtime.snapshot().gateway.max_subscribers,
+    counts,
+    shares: runtime.shares,
+    onRevoked: auth.onRevoked,
+  })
   const open = createOpenSockets(connections, clock, closing.signal)
   const sseFanOut = createFanOut({ bus, clock, framing: sseFraming, onDropped })
   const socketFanOut = createFanOut({ bus, clock, framing: socketFraming, onDropped })

@@ -1,10 +1,12 @@
 /** WebSockets: the way from a request to an open socket, and the heartbeat of open sockets. */
 import type { Socket } from 'node:net'
+import type { LimitedClient } from '@sluice/agent'
 import { every } from '@sluice/kit'
 import { AppError, type Clock } from '@sluice/sdk'
 import type { WebSocket } from 'ws'
 import { bearerToken } from '../auth.ts'
 import { type Caller, type HttpContext, headersOf, type Step } from '../context.ts'
+import { limitedClient } from '../identity.ts'
 import type { CredentialReader } from '../middleware/authenticate.ts'
 import type { Connection, Connections, EndCode } from './connections.ts'
 import { SUBPROTOCOL, type UpgradeConnection } from './upgrades.ts'
@@ -31,6 +33,9 @@ export const socketCredential: CredentialReader = (c) => {
 /** Takes over an open socket, and the connection under it. It may add a listener for messages, and no other. */
 export type OpenSocket = (socket: WebSocket, transport: Socket) => SocketUser
 
+/** The caller as its connection remembers it. */
+type ConnectionUser = Pick<Connection, 'tokenHash' | 'client'>
+
 /** Who has taken over a socket. */
 export interface SocketUser {
   /** The daemon ends the socket: input that arrives from now on must have no effect, however long the peer keeps its connection. */
@@ -42,13 +47,14 @@ export interface SocketUser {
 /**
  * Answers the upgrade and hands the open socket to the function that `prepare` returned; needs `caller`. A refusal (no room, or
  * anything that `prepare` throws) is an HTTP answer. The connection counts from here to the end of its TCP connection, so that
- * a device that is revoked during the handshake loses its socket too. `credentialOf` names the credential whose end ends the socket.
+ * a device that is revoked during the handshake loses its socket too. `userOf` names the credential whose end ends the socket, and the client
+ * whose share it counts for.
  */
 export const upgrade =
   (
     { connections, watch }: OpenSockets,
     prepare: (c: HttpContext, caller: Caller) => OpenSocket | Promise<OpenSocket>,
-    credentialOf = ({ tokenHash }: Caller): string | null => tokenHash,
+    userOf = ({ tokenHash, person, role }: Caller): ConnectionUser => ({ tokenHash, client: limitedClient(person, role) }),
   ): Step =>
   async (c) => {
     if (!isUpgrade(c.env)) {
@@ -57,9 +63,10 @@ export const upgrade =
     const upgrading = c.env
     const transport = upgrading.incoming.socket
     if (transport.destroyed) throw new AppError('aborted', 'The client disconnected before it was admitted')
-    connections.checkRoom()
     const caller = c.get('caller')
-    const connection = new SocketConnection(transport, credentialOf(caller))
+    const user = userOf(caller)
+    connections.checkRoom(user.client)
+    const connection = new SocketConnection(transport, user)
     const leave = (): void => connections.remove(connection)
     connections.add(connection)
     transport.on('close', leave)
@@ -90,6 +97,7 @@ function shrinkListeners(transport: Socket): void {
 class SocketConnection implements Connection {
   readonly kind = 'ws'
   readonly tokenHash: string | null
+  readonly client: LimitedClient | undefined
   /** Undefined during the handshake. */
   socket: WebSocket | undefined
   /** Undefined until the socket was taken over. */
@@ -98,9 +106,10 @@ class SocketConnection implements Connection {
   lastPongMs = 0
   readonly #transport: Socket
 
-  constructor(transport: Socket, tokenHash: string | null) {
+  constructor(transport: Socket, { tokenHash, client }: ConnectionUser) {
     this.#transport = transport
     this.tokenHash = tokenHash
+    this.client = client
   }
 
   end(code: EndCode, reason: string): void {

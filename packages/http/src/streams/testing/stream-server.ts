@@ -2,9 +2,9 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
-import type { Agent } from '@sluice/agent'
+import { type Agent, Shares } from '@sluice/agent'
 import { openTestApprovals } from '@sluice/approvals/testing/test-approvals'
-import type { GatewayConfig } from '@sluice/config'
+import { type ClientShares, type GatewayConfig, NO_SHARES } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { createEventBus, type EventBus, noSecrets } from '@sluice/runtime'
@@ -50,6 +50,8 @@ export interface StreamServerOptions {
   /** The names of the configured agents besides main. */
   readonly agents?: readonly string[]
   readonly keptMax?: number
+  /** The shares of a device with the role client. Default: it has none. */
+  readonly shares?: Partial<ClientShares>
   /** The WebSockets of features. */
   readonly sockets?: Snapshot['sockets']
   /** Delays the lookup of a device. */
@@ -81,6 +83,11 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
     agent,
     approvals,
     delivery,
+    shares: new Shares({
+      clock,
+      events: bus,
+      sharesOf: ({ standing }) => (standing === 'operator' ? NO_SHARES : { ...NO_SHARES, ...options.shares }),
+    }),
     hideSecrets: noSecrets,
     snapshot: () => snapshot,
     onSnapshot: (listener: (snapshot: Snapshot) => void) => listeners.add(listener),
