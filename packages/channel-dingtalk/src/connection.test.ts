@@ -93,6 +93,7 @@ test('a break reports the time span of which DingTalk kept no messages', async (
   await clock.advance(60_000)
   fake.cut()
   await connected(0)
+  await expect.poll(() => listening.health.state).not.toBe('ok')
   fake.say({ text: 'lost' })
   await advancing(() => fake.stream.open === 1)
   fake.say({ text: 'after' })

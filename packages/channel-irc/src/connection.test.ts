@@ -112,6 +112,7 @@ test('of 20 messages during 60 s without a connection each arrives once, where t
   fake.say({ text: 'before' })
   await soon(() => expect(texts()).toEqual(['before']))
   fake.cut({ isDown: true })
+  await soon(() => expect(listening.retryAtMs).toBeDefined())
   for (let index = 0; index < 20; index += 1) {
     fake.say({ text: `${index}`, ...(index % 2 === 0 && { to: 'sluice' }) })
     await clock.advance(3000)
@@ -139,6 +140,7 @@ test('a server without a history leaves a gap that names its beginning', async (
   await start(WITHOUT_HISTORY)
   const startMs = clock.nowMs()
   fake.cut({ isDown: true })
+  await soon(() => expect(listening.retryAtMs).toBeDefined())
   await clock.advance(60_000)
   fake.cut()
   await reconnect()

@@ -14,7 +14,7 @@ let fake: SlackFake
 let keyValue: ReturnType<typeof memoryKeyValue>
 let bots: TestChannel[] = []
 beforeEach(async () => {
-  fake = await startSlackFake()
+  fake = await startSlackFake({ ackMs: 60_000 })
   keyValue = memoryKeyValue()
 })
 afterEach(async () => {

@@ -7,7 +7,7 @@ import { createTestChannel, soon, type TestChannel, type TestChannelOptions } fr
 let fake: SlackFake
 let bots: TestChannel[] = []
 beforeEach(async () => {
-  fake = await startSlackFake({ channels: ['C1', 'C2', 'CPROMPTS', 'D1'] })
+  fake = await startSlackFake({ channels: ['C1', 'C2', 'CPROMPTS', 'D1'], ackMs: 60_000 })
 })
 afterEach(async () => {
   await Promise.all(bots.map((bot) => bot.stop()))
