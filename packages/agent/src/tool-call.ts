@@ -196,7 +196,9 @@ export class ToolExecutor {
     if (scope.lease) checkHeld(scope.lease)
     const by = callingAgent(scope)
     if (!by) return this.refused(scope, notConfigured(scope.agent))
+    let source: Pick<CallResult, 'untrusted'> = {}
     try {
+      source = sourceOf(tool, input, by)
       let reported: ToolReport = {}
       const report = (given: ToolReport) => {
         reported = given
@@ -209,17 +211,19 @@ export class ToolExecutor {
         ...(ask && { ask }),
       }
       const output = this.#clean(scope, await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
-      const { failed, data } = reported
+      const { failed, data, untrusted } = reported
       return {
         outcome: 'ok',
         output,
-        ...sourceOf(tool, input),
+        ...sourceOf(tool, input, by),
+        ...(untrusted !== undefined && { untrusted }),
+        ...source,
         ...(failed && { failed }),
         ...(data !== undefined && { data: this.#bounded(scope, data) }),
       }
     } catch (error) {
       cancellation.throwIfCancelled()
-      if (error instanceof AppError) return { ...this.refused(scope, error.message), ...sourceOf(tool, input) }
+      if (error instanceof AppError) return { ...this.refused(scope, error.message), ...sourceOf(tool, input, by), ...source }
       this.#deps.log.error('tool failed', { tool: tool.name, turn, error })
       return { outcome: 'error', output: FAULT }
     }
@@ -279,8 +283,8 @@ const canHarm = (tool: Tool, input: unknown, by: CallingAgent, risk: Risk): bool
   !tool.reportsOnly && (risk !== 'read' || (typeof tool.egress === 'function' ? tool.egress(input, by) : tool.egress))
 
 /** The source of the result, which a failed call may quote too. */
-function sourceOf({ name, untrusted }: Tool, input: unknown): Pick<CallResult, 'untrusted'> {
-  const source = typeof untrusted === 'function' ? untrusted(input) : untrusted ? name : undefined
+function sourceOf({ name, untrusted }: Tool, input: unknown, by: CallingAgent): Pick<CallResult, 'untrusted'> {
+  const source = typeof untrusted === 'function' ? untrusted(input, by) : untrusted ? name : undefined
   return source === undefined ? {} : { untrusted: source }
 }
 

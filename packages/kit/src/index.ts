@@ -10,6 +10,7 @@ export { downloadFile, type FileDownload, followRedirects } from './download-fil
 export { createDurably, replaceDurably, syncFolder } from './durable-file.ts'
 export { endsWithin } from './ends-within.ts'
 export { every } from './every.ts'
+export { hasFilesOfOthers, isFileOfOthers, leadsToFilesOfOthers } from './files-of-others.ts'
 export { isLoopback, isPublicAddress, plainAddress } from './ip-address.ts'
 export { isoTime } from './iso-time.ts'
 export { type Attempt, type Job, type JobOutcome, LaneQueue, LONGEST_DELAY_MS, type QueuedJob } from './lane-queue.ts'

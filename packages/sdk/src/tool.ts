@@ -49,6 +49,8 @@ export interface ToolReport {
   readonly failed?: true
   /** The result for a program that continues with it: the plain output of a command, or the body of an HTTP answer. */
   readonly data?: string
+  /** The source of text of others in the result, when the tool knows it only from the content. */
+  readonly untrusted?: string
 }
 
 export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
@@ -69,9 +71,9 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   /**
    * Whether results contain text that others may have written, such as a web page. The model gets them framed as data. A function
    * returns the source of the text by the input, such as `http_request https://example.com`, or undefined; true stands for the name
-   * of the tool.
+   * of the tool. It is called before and after the call, because a call may move the files that it reads.
    */
-  readonly untrusted: boolean | ((input: v.InferOutput<Schema>) => string | undefined)
+  readonly untrusted: boolean | ((input: v.InferOutput<Schema>, by: CallingAgent) => string | undefined)
   /** True for a tool that only reports the outcome of the turn itself. `ask_after_untrusted` does not apply to it. */
   readonly reportsOnly?: true
   /**

@@ -115,13 +115,19 @@ test('lists the kinds and sizes of entries, up to the limit', async () => {
 })
 
 test.each([
-  ['attachments/note.txt', 'file attachments/note.txt'],
-  ['a/../attachments/note.txt', 'file a/../attachments/note.txt'],
-  ['offer.PDF', 'file offer.PDF'],
-  ['notes.txt', undefined],
-])('names the source of the text in %s', (path, source) => {
-  const untrusted = arrange().tools.find(({ name }) => name === 'file_read')?.untrusted
-  expect(typeof untrusted === 'function' && untrusted({ path })).toBe(source)
+  ['file_read', 'attachments/note.txt', 'file attachments/note.txt'],
+  ['file_read', './attachments//note.txt', 'file ./attachments//note.txt'],
+  ['file_read', 'a/../attachments/note.txt', 'file a/../attachments/note.txt'],
+  ['file_read', '/workspace/Attachments/ann/note.txt', 'file /workspace/Attachments/ann/note.txt'],
+  ['file_read', 'offer.PDF', 'file offer.PDF'],
+  ['file_read', 'notes.txt', undefined],
+  ['file_list', 'attachments', 'folder attachments'],
+  ['file_list', 'attachments/ann/', 'folder attachments/ann/'],
+  ['file_list', '.', undefined],
+])('%s names the source of the text in %s', (name, path, source) => {
+  const { host, tools } = arrange()
+  const untrusted = tools.find((tool) => tool.name === name)?.untrusted
+  expect(typeof untrusted === 'function' && untrusted({ path }, host.by)).toBe(source)
 })
 
 test('marks links and special files', async () => {

@@ -1,5 +1,5 @@
 /** The tools `file_read`, `file_write` and `file_list`. The workspace rejects paths that lead outside of it. */
-import { normalize } from 'node:path'
+import { isFileOfOthers } from '@sluice/kit'
 import { AppError, buildHint, defineTool, type Host, type Tool, type WorkspaceEntry, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { numberLines, selectLines } from './number-lines.ts'
@@ -12,8 +12,8 @@ const SNIFFED_BYTES = 8192
 
 const pathInput = (description: string) => v.pipe(v.string(), v.minLength(1), v.maxLength(PATH_CHARS_MAX), v.description(description))
 
-/** The daemon saves the attachments of messages in a folder of this name, and a PDF is seldom written by the user. */
-const isFromOthers = (path: string): boolean => /(?:^|[\\/])attachments[\\/]|\.pdf$/i.test(normalize(path))
+/** A PDF is seldom written by the user. */
+const isFromOthers = (path: string): boolean => isFileOfOthers(path) || /\.pdf$/i.test(path)
 
 /** `file_read`: the numbered lines of a text file, or of the text of a PDF where the build can read PDFs. */
 export const fileRead = (host: Host): Tool =>
@@ -30,8 +30,9 @@ export const fileRead = (host: Host): Tool =>
     }),
     async run({ path, offset, limit }, { workspace, signal, report }) {
       const bytes = await workspace.read(path, { bytesMax: FILE_BYTES_MAX })
-      const text = startsWith(bytes, '%PDF-') ? await pdfText(host, bytes, signal) : plainText(path, bytes)
-      report?.({ data: selectLines(text, { offset, limit }).join('\n') })
+      const isPdf = startsWith(bytes, '%PDF-')
+      const text = isPdf ? await pdfText(host, bytes, signal) : plainText(path, bytes)
+      report?.({ data: selectLines(text, { offset, limit }).join('\n'), ...(isPdf && { untrusted: `PDF ${path}` }) })
       return numberLines(text, { offset, limit })
     },
   })
@@ -60,7 +61,8 @@ export const fileList: Tool = defineTool({
   description: 'Lists one folder of the workspace, sorted by name: files with their size in bytes, folders with a slash at the end.',
   risk: 'read',
   egress: false,
-  untrusted: false,
+  // Senders choose names of files.
+  untrusted: ({ path }) => (isFileOfOthers(path) ? `folder ${path}` : undefined),
   input: v.object({
     path: v.optional(pathInput('The folder, relative to the workspace; the workspace itself when absent'), '.'),
     limit: v.optional(v.pipe(whole(1, 1000), v.description('The largest number of entries to return')), 200),

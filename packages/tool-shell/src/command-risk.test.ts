@@ -2,7 +2,7 @@ import { linkSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, un
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { commandRisk } from './command-risk.ts'
+import { commandRisk, readsFilesOfOthers } from './command-risk.ts'
 
 const ROOT = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-look-')))
 mkdirSync(join(ROOT, 'src'))
@@ -147,4 +147,53 @@ describe('commandRisk', () => {
       rmSync(root, { recursive: true })
     }
   })
+})
+
+describe('readsFilesOfOthers', () => {
+  const withFiles = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-others-')))
+  mkdirSync(join(withFiles, 'src'))
+  mkdirSync(join(withFiles, 'attachments/device_3aa'), { recursive: true })
+  for (const name of ['a.txt', 'src/b.txt', 'attachments/device_3aa/x.txt']) writeFileSync(join(withFiles, name), 'x')
+  symlinkSync('attachments/device_3aa', join(withFiles, 'inbox'))
+  linkSync(join(withFiles, 'attachments/device_3aa/x.txt'), join(withFiles, 'same.txt'))
+  afterAll(() => rmSync(withFiles, { recursive: true }))
+
+  test.each([
+    'grep -r invoice .',
+    'grep -r invoice',
+    'grep -ri invoice ./',
+    `grep -r invoice ${withFiles}`,
+    `grep -r invoice ${withFiles}/src/..`,
+    'cat src/b.txt; grep -r invoice .',
+    'cat inbox/x.txt',
+    'cat same.txt',
+    'cat a*/*/x.txt',
+    'cat att""achments/device_3aa/x.txt',
+    'ls -R',
+    'ls',
+    'find',
+    'find . -name "*.txt"',
+    'find -name "*.txt"',
+    'python3 read.py',
+    'python3 -c "print(open(chr(97)))"',
+    'git grep invoice',
+    'git show HEAD:a.txt',
+    'tar cf - .',
+    'unzip a.zip',
+    'cd src && cat ../a.txt',
+    'sort a.txt',
+    'cat ../workspace/a.txt',
+    'cat missing',
+    'cat "unfinished',
+  ])('%j may read them', (command) => {
+    expect(readsFilesOfOthers(command, withFiles)).toBe(true)
+    expect(readsFilesOfOthers(command, ROOT)).toBe(false)
+  })
+
+  test.each(['cat a.txt', 'grep -r x src', 'ls src', 'cat a.txt | grep x | wc -l', 'pwd', 'echo hello', 'date', `cat ${withFiles}/a.txt`])(
+    '%j cannot read them',
+    (command) => {
+      expect(readsFilesOfOthers(command, withFiles)).toBe(false)
+    },
+  )
 })

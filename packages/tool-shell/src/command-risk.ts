@@ -1,9 +1,10 @@
-/** Rates a command by its possible effects at the time of the call. */
+/** Rates a command by its possible effects at the time of the call, and tells whether it may read text of others. */
 import { lstatSync, realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
+import { hasFilesOfOthers, leadsToFilesOfOthers } from '@sluice/kit'
 import type { Risk } from '@sluice/sdk'
 import { isWithin } from './forbidden-path.ts'
-import { readOnlyPaths } from './read-only-commands.ts'
+import { readOnlyPaths, readsWorkingFolder } from './read-only-commands.ts'
 import { type Segment, splitCommand, type Word } from './split-command.ts'
 
 /**
@@ -12,22 +13,35 @@ import { type Segment, splitCommand, type Word } from './split-command.ts'
  * parsed. Never throws.
  */
 export function commandRisk(command: string, root: string): Risk {
+  return pathsOf(command, root) === undefined ? 'execute' : 'read'
+}
+
+/**
+ * Returns true if the command may read files of others: it can read a path that it does not spell out, or one of its paths leads to
+ * such files. Returns false while the workspace has none.
+ */
+export const readsFilesOfOthers = (command: string, root: string): boolean =>
+  hasFilesOfOthers(root) && (pathsOf(command, root)?.some((path) => leadsToFilesOfOthers(root, path)) ?? true)
+
+/** Returns every path that a command with the risk `read` reads; undefined for any other command. */
+function pathsOf(command: string, root: string): readonly string[] | undefined {
   let segments: Segment[]
   try {
     segments = splitCommand(command)
   } catch {
-    return 'execute'
+    return undefined
   }
-  return segments.length > 0 && segments.every((segment) => isReadOnly(segment, root)) ? 'read' : 'execute'
+  const paths = segments.map((segment) => pathsOfSegment(segment, root))
+  const known = paths.filter((list) => list !== undefined)
+  return known.length > 0 && known.length === paths.length ? known.flat() : undefined
 }
 
-function isReadOnly([program, ...args]: Segment, root: string): boolean {
-  if (!program?.plain || args.some(isExpanded)) return false
-  const paths = readOnlyPaths(
-    program.text,
-    args.map(({ text }) => text),
-  )
-  return paths?.every((at) => isPlainlyInside(args[at]?.text ?? '', root)) ?? false
+function pathsOfSegment([program, ...args]: Segment, root: string): readonly string[] | undefined {
+  if (!program?.plain || args.some(isExpanded)) return undefined
+  const texts = args.map(({ text }) => text)
+  const paths = readOnlyPaths(program.text, texts)?.map((at) => texts[at] ?? '')
+  if (!paths?.every((path) => isPlainlyInside(path, root))) return undefined
+  return paths.length === 0 && readsWorkingFolder(program.text, texts) ? ['.'] : paths
 }
 
 /** True if the shell replaces the word by others, which are not known yet. */

@@ -63,6 +63,10 @@ function entries(words: number, names: string): [string, number][] {
   return names.split(' ').map((name) => [name, words])
 }
 
+/** True for a program that may read the folder in which it runs when no path is given. */
+export const readsWorkingFolder = (program: string, args: readonly string[]): boolean =>
+  program === 'find' || program === 'ls' || (program === 'grep' && args.some((arg) => /^-.*r/.test(arg)))
+
 /** True for a program whose harmless arguments are listed here. */
 export const hasReadOnlyForm = (program: string): boolean =>
   INERT.has(program) || program === 'date' || program === 'find' || Object.hasOwn(READERS, program)

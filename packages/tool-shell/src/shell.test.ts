@@ -31,7 +31,7 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
   }
   const run = async (input: object) => tool.run(v.parse(tool.input, input), context)
   const risk = (command: string) => (typeof tool.risk === 'function' ? tool.risk({ command }, host.by) : tool.risk)
-  const source = (command: string) => (typeof tool.untrusted === 'function' ? tool.untrusted({ command }) : tool.untrusted)
+  const source = (command: string) => (typeof tool.untrusted === 'function' ? tool.untrusted({ command }, host.by) : tool.untrusted)
   return { run, risk, source, requests, reports, abort }
 }
 

@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path'
 import { AppError, defineTool, type Host, type SpawnResult, type Tool, unconfinedNote, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { asksForArguments, checkCommand } from './check-command.ts'
-import { commandRisk } from './command-risk.ts'
+import { commandRisk, readsFilesOfOthers } from './command-risk.ts'
 import type { ShellConfig } from './config.ts'
 import { isWithin } from './forbidden-path.ts'
 
@@ -30,7 +30,8 @@ export const shell = (host: Pick<Host, 'spawn' | 'service'>, config: ShellConfig
     // A command that can send data is never harmless, so it has the risk `execute`.
     egress: false,
     // Without network a command still reads what the daemon has saved from messages.
-    untrusted: ({ command }) => (config.network || /attachments/i.test(command) ? 'shell' : undefined),
+    untrusted: ({ command }, { workspace: { root } }) =>
+      config.network || /attachments/i.test(command) || readsFilesOfOthers(command, root) ? 'shell' : undefined,
     async run({ command, timeout_secs }, context) {
       const { workspace, signal, report } = context
       const { root } = workspace
