@@ -14,8 +14,9 @@ export const SECURITY_HEADERS = {
 /** The headers of a JSON answer. Frozen and shared, because copying headers is the most expensive part of a small answer. */
 export const JSON_HEADERS = Object.freeze({ 'content-type': 'application/json', ...SECURITY_HEADERS })
 
-export const jsonResponse = (value: unknown, status = 200): Response =>
-  new Response(JSON.stringify(value), { status, headers: JSON_HEADERS })
+export const jsonResponse = (value: unknown, status = 200): Response => jsonText(JSON.stringify(value), status)
+
+export const jsonText = (json: string, status = 200): Response => new Response(json, { status, headers: JSON_HEADERS })
 
 /** Adds the headers to a `Response` that a feature made. A header that the response sets itself stays. */
 export function withSecurityHeaders(response: Response): Response {

@@ -1,9 +1,12 @@
 /** The steps of a route that takes a body: its declared size, its type, its bytes. */
 
+import type { Shares } from '@sluice/agent'
 import { AppError } from '@sluice/sdk'
-import type { Auth } from '../auth.ts'
+import type { AppParts } from '../app-parts.ts'
 import { readBody, tooLarge } from '../body.ts'
-import { headersOf, type Step } from '../context.ts'
+import { BodyShare } from '../body-share.ts'
+import { type HttpContext, headersOf, type Step } from '../context.ts'
+import { limitedClient } from '../identity.ts'
 import { checkStillGood } from './authenticate.ts'
 import type { HeaderReader } from './client-address.ts'
 
@@ -38,9 +41,18 @@ export const requireJson: Step = (c, next) => {
 
 /** Sets `rawBody`; needs `caller`. A caller whose token was revoked while the body was read is refused. */
 export const bufferBody =
-  (bytesMax: number, auth: Auth): Step =>
+  (bytesMax: number, { auth, runtime: { shares } }: Pick<AppParts, 'auth' | 'runtime'>): Step =>
   async (c, next) => {
-    c.set('rawBody', await readBody(c, bytesMax))
-    await checkStillGood(c.get('caller'), auth)
+    const caller = c.get('caller')
+    c.set('rawBody', caller.role === 'client' ? await readShared(c, bytesMax, shares) : await readBody(c, bytesMax))
+    await checkStillGood(caller, auth)
     await next()
   }
+
+/** Reads the body of a client within its share of text. */
+async function readShared(c: HttpContext, bytesMax: number, shares: Shares): Promise<Uint8Array> {
+  const { person, role } = c.get('caller')
+  using share = new BodyShare(shares, limitedClient(person, role))
+  share.checkDeclared(Number(headersOf(c).get('content-length') ?? 0))
+  return await readBody(c, bytesMax, share)
+}

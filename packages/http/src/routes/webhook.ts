@@ -58,7 +58,7 @@ export const webhookEndpoint = (parts: AppParts): Endpoint => ({
   steps: [
     ...webhookAdmission(parts),
     requireJson,
-    bufferBody(BODY_BYTES_MAX, parts.auth),
+    bufferBody(BODY_BYTES_MAX, parts),
     parseMessage(parts),
     idempotent(parts),
     dispatchToProcedures(parts),

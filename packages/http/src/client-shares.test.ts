@@ -1,0 +1,113 @@
+/** The shares of clients over real connections: bodies that arrive, and answers that are not read. */
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { defineRoute } from '@sluice/sdk'
+import * as v from 'valibot'
+import { afterEach, expect, test } from 'vitest'
+import { listen } from './listen.ts'
+import { type TestGatewayOptions, testGateways } from './testing.ts'
+
+const gateway = testGateways()
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+const MB = 1024 * 1024
+
+/** A daemon with a route that answers the length of its body, and one with an answer that is larger than the buffers of a connection. */
+async function daemon(shares: NonNullable<TestGatewayOptions['shares']>) {
+  const routes = [
+    defineRoute({
+      method: 'POST',
+      path: '/api/length',
+      summary: 'The length of a body',
+      auth: 'client',
+      bodyBytesMax: 4 * MB,
+      body: v.object({ text: v.string() }),
+      answers: {},
+      handle: ({ body }) => ({ length: body.text.length }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/large',
+      summary: 'A large answer',
+      auth: 'client',
+      answers: {},
+      handle: () => ({ text: 'x'.repeat(16 * MB) }),
+    }),
+  ]
+  const made = gateway({ shares, snapshot: { routes } })
+  const server = await listen({ ...made.parts, host: '127.0.0.1', port: 0 })
+  closers.push(() => server.close(0))
+  const devices = { client: await made.pair('c', null, 'client'), operator: await made.pair('o', null, 'operator') }
+  const client = { client: `device:${devices.client.device}`, standing: 'listed' } as const
+  const open = (path: string, role: 'client' | 'operator', headers = {}) =>
+    request(`http://127.0.0.1:${server.port}${path}`, {
+      method: path === '/api/large' ? 'GET' : 'POST',
+      agent: false,
+      headers: { authorization: `Bearer ${devices[role].token}`, 'content-type': 'application/json', ...headers },
+    }).on('error', () => {})
+  const answered = async (sent: ReturnType<typeof open>): Promise<IncomingMessage> => (await once(sent, 'response'))[0]
+  return { shares: made.runtime.shares, client, open, answered }
+}
+
+const bodyOf = (bytes: number) => JSON.stringify({ text: 'x'.repeat(bytes) })
+
+test('a body counts while it arrives, and another one beyond the share is refused before it is read', async () => {
+  const { shares, client, open, answered } = await daemon({ waitingBytes: MB })
+  const slow = open('/api/length', 'client')
+  slow.write(bodyOf(MB).slice(0, 200_000))
+  await expect.poll(() => shares.heldBy(client, 'waitingBytes')).toBe(200_000)
+  const announced = open('/api/length', 'client', { 'content-length': String(MB) })
+  announced.flushHeaders()
+  expect((await answered(announced)).statusCode).toBe(429)
+  announced.destroy()
+  const chunked = open('/api/length', 'client')
+  chunked.end(bodyOf(MB))
+  expect((await answered(chunked)).statusCode).toBe(429)
+  for (const [bytes, role] of [
+    [1000, 'client'],
+    [2 * MB, 'operator'],
+  ] as const) {
+    const sent = open('/api/length', role)
+    sent.end(bodyOf(bytes))
+    expect((await answered(sent)).statusCode).toBe(200)
+  }
+  slow.destroy()
+  await expect.poll(() => shares.heldBy(client, 'waitingBytes')).toBe(0)
+})
+
+test('a body that a client sends alone has room whatever its share', async () => {
+  const { open, answered, shares, client } = await daemon({ waitingBytes: MB })
+  const sent = open('/api/length', 'client')
+  sent.end(bodyOf(3 * MB))
+  expect((await answered(sent)).statusCode).toBe(200)
+  expect(shares.heldBy(client, 'waitingBytes')).toBe(0)
+})
+
+test('a large answer is a download until it is sent', async () => {
+  const { open, answered, shares, client } = await daemon({ downloads: 2 })
+  const unread = []
+  for (let n = 0; n < 2; n++) {
+    const sent = open('/api/large', 'client')
+    sent.end()
+    const response = await answered(sent)
+    response.pause()
+    unread.push(response)
+  }
+  expect(shares.heldBy(client, 'downloads')).toBe(2)
+  for (const [role, status] of [
+    ['client', 429],
+    ['operator', 200],
+  ] as const) {
+    const sent = open('/api/large', role)
+    sent.end()
+    const response = await answered(sent)
+    expect(response.statusCode).toBe(status)
+    response.destroy()
+  }
+  unread[0]?.resume()
+  unread[1]?.destroy()
+  await expect.poll(() => shares.heldBy(client, 'downloads')).toBe(0)
+})
