@@ -8,6 +8,8 @@ export interface SharesDeps {
   readonly events: Pick<Events, 'emit'>
   /** Returns the shares in force of a client. */
   sharesOf(client: LimitedClient): ClientShares
+  /** Lists the running turns of the clients that have a share of them. */
+  running?(): Iterable<readonly [client: string, turns: number]>
 }
 
 /** A counted amount. `release` is idempotent. */
@@ -68,7 +70,7 @@ export interface ExceededShare {
 /** The amount of a share that a client holds, as `[limits]` counts it. */
 export interface HeldShare {
   readonly client: string
-  readonly share: ShareKey
+  readonly share: ShareKey | 'turns_running'
   readonly held: number
 }
 
@@ -172,11 +174,18 @@ export class Shares {
 
   /** Lists what clients and pools hold now, in the order of the shares; the largest amounts first. */
   list(limit: number): HeldShare[] {
-    return NAMES.flatMap((share) => {
-      const { key, toValue } = SHARES[share]
-      const held = [...this.#held[share]].toSorted(([, a], [, b]) => b - a).slice(0, limit)
-      return held.map(([client, amount]) => ({ client, share: key, held: toValue(amount) }))
-    })
+    const largest = (share: HeldShare['share'], held: Iterable<readonly [string, number]>): HeldShare[] =>
+      [...held]
+        .toSorted(([, a], [, b]) => b - a)
+        .slice(0, limit)
+        .map(([client, amount]) => ({ client, share, held: amount }))
+    return [
+      ...largest('turns_running', this.#deps.running?.() ?? []),
+      ...NAMES.flatMap((share) => {
+        const { key, toValue } = SHARES[share]
+        return largest(key, this.#held[share]).map(({ held, ...one }) => ({ ...one, held: toValue(held) }))
+      }),
+    ]
   }
 
   /** Emits an event, unless one about this client and share was emitted lately. */

@@ -371,6 +371,11 @@ const DESCRIPTIONS = [
     options: { limit: LIMIT_ALL },
   },
   {
+    name: 'limits shares',
+    remote: true,
+    summary: 'List the shares of [limits] that clients hold now: turns, streams, downloads',
+  },
+  {
     name: 'limits reset',
     remote: true,
     summary: 'Forget what the limits have counted for a client, and end the pause of a conversation',

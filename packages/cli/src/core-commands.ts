@@ -41,6 +41,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'outbox discard': async () => (await import('./commands/outbox.ts')).discard,
   'outbox dead': async () => (await import('./commands/outbox.ts')).dead,
   'limits list': async () => (await import('./commands/limits.ts')).list,
+  'limits shares': async () => (await import('./commands/limits.ts')).shares,
   'limits reset': async () => (await import('./commands/limits.ts')).reset,
   'cluster status': async () => (await import('./commands/cluster.ts')).status,
   'cluster drain': async () => (await import('./commands/cluster.ts')).drain,

@@ -86,6 +86,21 @@ test('a body that a client sends alone has room whatever its share', async () =>
   expect(shares.heldBy(client, 'waitingBytes')).toBe(0)
 })
 
+test('an operator sees what clients hold', async () => {
+  const made = gateway()
+  const { token } = await made.pair()
+  const client = { client: 'device:d', standing: 'listed' } as const
+  using _ = made.runtime.shares.countWaiting(client, 3 * MB)
+  const response = await made.request('/api/limits', { headers: { authorization: `Bearer ${token}` } })
+  expect(await response.json()).toEqual({
+    limits: [],
+    shares: [
+      { client: 'device:d', share: 'turns_waiting', held: 1 },
+      { client: 'device:d', share: 'waiting_mb', held: 3 },
+    ],
+  })
+})
+
 test('a large answer is a download until it is sent', async () => {
   const { open, answered, shares, client } = await daemon({ downloads: 2 })
   const unread = []

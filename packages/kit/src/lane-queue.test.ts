@@ -463,6 +463,10 @@ describe('LaneQueue', () => {
       enter('c1', 'c1')
       expect(started).toEqual(['a1', 'a2', 'b1', 'c1'])
       expect(queue.load).toEqual({ running: 4, waiting: 2, reacquiring: 0 })
+      expect([...queue.used()]).toEqual([
+        ['ann', 2],
+        ['bob', 1],
+      ])
       await end('a2')
       expect(started.at(-1)).toBe('a3')
       limits.share = 3

@@ -182,6 +182,11 @@ export class LaneQueue {
     return { running: held, waiting: this.#waiting, reacquiring: reacquiring + this.#shares.waitingAgain }
   }
 
+  /** Lists how many permits the owners of jobs use, with those that the next of their jobs wait for. */
+  used(): Iterable<readonly [owner: string, permits: number]> {
+    return this.#shares.used()
+  }
+
   /** How long the oldest ready job of a group has waited for a permit. Jobs that wait for their lane, a share or their time are not ready. */
   readyMs(group: string): number {
     const sinceMs = Math.min(this.#ready.sinceMs(group), this.#readyPrior.sinceMs(group))

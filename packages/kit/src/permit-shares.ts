@@ -39,6 +39,11 @@ export class PermitShares {
     return this.#waitingAgain
   }
 
+  /** Lists how many permits each owner uses. */
+  *used(): Generator<readonly [owner: string, permits: number]> {
+    for (const [name, { used }] of this.#owners) yield [name, used]
+  }
+
   hasRoom(sharing: Sharing): boolean {
     return this.#hasRoom(this.#owners.get(sharing.owner), sharing)
   }

@@ -247,7 +247,12 @@ export class OpenRuntime implements Runtime {
       events: this.bus,
       limitsOf: (client) => limitsOf(this.config(), client),
     })
-    this.shares = new Shares({ clock: this.clock, events: this.bus, sharesOf: (client) => sharesOf(this.config(), client) })
+    this.shares = new Shares({
+      clock: this.clock,
+      events: this.bus,
+      sharesOf: (client) => sharesOf(this.config(), client),
+      running: () => this.lanes.used(),
+    })
     this.agent = this.#createAgent()
     this.commands = this.#createCommands()
     this.settings = createSettings(options)

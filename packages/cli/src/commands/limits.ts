@@ -1,4 +1,4 @@
-/** `sluice limits`: the clients that a limit holds back. */
+/** `sluice limits`: the clients that a limit holds back, and the shares that clients hold. */
 import type { LimitsPage } from '@sluice/http/answers'
 import { withApi } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'
@@ -19,6 +19,20 @@ export const list = (context: CliContext): Promise<number> =>
         limits.map(({ until, cause, client }) => [until, cause, client]),
       )
     if (page.limits.length > limit) out.warn('there are more: raise --limit')
+    return 0
+  })
+
+export const shares = (context: CliContext): Promise<number> =>
+  withApi(context, async (api) => {
+    const { out, json } = context
+    const { shares: held } = await api.get<LimitsPage>('/api/limits', { limit: 1 })
+    if (json) out.json(held)
+    else if (held.length === 0) out.print('no client holds anything')
+    else
+      out.table(
+        ['share', 'held', 'client'],
+        held.map((one) => [one.share, String(one.held), one.client]),
+      )
     return 0
   })
 

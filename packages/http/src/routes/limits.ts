@@ -1,4 +1,4 @@
-/** `/api/limits`: the clients that a limit of `[limits]`, or the breaker of loops, holds back. */
+/** `/api/limits`: the clients that a limit of `[limits]`, or the breaker of loops, holds back, and the shares that clients hold. */
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, type Route } from '@sluice/sdk'
@@ -8,6 +8,7 @@ import { wholeText } from './query.ts'
 
 /** One more than the command line lists at most. */
 const PAGE_MAX = 100_001
+const SHARES_MAX = 20
 
 const heldSchema = v.object({
   client: v.pipe(
@@ -21,7 +22,16 @@ const heldSchema = v.object({
   until: v.string(),
 })
 
-const pageSchema = v.object({ limits: v.array(heldSchema) })
+const shareSchema = v.object({
+  client: v.pipe(v.string(), v.description('As in `limits`')),
+  share: v.picklist(['turns_running', 'turns_waiting', 'waiting_mb', 'streams', 'downloads', 'attachments_mb']),
+  held: v.pipe(v.number(), v.description('What the client holds on this node now, as `[limits]` counts it')),
+})
+
+const pageSchema = v.object({
+  limits: v.array(heldSchema),
+  shares: v.pipe(v.array(shareSchema), v.description(`For each share the ${SHARES_MAX} clients that hold the most of it`)),
+})
 /** The answer of `GET /api/limits`. */
 export type LimitsPage = v.InferOutput<typeof pageSchema>
 
@@ -29,12 +39,13 @@ export function limitRoutes(runtime: Runtime): Route[] {
   const {
     store: { admissions },
     clock,
+    shares,
   } = runtime
   return [
     defineRoute({
       method: 'GET',
       path: '/api/limits',
-      summary: 'The clients that a limit holds back now, the latest end first',
+      summary: 'The clients that a limit holds back now, the latest end first, and the shares that clients hold',
       auth: 'operator',
       query: v.object({ limit: wholeText(1, PAGE_MAX, 100) }),
       answers: { 200: { description: 'The clients', schema: pageSchema } },
@@ -42,6 +53,7 @@ export function limitRoutes(runtime: Runtime): Route[] {
         const held = await admissions.list(clock.nowMs(), limit)
         return {
           limits: held.map(({ client, cause, sinceMs, untilMs }) => ({ client, cause, since: isoTime(sinceMs), until: isoTime(untilMs) })),
+          shares: shares.list(SHARES_MAX),
         }
       },
     }),

@@ -6,7 +6,7 @@ import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { configuredChannels } from '../features/configured-channels.ts'
 import { type OpenRuntime, openRuntime } from '../open-runtime.ts'
-import { checkChannels, checkDeliveries, checkWebhooks } from './check-channels.ts'
+import { checkChannels, checkDeliveries, checkShares, checkWebhooks } from './check-channels.ts'
 
 const cleanups: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -84,6 +84,21 @@ test('checkChannels fails a channel that lacks a setting', async () => {
   expect(checkChannels((await arrange('[channels_config.one]\ntoken = "none"\n')).snapshot())).toEqual([
     { check: 'channels', status: 'fail', detail: 'one cannot work without a real token', fix: 'set it in [channels_config.one]' },
   ])
+})
+
+test('checkShares tells what one device may hold, and warns of a share without a limit', async () => {
+  expect(checkShares((await arrange('')).snapshot())).toEqual({
+    check: 'shares',
+    status: 'ok',
+    detail: 'one device may have 3 turns run and 32 wait with 16 MB of text; 16 streams, 4 downloads, 256 MB of attachments',
+    fix: null,
+  })
+  expect(checkShares((await arrange('[limits]\nstreams = 0\nwaiting_mb = 0\n')).snapshot())).toEqual({
+    check: 'shares',
+    status: 'warn',
+    detail: 'one client may take all there is: waiting_mb, streams',
+    fix: 'set these keys in [limits]',
+  })
 })
 
 test('configuredChannels tells ready, broken and unconfigured channels apart', async () => {

@@ -1,5 +1,5 @@
 /** Checks the channels: their settings, the verification of their webhooks, and messages and replies that were given up. */
-import { limitsOf } from '@sluice/config'
+import { limitsOf, sharesOf } from '@sluice/config'
 import type { Store } from '@sluice/sdk'
 import { configuredChannels } from '../features/configured-channels.ts'
 import type { Snapshot } from '../features/snapshot.ts'
@@ -34,6 +34,27 @@ export const checkStrangers = (snapshot: Snapshot): Check[] =>
     const detail = `${name}: every sender may use it, and no limit holds for all of them together`
     return [warn('limits', detail, `set turns_per_hour or usd_per_day in [limits.strangers.pool] or [${section}.limits.strangers.pool]`)]
   })
+
+/** Tells what one device with the role client may hold at once, and warns of a share without a limit. */
+export function checkShares({ config }: Snapshot): Check {
+  const { turnsRunning, turnsWaiting, waitingBytes, streams, downloads, attachmentBytes } = sharesOf(config, {
+    client: '',
+    standing: 'listed',
+  })
+  const open = Object.entries({
+    turns_running: turnsRunning,
+    turns_waiting: turnsWaiting,
+    waiting_mb: waitingBytes,
+    streams,
+    downloads,
+    attachments_mb: attachmentBytes,
+  }).flatMap(([key, max]) => (max === Number.POSITIVE_INFINITY ? [key] : []))
+  if (open.length > 0) return warn('shares', `one client may take all there is: ${open.join(', ')}`, 'set these keys in [limits]')
+  const megabytes = (bytes: number): number => bytes / 1024 / 1024
+  const turns = `${turnsRunning} turns run and ${turnsWaiting} wait with ${megabytes(waitingBytes)} MB of text`
+  const rest = `${streams} streams, ${downloads} downloads, ${megabytes(attachmentBytes)} MB of attachments`
+  return ok('shares', `one device may have ${turns}; ${rest}`)
+}
 
 export async function checkDeliveries({ inbox, outbox }: Store): Promise<Check[]> {
   const [messages, replies] = await Promise.all([inbox.counts(), outbox.counts()])

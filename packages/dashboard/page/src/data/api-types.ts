@@ -120,7 +120,7 @@ export interface paths {
     delete: operations['deleteApiMemoriesKey']
   }
   '/api/limits': {
-    /** The clients that a limit holds back now, the latest end first */
+    /** The clients that a limit holds back now, the latest end first, and the shares that clients hold */
     get: operations['getApiLimits']
   }
   '/api/limits/reset': {
@@ -2505,6 +2505,14 @@ export interface operations {
               cause: 'turns_per_hour' | 'usd_per_day' | 'turns_waiting' | 'waiting_mb' | 'loop'
               since: string
               until: string
+            }[]
+            /** For each share the 20 clients that hold the most of it */
+            shares: {
+              /** As in `limits` */
+              client: string
+              share: 'turns_running' | 'turns_waiting' | 'waiting_mb' | 'streams' | 'downloads' | 'attachments_mb'
+              /** What the client holds on this node now, as `[limits]` counts it */
+              held: number
             }[]
           }
         }
