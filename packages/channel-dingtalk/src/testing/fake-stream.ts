@@ -108,6 +108,11 @@ export class FakeStream {
     for (const push of this.#pushes.values()) this.#send(push)
   }
 
+  /** Forgets the messages that were not acknowledged. */
+  forget(): void {
+    this.#pushes.clear()
+  }
+
   close(): void {
     for (const socket of this.#sockets) socket.terminate()
     this.#server.close()

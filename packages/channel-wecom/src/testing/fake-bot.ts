@@ -123,6 +123,13 @@ export class FakeBot {
     for (const socket of this.#sockets) this.#muted.add(socket)
   }
 
+  /** Forgets the messages that it keeps, and breaks the connection, to which another message would be written. */
+  forget(): void {
+    this.#kept.length = 0
+    this.#current = undefined
+    for (const socket of this.#sockets) socket.terminate()
+  }
+
   endRequests(): void {
     this.#requests.clear()
   }
