@@ -19,12 +19,16 @@ const post = async (path: string, body: unknown, headers: Record<string, string>
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
 
+const register = async (user: string) => {
+  const headers = { authorization: `Bearer ${await gateway.pair()}` }
+  const { body } = await post('/api/webauthn/register/start', { user_id: user, user_name: user }, headers)
+  const made = createAuthenticator().register(body, { clientData: (data) => ({ ...data, origin: gateway.origin }) })
+  expect(await post('/api/webauthn/register/finish', made, headers)).toMatchObject({ status: 200 })
+}
+
 describe('passkeys of a daemon', () => {
   test('stores passkeys encrypted', async () => {
-    const headers = { authorization: `Bearer ${await gateway.pair()}` }
-    const { body } = await post('/api/webauthn/register/start', { user_id: 'alice', user_name: 'Alice' }, headers)
-    const made = createAuthenticator().register(body, { clientData: (data) => ({ ...data, origin: gateway.origin }) })
-    expect(await post('/api/webauthn/register/finish', made, headers)).toMatchObject({ status: 200 })
+    await register('alice')
     const store =
       readFileSync(join(gateway.dataDir, 'sluice.db')).toString('latin1') +
       readFileSync(join(gateway.dataDir, 'sluice.db-wal')).toString('latin1')
@@ -74,6 +78,7 @@ describe('passkeys of a daemon', () => {
   })
 
   test('answers 404 while disabled, and keeps the registered passkeys', async () => {
+    await register('bob')
     await gateway.enable(false)
     for (const [method, path] of [
       ['GET', '/passkey'],
@@ -86,7 +91,7 @@ describe('passkeys of a daemon', () => {
     }
     await gateway.enable(true)
     const headers = { authorization: `Bearer ${await gateway.pair()}` }
-    const response = await fetch(`${gateway.url}/api/webauthn/credentials?user_id=alice`, { headers })
+    const response = await fetch(`${gateway.url}/api/webauthn/credentials?user_id=bob`, { headers })
     expect(await response.json()).toMatchObject({ credentials: [{ label: 'Hardware Key' }] })
   })
 })

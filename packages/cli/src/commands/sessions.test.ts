@@ -1,13 +1,13 @@
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { copyFirstRelease } from '@sluice/qa/first-release'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { always } from '../../../../profiles/always.ts'
 
 let release: ReturnType<typeof copyFirstRelease>
-beforeAll(() => {
+beforeEach(() => {
   release = copyFirstRelease()
 })
-afterAll(() => release.dispose())
+afterEach(() => release.dispose())
 
 const sluice = (...argv: string[]) => sluiceWith(always)('sessions', ...argv, '--data-dir', release.dataDir)
 const json = async (...argv: string[]) => {

@@ -1,5 +1,5 @@
 import { AppError, type CompanionRequest } from '@sluice/sdk'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ECHO_COMPANION_MARK, ECHO_COMPANION_URL } from '../testing/echo-companion.ts'
 import { startCompanion } from './companion.ts'
 
@@ -26,6 +26,8 @@ const isAlive = (pid: number): boolean => {
 }
 
 describe('startCompanion', () => {
+  afterEach(() => vi.unstubAllEnvs())
+
   test('delivers the first and later messages as structured clones', async () => {
     const { companion, messages } = await start('echo')
     const sent = { at: new Date(0), far: Number.POSITIVE_INFINITY, set: new Set([1]) }
@@ -35,9 +37,8 @@ describe('startCompanion', () => {
   })
 
   test("passes on neither the daemon's environment nor its options", async () => {
-    process.env.SVC_COMPANION_CANARY = 'canary'
+    vi.stubEnv('SVC_COMPANION_CANARY', 'canary')
     const { companion, messages } = await start('echo')
-    delete process.env.SVC_COMPANION_CANARY
     await expect.poll(() => messages).toHaveLength(1)
     const [{ env, args }] = messages as [{ env: string[]; args: string[] }]
     expect(env.filter((name) => !name.startsWith('NODE_CHANNEL'))).toEqual([])
