@@ -59,8 +59,10 @@ describe.skipIf('missing' in qemu)(`an emulated chip${'missing' in qemu ? ` (${q
     if ('missing' in gdb) return
     const folder = await mkdtemp(join(tmpdir(), 'gdb-'))
     try {
-      const commands = [`target remote ${chip.gdb}`, `dump binary memory ${folder}/squares ${SQUARES} ${SQUARES + 64}`, 'detach']
+      const commands = [`target remote ${chip.gdb}`, `dump binary memory squares ${SQUARES} ${SQUARES + 64}`, 'detach']
       await promisify(execFile)(gdb.path, ['-batch', '-nx', ...commands.flatMap((command) => ['-ex', command])], {
+        // GDB takes no path with a space.
+        cwd: folder,
         env: { ...process.env, ...gdb.env },
       })
       expect(await read(SQUARES, 64)).toEqual(await readFile(join(folder, 'squares')))

@@ -29,8 +29,8 @@ const arrange = (config: object = { enabled: true }) => {
   if (!schema) throw new Error('The feature has no section')
   const parts = feature.build(host, v.parse(schema, config))
   closing.push(async () => parts.close?.())
-  const plugin = async (line: string, { json = false } = {}) => {
-    const [name = '', ...args] = line.split(' ')
+  const plugin = async (line: string | readonly string[], { json = false } = {}) => {
+    const [name = '', ...args] = typeof line === 'string' ? line.split(' ') : line
     const printed: string[] = []
     const warned: string[] = []
     const context: CommandContext = {
@@ -71,7 +71,7 @@ describe('plugins-wasm', () => {
 
   test('a plugin is a tool with one text named `input`', async () => {
     const { parts, plugin, register } = arrange()
-    await plugin(`install ${await written()}`)
+    await plugin(['install', await written()])
     await register()
     const [tool, ...more] = parts.tools ?? []
     expect(more).toEqual([])
@@ -83,9 +83,9 @@ describe('plugins-wasm', () => {
   test('grants hosts only to a plugin that asks for the network', async () => {
     const grants = { quiet: { network: ['example.com'] }, asking: { network: ['example.com'] } }
     const { parts, plugin, register } = arrange({ enabled: true, grants })
-    await plugin(`install ${await written({ name: 'quiet' })}`)
-    await plugin(`install ${await written({ name: 'asking', permissions: ['network'] })}`)
-    await plugin(`install ${await written({ name: 'without', permissions: ['network'] })}`)
+    await plugin(['install', await written({ name: 'quiet' })])
+    await plugin(['install', await written({ name: 'asking', permissions: ['network'] })])
+    await plugin(['install', await written({ name: 'without', permissions: ['network'] })])
     await register()
     expect(parts.tools?.map(({ name, risk }) => [name, risk])).toEqual([
       ['asking', 'execute'],
@@ -96,13 +96,13 @@ describe('plugins-wasm', () => {
 
   test('a plugin may have the name of a member of every object', async () => {
     const { plugin } = arrange()
-    const { warned } = await plugin(`install ${await written({ name: 'constructor', permissions: ['network'] })}`)
+    const { warned } = await plugin(['install', await written({ name: 'constructor', permissions: ['network'] })])
     expect(warned).toEqual([UNSIGNED, 'It asks for the network: to grant it hosts, set network under [plugins.grants.constructor].'])
   })
 
   test('a plugin that cannot be loaded is reported and does not affect others', async () => {
     const { parts, plugin, register, host } = arrange()
-    await plugin(`install ${await written()}`)
+    await plugin(['install', await written()])
     await mkdir(join(root, 'plugins/empty'))
     await cp(join(root, 'plugins/echo'), join(root, 'plugins/shell'), { recursive: true })
     await register()
@@ -130,7 +130,7 @@ describe('plugins-wasm', () => {
     await register()
     await host.advance(10_000)
     expect(host.rebuilds).toEqual([])
-    await plugin(`install ${await written()}`)
+    await plugin(['install', await written()])
     await host.advance(2000)
     await expect.poll(() => host.rebuilds).toEqual(['plugins changed'])
   })
@@ -140,7 +140,7 @@ describe('plugins-wasm', () => {
     await register()
     await parts.close?.()
     await parts.close?.()
-    await plugin(`install ${await written()}`)
+    await plugin(['install', await written()])
     await host.advance(10_000)
     expect(host.rebuilds).toEqual([])
     expect(host.clock.sleeping).toBe(0)
@@ -149,7 +149,7 @@ describe('plugins-wasm', () => {
   test('the audit log has who installed and who removed a plugin', async () => {
     const { plugin, audited } = arrange()
     const source = await written()
-    await plugin(`install ${source}`)
+    await plugin(['install', source])
     await plugin('remove echo')
     await expect(plugin('remove echo')).rejects.toMatchObject({ code: 'not_found' })
     expect(audited).toEqual([
@@ -160,11 +160,11 @@ describe('plugins-wasm', () => {
 
   test('does not run a plugin that was replaced after it was loaded', async () => {
     const { parts, plugin, register } = arrange()
-    await plugin(`install ${await written()}`)
+    await plugin(['install', await written()])
     await register()
     await plugin('remove echo')
     const other = moduleOf({ memories: [[0, 2]] })
-    await plugin(`install ${await writePlugin(join(root, 'other'), manifestFor(other), other)}`)
+    await plugin(['install', await writePlugin(join(root, 'other'), manifestFor(other), other)])
     await expect(parts.tools?.[0]?.run({ input: 'x' }, toolContext())).rejects.toMatchObject({ code: 'forbidden' })
   })
 
@@ -172,7 +172,7 @@ describe('plugins-wasm', () => {
     const { plugin } = arrange({})
     expect(await plugin('list')).toEqual({ exit: 0, printed: ['No plugins installed.'], warned: [] })
     const source = await written({ permissions: ['network'] })
-    expect(await plugin(`install ${source}`)).toEqual({
+    expect(await plugin(['install', source])).toEqual({
       exit: 0,
       printed: ['Installed echo 1.0.0.'],
       warned: [UNSIGNED, 'It asks for the network: to grant it hosts, set network under [plugins.grants.echo].', TURNED_OFF],
@@ -201,7 +201,7 @@ describe('plugins-wasm', () => {
     const publisher = newPublisher()
     const { plugin } = arrange({ enabled: true, security: { trusted_publisher_keys: [publisher.key] } })
     const source = await writePlugin(join(root, 'source'), manifestFor(MODULE, {}, publisher), MODULE)
-    const installed = await plugin(`install ${source}`, { json: true })
+    const installed = await plugin(['install', source], { json: true })
     const info = { name: 'echo', trust: 'trusted', publisher_key: publisher.key, source }
     expect(installed.warned).toEqual([])
     expect(JSON.parse(installed.printed[0] ?? '')).toMatchObject(info)
@@ -232,7 +232,7 @@ describe('plugins-wasm', () => {
   test.each(['list', 'install', 'remove echo', 'info echo'])('`plugin %s` reports a folder that cannot be used', async (line) => {
     await writeFile(join(root, 'file'), '')
     const { plugin } = arrange({ plugins_dir: 'file' })
-    const run = plugin(line === 'install' ? `install ${await written()}` : line)
+    const run = plugin(line === 'install' ? [line, await written()] : line)
     await expect(run).rejects.toBeInstanceOf(AppError)
   })
 

@@ -21,7 +21,7 @@ describe('commandRisk', () => {
     'wc -l a; pwd && date || echo no',
     'date -u +%F',
     'date +"%F %T"',
-    `cat ${ROOT}/a`,
+    `cat '${ROOT}/a'`,
     "grep -r 'a b' src 2>/dev/null",
     'grep -e missing -A3 --max-count=2 a',
     'grep /etc/passwd a.txt',

@@ -50,7 +50,8 @@ describe.runIf(process.platform === 'linux')('sluice service', { timeout: 60_000
     const { code, out, err } = await service('install')
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toContain('journalctl --user -u sluice.service')
-    expect(unit('sluice.service')).toContain(` daemon --data-dir ${dataDir}\n`)
+    // A path is quoted only where it has a space.
+    expect(unit('sluice.service').replaceAll('"', '')).toContain(` daemon --data-dir ${dataDir}\n`)
     expect(unit('sluice.socket')).toContain('ListenStream=127.0.0.1:42617\n')
     expect(calls().slice(-4)).toEqual([
       '--user daemon-reload',

@@ -273,7 +273,7 @@ describe('peripheral flash', () => {
   test('flashes a board_b with avrdude, in a sandbox that has only its port', async () => {
     const { run, spawns, records, err, file, text } = arrange({ spawned: { sandbox: 'jail' } })
     const image = file('blink.hex', goodHex)
-    expect(await run(`peripheral flash board_b0 --image ${image}`)).toBe(0)
+    expect(await run('peripheral flash board_b0 --image', image)).toBe(0)
     expect(spawns).toMatchObject([{ file: 'avrdude', policy: { writable: [], network: false, devices: ['/dev/ttyACM1'] } }])
     expect(spawns[0]?.args.join(' ')).toBe(`-p m328p -c arduino -P /dev/ttyACM1 -b 115200 -D -U flash:w:${image}:i`)
     expect(records).toMatchObject([{ detail: { device: 'board_b0', tool: 'peripheral flash', bytes: goodHex.length } }])
@@ -284,16 +284,16 @@ describe('peripheral flash', () => {
   test('flashes a board_c by OpenOCD', async () => {
     const { run, spawns, file } = arrange({ plugged: [{ path: '/dev/ttyACM2', usb: '0483:374b' }] })
     const image = file('firmware.bin', goodBin())
-    expect(await run(`peripheral flash board_c1 --image ${image}`)).toBe(0)
+    expect(await run('peripheral flash board_c1 --image', image)).toBe(0)
     expect(spawns[0]?.args.at(-1)).toBe(`program {${image}} verify reset exit 0x08000000`)
   })
 
   test('measures an Intel HEX image by the bytes it writes, not by its text', async () => {
     const { run, spawns, file } = arrange({ plugged: [{ path: '/dev/ttyACM2', usb: '0483:374b' }] })
     const hex = `:020000040800F2\n${':10000000000102030405060708090A0B0C0D0E0F78\n'.repeat(15_000)}:00000001FF\n`
-    expect(await run(`peripheral flash board_c1 --image ${file('firmware.hex', hex)}`)).toBe(0)
+    expect(await run('peripheral flash board_c1 --image', file('firmware.hex', hex))).toBe(0)
     expect(spawns).toHaveLength(1)
-    await expect(run(`peripheral flash board_c1 --image ${file('uno.hex', goodHex)}`)).rejects.toMatchObject({
+    await expect(run('peripheral flash board_c1 --image', file('uno.hex', goodHex))).rejects.toMatchObject({
       message: expect.stringContaining('outside of flash'),
     })
   })
@@ -307,16 +307,16 @@ describe('peripheral flash', () => {
     })
     const { run, spawns, file } = arrange({ plugged: [nucleo(3, '3748'), nucleo(4, '3748'), nucleo(5, '374b')] })
     const image = file('firmware.bin', goodBin())
-    expect(await run(`peripheral flash board_c2 --port /dev/ttyACM4 --image ${image}`)).toBe(0)
+    expect(await run('peripheral flash board_c2 --port /dev/ttyACM4 --image', image)).toBe(0)
     expect(spawns[0]?.args.join(' ')).toContain('adapter serial 0664FF')
-    await expect(run(`peripheral flash board_c2 --image ${image}`)).rejects.toMatchObject({
+    await expect(run('peripheral flash board_c2 --image', image)).rejects.toMatchObject({
       message: expect.stringContaining('alias of board_c1'),
     })
-    await expect(run(`peripheral flash board_c1 --image ${image}`)).rejects.toMatchObject({
+    await expect(run('peripheral flash board_c1 --image', image)).rejects.toMatchObject({
       message: expect.stringContaining('alias of board_c2'),
     })
     const alone = arrange({ plugged: [nucleo(3, '3748')] })
-    await expect(alone.run(`peripheral flash board_c1 --image ${image}`)).rejects.toMatchObject({
+    await expect(alone.run('peripheral flash board_c1 --image', image)).rejects.toMatchObject({
       code: 'not_found',
       message: expect.stringContaining('board_c0 is connected and would be overwritten'),
     })
@@ -327,7 +327,7 @@ describe('peripheral flash', () => {
     const { run, file, records, board, spawns } = arrange({
       repl: { execute: (code) => ({ stdout: code.includes('digest') ? sha256Hex('print(1)\n') : '' }) },
     })
-    expect(await run(`peripheral flash board_a0 --image ${file('main.py', 'print(1)\n')}`)).toBe(0)
+    expect(await run('peripheral flash board_a0 --image', file('main.py', 'print(1)\n'))).toBe(0)
     expect(board?.codes.join('\n')).toContain(Buffer.from('print(1)\n').toString('base64'))
     expect(board?.softResets).toBe(1)
     expect(records).toHaveLength(1)
@@ -339,7 +339,7 @@ describe('peripheral flash', () => {
     const { run, file, board } = arrange({
       repl: { execute: (code) => ({ stdout: code.includes('digest') ? sha256Hex(bytes) : '' }) },
     })
-    expect(await run(`peripheral flash board_a0 --image ${file('main.py', bytes)}`)).toBe(0)
+    expect(await run('peripheral flash board_a0 --image', file('main.py', bytes))).toBe(0)
     expect(board?.codes.join('\n')).toContain(bytes.toString('base64'))
   })
 
@@ -367,7 +367,7 @@ describe('peripheral flash', () => {
     ['a binary larger than the flash', 'board_c1', 'x.bin', Buffer.alloc(600_000), 'too_large', 'larger'],
   ])('refuses %s before it writes or records anything', async (_, board, name, bytes, code, says) => {
     const { run, spawns, records, file } = arrange()
-    await expect(run(`peripheral flash ${board} --image ${file(name, bytes)}`)).rejects.toMatchObject({
+    await expect(run(`peripheral flash ${board} --image`, file(name, bytes))).rejects.toMatchObject({
       code,
       message: expect.stringContaining(says),
     })
@@ -388,7 +388,7 @@ describe('peripheral flash', () => {
 
   test('reports the last output lines of a failed program', async () => {
     const { run, file } = arrange({ spawned: { exitCode: 1, stderr: 'avrdude: stk500_recv(): programmer is not responding\n' } })
-    await expect(run(`peripheral flash board_b --image ${file('x.hex', goodHex)}`)).rejects.toMatchObject({
+    await expect(run('peripheral flash board_b --image', file('x.hex', goodHex))).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('programmer is not responding'),
     })
