@@ -101,7 +101,7 @@ describe.skipIf('missing' in prometheus)(`the dashboard${why}`, () => {
   const scrapes = async (count: number): Promise<void> => {
     const scraped = async () => Number((await query('count_over_time(sluice_build_info[1h])'))[0]?.value[1] ?? 0)
     const before = await scraped()
-    await vi.waitFor(async () => expect(await scraped()).toBeGreaterThanOrEqual(before + count), { timeout: LONG, interval: 250 })
+    await expect.poll(() => scraped(), { timeout: LONG, interval: 250 }).toBeGreaterThanOrEqual(before + count)
   }
   const filledIn = (expr: string): string => expr.replaceAll('$instance', '.*').replaceAll('$__rate_interval', '2m')
 

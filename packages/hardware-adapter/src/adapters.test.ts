@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { START_AFTER_MS } from './adapters.ts'
 import { Ch341aChip } from './testing/ch341a-chip.ts'
 import { hidPort, plug, usbPort } from './testing/fake-native.ts'
@@ -58,7 +58,7 @@ describe('the connected adapters', () => {
     expect(kit.available()).toBe(false)
     await kit.parts.register?.(AbortSignal.timeout(1000))
     await kit.host.advance(START_AFTER_MS)
-    await vi.waitFor(() => expect(kit.available()).toBe(true))
+    await expect.poll(() => kit.available()).toBe(true)
     expect(kit.host.refreshes).toEqual(['adapter0 is there (Simulated adapter)'])
   })
 
@@ -107,10 +107,11 @@ describe('the connected adapters', () => {
     device.state = 'out'
     device = plug()
     plugged('0003:04D8:00DD.0002')
-    await vi.waitFor(async () => {
+    const refreshes = async () => {
       await kit.host.advance(10_000)
-      expect(kit.host.refreshes).toHaveLength(2)
-    })
+      return kit.host.refreshes
+    }
+    await expect.poll(refreshes).toHaveLength(2)
     expect(await kit.run('i2c_scan', {})).toContain('0x48')
   })
 
@@ -119,20 +120,16 @@ describe('the connected adapters', () => {
     mkdirSync(join(root, 'dev/bus/usb/001'), { recursive: true })
     const kit = arrange({ root, ...openCh341() })
     await kit.parts.register?.(AbortSignal.timeout(1000))
-    /** Advances the clock until `check` passes. */
-    const until = (check: () => void) =>
-      vi.waitFor(
-        async () => {
-          await kit.host.advance(500)
-          check()
-        },
-        { timeout: 5000, interval: 10 },
-      )
-    await until(() => expect(kit.available()).toBe(false))
+    /** Advances the clock. */
+    const isAvailable = async () => {
+      await kit.host.advance(500)
+      return kit.available()
+    }
+    await expect.poll(isAvailable).toBe(false)
     plugIn(root, '1-2', { ...ch341, address: 7 })
-    await until(() => expect(kit.available()).toBe(true))
+    await expect.poll(isAvailable).toBe(true)
     unplug(root, '1-2', 7)
-    await until(() => expect(kit.available()).toBe(false))
+    await expect.poll(isAvailable).toBe(false)
     expect(kit.host.refreshes).toEqual(['adapter0 is there (CH341A)', 'adapter0 is gone'])
   })
 
@@ -149,11 +146,11 @@ describe('the connected adapters', () => {
     })
     await kit.parts.register?.(AbortSignal.timeout(1000))
     await kit.host.advance(START_AFTER_MS)
-    await vi.waitFor(() => expect([searches, kit.host.clock.sleeping]).toEqual([1, 1]))
+    await expect.poll(() => [searches, kit.host.clock.sleeping]).toEqual([1, 1])
     await kit.host.advance(9_999)
     expect(searches).toBe(1)
     await kit.host.advance(1)
-    await vi.waitFor(() => expect(searches).toBe(2))
+    await expect.poll(() => searches).toBe(2)
   })
 
   test('keep the alias of an adapter across restarts', async () => {
@@ -204,7 +201,7 @@ describe('the connected adapters', () => {
     const kit = arrange({ config: { adapter: { transport: 'sim' } }, host: { keyValue: { ...memoryKeyValue(), get } } })
     await kit.parts.register?.(AbortSignal.timeout(1000))
     await kit.host.advance(START_AFTER_MS)
-    await vi.waitFor(() => expect(searches).toBe(1))
+    await expect.poll(() => searches).toBe(1)
     await kit.parts.close?.()
     failing.reject(new Error('The store is closed.'))
     await new Promise(setImmediate)

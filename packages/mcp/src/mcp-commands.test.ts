@@ -1,12 +1,9 @@
 import { AppError, CATALOGUE, type CommandContext, type DeviceRecord } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import feature from './index.ts'
 import { FakeServer } from './testing/fake-server.ts'
-
-/** Loading what a connection needs takes its time on a busy machine. */
-const SOON = { timeout: 10_000 }
 
 /** The commands of a daemon with these servers. */
 async function arrange(servers: object = { notes: { command: 'notes-server' } }, { answers = [] as string[], asks = true } = {}) {
@@ -51,7 +48,7 @@ describe('sluice mcp', () => {
       notes: { command: 'notes-server', args: ['--all'] },
       off: { url: 'https://h.example/mcp', enabled: false },
     })
-    await vi.waitFor(() => expect(host.refreshes).not.toEqual([]), SOON)
+    await expect.poll(() => host.refreshes).not.toEqual([])
     expect((await mcp('list')).printed).toEqual(['notes: notes-server --all (1 tool)', 'off: https://h.example/mcp (turned off)'])
     expect(JSON.parse((await mcp('list', true)).printed[0] ?? '')).toMatchObject([
       { name: 'notes', tools: 1, changed: [], problem: null },
@@ -62,7 +59,7 @@ describe('sluice mcp', () => {
 
   test('test shows what is offered; --accept accepts what has changed', async () => {
     const { mcp, host, server, parts, audited } = await arrange()
-    await vi.waitFor(() => expect(host.refreshes).not.toEqual([]), SOON)
+    await expect.poll(() => host.refreshes).not.toEqual([])
     expect(await mcp('test notes')).toEqual({
       code: 0,
       printed: ['notes answers. It has 1 tool.', '  echo (execute): Echoes.'],
@@ -145,7 +142,7 @@ describe('sluice mcp', () => {
 
   test('remove deletes the section and what is known', async () => {
     const { mcp, saved, host } = await arrange()
-    await vi.waitFor(() => expect(host.refreshes).not.toEqual([]), SOON)
+    await expect.poll(() => host.refreshes).not.toEqual([])
     expect((await mcp('remove notes')).printed).toEqual(['Removed notes.'])
     expect(saved).toEqual([{ 'mcp.servers.notes': undefined }])
     expect(await host.keyValue.list('', 10)).toEqual([])

@@ -4,7 +4,7 @@ import { type TestHost, testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { toolConformance, toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { scheduleSection } from './config.ts'
 import feature from './index.ts'
 
@@ -60,7 +60,7 @@ describe('reminders', () => {
     await minutes(host, 9)
     expect(started).toEqual([])
     await minutes(host, 1)
-    await vi.waitFor(() => expect(started).toHaveLength(1))
+    await expect.poll(() => started).toHaveLength(1)
     expect(started[0]).toMatchObject({ session: 'ada/chat', caller: 'device:ada', text: expect.stringMatching(/\n\nStand up$/) })
     await minutes(host, 60)
     expect(started).toHaveLength(1)
@@ -71,10 +71,11 @@ describe('reminders', () => {
     const { host, call, started } = await start()
     await call('schedule_create', { text: 'Drink', cron: '0 * * * *' })
     for (let hour = 0; hour < 3; hour++) {
-      await vi.waitFor(async () => {
+      const afterMore = async () => {
         await minutes(host, 10)
-        expect(started).toHaveLength(hour + 1)
-      })
+        return started
+      }
+      await expect.poll(afterMore).toHaveLength(hour + 1)
     }
     expect(new Set(started.map(({ atMs }) => atMs)).size).toBe(3)
   })
@@ -86,11 +87,11 @@ describe('reminders', () => {
     const first = await start({ keyValue: broken, known })
     await first.call('schedule_create', { text: 'Once', in_minutes: 1 })
     await minutes(first.host, 1)
-    await vi.waitFor(() => expect(first.started).toHaveLength(1))
+    await expect.poll(() => first.started).toHaveLength(1)
     await first.parts.close?.()
     const second = await start({ keyValue, known })
     await second.host.advance(120_000)
-    await vi.waitFor(async () => expect(await keyValue.list('', 10)).toEqual([]))
+    await expect.poll(() => keyValue.list('', 10)).toEqual([])
     expect(second.started).toEqual([])
   })
 
@@ -101,7 +102,7 @@ describe('reminders', () => {
     await first.call('schedule_create', { text: 'Single', in_minutes: 5 })
     await first.parts.close?.()
     const second = await start({ keyValue, clock: testClock(first.host.clock.nowMs() + 3 * 86_400_000) })
-    await vi.waitFor(() => expect(second.started).toHaveLength(2))
+    await expect.poll(() => second.started).toHaveLength(2)
     const texts = second.started.map(({ text }) => text)
     expect(texts.find((text) => text.endsWith('Single'))).toContain('It comes late')
     expect(texts.find((text) => text.endsWith('Daily'))).toContain('2 earlier times were missed')
@@ -119,10 +120,11 @@ describe('reminders', () => {
       },
     })
     await call('schedule_create', { text: 'Daily', cron: '0 9 * * *' })
-    await vi.waitFor(async () => {
+    const kept = async () => {
       await minutes(host, 60)
-      expect(await keyValue.list('', 10)).toEqual([])
-    })
+      return keyValue.list('', 10)
+    }
+    await expect.poll(kept).toEqual([])
     expect(keys).toHaveLength(2)
   })
 
@@ -140,10 +142,11 @@ describe('reminders', () => {
     }
     await keyValue.set(`${sessionKeys('ada/chat')}r`, { ...reminder, schedule: { expression: '0 9 * * *', timezone: 'UTC' } })
     const { host, started } = await start({ keyValue })
-    await vi.waitFor(async () => {
+    const afterAnHour = async () => {
       await minutes(host, 60)
-      expect(started).toHaveLength(1)
-    })
+      return started
+    }
+    await expect.poll(afterAnHour).toHaveLength(1)
   })
 
   test('belong to their client', async () => {

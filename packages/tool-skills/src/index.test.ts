@@ -6,7 +6,7 @@ import { testHost } from '@sluice/testkit/host'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { toolConformance, toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { skillsSection } from './config.ts'
 import feature from './index.ts'
 import { LIST_CHARS_MAX, skillList } from './skill-read.ts'
@@ -137,10 +137,11 @@ describe('skills', () => {
     write('skills/report/SKILL.md', TEXT('report'))
     const { host, tool } = await start()
     write('skills/report/SKILL.md', TEXT('report', 'Writes better reports'))
-    await vi.waitFor(async () => {
+    const refreshes = async () => {
       await host.advance(250)
-      expect(host.refreshes).toEqual(['the skills changed'])
-    })
+      return host.refreshes
+    }
+    await expect.poll(refreshes).toEqual(['the skills changed'])
     expect(tool().description).toContain('Writes better reports')
   })
 

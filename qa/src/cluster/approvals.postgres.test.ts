@@ -26,7 +26,7 @@ test('a decision on any node is made once and continues the turn within a second
   for (const session of [sessionOf(first, 'a'), sessionOf(second, 'b')]) {
     const acted = first.acted
     const turn = first.runtime.agent.run({ ...request(session, 'act now'), approve: approveOn(first) })
-    const key = await vi.waitFor(() => pendingOf(second))
+    const key = await vi.waitFor(() => pendingOf(second), 20_000)
     const startedMs = performance.now()
     const decisions = await Promise.all(
       [first, second, first, second].map(({ runtime }, at) =>
@@ -45,13 +45,13 @@ test('a decision on any node is made once and continues the turn within a second
 test('a decision given on a node that does not run the turn continues it within a second', async () => {
   const [first, second] = [await start(), await start()]
   const turn = first.runtime.agent.run({ ...request(sessionOf(second, 'a'), 'act now'), approve: approveOn(first) })
-  const key = await vi.waitFor(() => pendingOf(second))
+  const key = await vi.waitFor(() => pendingOf(second), 20_000)
   const startedMs = performance.now()
   expect(await second.runtime.approvals.decide(key, { state: 'approved', by: 'device:d1' })).toMatchObject({ won: true })
   await turn
   expect(performance.now() - startedMs).toBeLessThan(1000)
   expect([first.acted, second.acted]).toEqual([1, 0])
-  await vi.waitFor(async () => expect((await first.runtime.store.approvals.get(key))?.acknowledgedAtMs).not.toBeNull(), 10_000)
+  await expect.poll(async () => (await first.runtime.store.approvals.get(key))?.acknowledgedAtMs).not.toBeNull()
 }, 60_000)
 
 test('the question of a stored turn outlives its node, and the answer continues the turn on another one, once', async () => {
@@ -60,10 +60,10 @@ test('the question of a stored turn outlives its node, and the answer continues 
   const session = sessionOf(second, 'a')
   const turn = first.runtime.agent.run({ ...request(session, 'act now'), idempotency: { scope: 's', key: 'k' } })
   turn.catch(() => undefined)
-  const key = await vi.waitFor(() => pendingOf(second))
+  const key = await vi.waitFor(() => pendingOf(second), 20_000)
   await first.link.cut('reset')
   // The other node asks the same question, and finds it open.
-  await vi.waitFor(() => expect(second.runtime.agent.load().sessions).toBe(1), 20_000)
+  await expect.poll(() => second.runtime.agent.load().sessions).toBe(1)
   await first.link.restore()
   await sleep(3000)
   expect(await second.runtime.store.approvals.get(key)).toMatchObject({ state: 'pending' })

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openaiWire } from '@sluice/testkit/model-wire-openai'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ClusterNode } from './cluster-node.ts'
 import { startCluster, type TestCluster } from './test-cluster.ts'
 
@@ -113,11 +113,11 @@ describe('an idempotency key', () => {
     const headers = { 'x-idempotency-key': 'aborted' }
     const { body } = await post(one(), 'to be aborted', { ...headers, prefer: 'respond-async' })
     const id = body.turn_id ?? expect.fail('it was not accepted')
-    await vi.waitFor(() => expect(timesAsked('to be aborted')).toBe(1), 10_000)
+    await expect.poll(() => timesAsked('to be aborted')).toBe(1)
     expect(await turnAt(two(), id)).toMatchObject({ status: 'running' })
     expect(await post(two(), 'to be aborted', headers)).toMatchObject({ turn: id, body: { status: 'duplicate', state: 'in_flight' } })
     expect((await fetch(`${two().url}/api/turns/${id}/abort`, { method: 'POST' })).status).toBe(200)
-    await vi.waitFor(async () => expect(await turnAt(two(), id)).toMatchObject({ status: 'aborted' }), 5000)
+    await expect.poll(() => turnAt(two(), id)).toMatchObject({ status: 'aborted' })
     release()
     expect(await post(two(), 'to be aborted', headers)).toMatchObject({ status: 200, body: { response: 'answer to to be aborted' } })
     expect(await post(one(), 'to be aborted', headers)).toMatchObject({ status: 200, body: { status: 'duplicate' } })
@@ -128,18 +128,18 @@ test('a chat goes on while the shard of its session moves away and back, and its
   const release = hold('through a move')
   const { socket, frames, say } = await chat(one(), 'moving')
   say('through a move')
-  await vi.waitFor(() => expect(timesAsked('through a move')).toBe(1), 10_000)
+  await expect.poll(() => timesAsked('through a move')).toBe(1)
   // All shards move to this node, and then half of them away from it.
   expect(await two().end('SIGTERM')).toBe(0)
   await two().start()
   await sleep(2000)
   release()
-  await vi.waitFor(() => expect(frames.at(-1)).toMatchObject({ type: 'done', full_response: 'answer to through a move' }), 10_000)
+  await expect.poll(() => frames.at(-1)).toMatchObject({ type: 'done', full_response: 'answer to through a move' })
   expect(timesAsked('through a move')).toBe(1)
   socket.close()
   const again = await chat(two(), 'moving')
   again.say('on the other node')
-  await vi.waitFor(() => expect(again.frames.at(-1)).toMatchObject({ full_response: 'answer to on the other node' }), 10_000)
+  await expect.poll(() => again.frames.at(-1)).toMatchObject({ full_response: 'answer to on the other node' })
   again.socket.close()
 }, 90_000)
 
@@ -150,18 +150,15 @@ test('after a kill another node ends the stored turn once, and a chat of the sam
   const gone = post(one(), 'before the kill', headers).catch(() => 'broken off')
   const broken = await chat(one(), 'unstored')
   broken.say('in the chat')
-  await vi.waitFor(() => expect([timesAsked('before the kill'), timesAsked('in the chat')]).toEqual([1, 1]), 10_000)
+  await expect.poll(() => [timesAsked('before the kill'), timesAsked('in the chat')]).toEqual([1, 1])
   const id = (await post(two(), 'before the kill', headers)).turn ?? expect.fail('the key is not known')
   held.clear()
   await one().end('SIGKILL')
   expect(await gone).toBe('broken off')
   const again = await chat(two(), 'unstored')
   again.say('after the kill')
-  await vi.waitFor(
-    async () => expect(await turnAt(two(), id)).toMatchObject({ status: 'done', response: 'answer to before the kill' }),
-    20_000,
-  )
-  await vi.waitFor(() => expect(again.frames.at(-1)).toMatchObject({ type: 'done', full_response: 'answer to after the kill' }), 20_000)
+  await expect.poll(() => turnAt(two(), id)).toMatchObject({ status: 'done', response: 'answer to before the kill' })
+  await expect.poll(() => again.frames.at(-1)).toMatchObject({ type: 'done', full_response: 'answer to after the kill' })
   // The turn that was not stored is not repeated.
   expect([timesAsked('before the kill'), timesAsked('in the chat')]).toEqual([2, 1])
   expect(await post(two(), 'before the kill', headers)).toMatchObject({ turn: id, body: { status: 'duplicate' } })

@@ -1,7 +1,7 @@
 /** Turns that clients wait for, on two nodes that share a database. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TurnRow } from '@sluice/sdk'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { inDatabase, sessionOf, setUpRuntimes, start, type TestRuntime } from './test-runtimes.ts'
 
 setUpRuntimes()
@@ -48,7 +48,7 @@ describe('one turn of a session at a time', () => {
     const [first, second] = [await start({ answer: () => gate.promise }), await start()]
     const session = sessionOf(first, 'room')
     const one = first.runtime.agent.run(request(session, 'one'))
-    await vi.waitFor(() => expect(first.asked).toHaveLength(1))
+    await expect.poll(() => first.asked).toHaveLength(1)
     const two = second.runtime.agent.run(request(session, 'two'))
     // It waits long enough for the holder to know.
     await sleep(300)
@@ -66,7 +66,7 @@ describe('one turn of a session at a time', () => {
     const [first, second] = [await start({ answer: () => gate.promise }), await start({ toml })]
     const session = sessionOf(first, 'room')
     const one = first.runtime.agent.run(request(session, 'one'))
-    await vi.waitFor(() => expect(first.asked).toHaveLength(1))
+    await expect.poll(() => first.asked).toHaveLength(1)
     const leaving = new AbortController()
     const two = second.runtime.agent.run({ ...request(session, 'two'), signal: leaving.signal })
     two.catch(() => undefined)
@@ -76,9 +76,7 @@ describe('one turn of a session at a time', () => {
     await expect(two).rejects.toMatchObject({ code: 'aborted' })
     gate.resolve('done')
     expect(await one).toMatchObject({ text: 'done' })
-    await vi.waitFor(async () =>
-      expect((await turnsOf(first, session)).map(({ status }) => status).toSorted()).toEqual(['aborted', 'done']),
-    )
+    await expect.poll(async () => (await turnsOf(first, session)).map(({ status }) => status).toSorted()).toEqual(['aborted', 'done'])
   })
 })
 
@@ -89,16 +87,13 @@ describe('an outage of the database', () => {
     const node = await start({ answer: async (text) => (answers++ === 0 ? gate.promise : `answer to ${text}`) })
     const session = sessionOf(node, 'room')
     const id = await node.runtime.agent.accept(request(session, 'one'))
-    await vi.waitFor(() => expect(node.asked).toEqual(['one']))
+    await expect.poll(() => node.asked).toEqual(['one'])
     await node.link.cut('reset')
     gate.resolve('answer to one')
     // Its end cannot be stored, so it is left behind.
     await node.runtime.agent.ended(id)
     await node.link.restore()
-    await vi.waitFor(
-      () => expect(node.runtime.agent.run(request(session, 'two'))).resolves.toMatchObject({ text: 'answer to two' }),
-      10_000,
-    )
+    await expect.poll(() => node.runtime.agent.run(request(session, 'two'))).toMatchObject({ text: 'answer to two' })
     expect(node.asked.at(-1)).toBe('two')
     expect(await node.runtime.store.turns.get(id)).toMatchObject({ status: 'done' })
     const history = await node.runtime.store.sessions.history(session, 10)
@@ -120,7 +115,7 @@ describe('a node whose session was dropped because it seemed dead for a moment',
       const second = await start()
       const session = sessionOf(second, 'room')
       const one = first.runtime.agent.run({ ...request(session, 'one'), idempotency: { scope: 'test', key: 'k1' } })
-      await vi.waitFor(() => expect(first.asked).toEqual(['one']))
+      await expect.poll(() => first.asked).toEqual(['one'])
       const two = second.runtime.agent.run(request(session, 'two'))
       // What another process does at its first turn for sessions of processes that do not beat.
       await inDatabase("DELETE FROM leases WHERE name LIKE 'session/%'")
@@ -143,10 +138,10 @@ describe('a node that dies', () => {
     const idempotency = { scope: 'test', key: 'k1' }
     const one = first.runtime.agent.run({ ...request(session, 'one'), idempotency })
     one.catch(() => undefined)
-    await vi.waitFor(() => expect(first.asked).toEqual(['one']))
+    await expect.poll(() => first.asked).toEqual(['one'])
     expect(second.asked).toEqual([])
     await first.link.cut('reset')
-    await vi.waitFor(() => expect(second.asked).toEqual(['one']), { timeout: 15_000 })
+    await expect.poll(() => second.asked).toEqual(['one'])
     // The node comes back, notices that its lease is lost, and answers its caller with what the other node said.
     await first.link.restore()
     expect(await one).toMatchObject({ text: 'answer to one' })
@@ -161,7 +156,7 @@ describe('a node that dies', () => {
     const session = sessionOf(second, 'room')
     await first.runtime.agent.accept(request(session, 'one'))
     await first.runtime.agent.accept(request(session, 'two'))
-    await vi.waitFor(() => expect(first.asked).toEqual(['one']))
+    await expect.poll(() => first.asked).toEqual(['one'])
     await first.link.cut('reset')
     expect(await second.runtime.agent.run(request(session, 'three'))).toMatchObject({ text: 'answer to three' })
     expect(second.asked).toEqual(['one', 'two', 'three'])
@@ -177,13 +172,12 @@ describe('a node that dies', () => {
     const limited = { client: 'device:d1', standing: 'listed' } as const
     const one = first.runtime.agent.run({ ...request(session, 'one'), limited })
     one.catch(() => undefined)
-    await vi.waitFor(() => expect(first.asked).toEqual(['one']))
+    await expect.poll(() => first.asked).toEqual(['one'])
     await expect(second.runtime.agent.run({ ...request(session, 'two'), limited })).rejects.toMatchObject({ code: 'rate_limited' })
     await first.link.cut('reset')
-    await vi.waitFor(
-      async () => expect(await second.runtime.agent.run({ ...request(session, 'two'), limited })).toMatchObject({ text: 'answer to two' }),
-      { timeout: 15_000, interval: 250 },
-    )
+    await expect
+      .poll(() => second.runtime.agent.run({ ...request(session, 'two'), limited }), { interval: 250 })
+      .toMatchObject({ text: 'answer to two' })
     await first.link.restore()
     await expect(one).rejects.toThrow()
     expect((await turnsOf(second, session)).map(({ status }) => status)).toEqual(['done'])
@@ -195,9 +189,10 @@ describe('a node that dies', () => {
     const second = await start()
     const session = sessionOf(second, 'room')
     const id = await first.runtime.agent.accept(request(session, 'one'))
-    await vi.waitFor(() => expect(first.asked).toEqual(['one']))
+    await expect.poll(() => first.asked).toEqual(['one'])
     await first.close()
-    await vi.waitFor(async () => expect(await second.runtime.store.turns.get(id)).toMatchObject({ status: 'done' }), { timeout: 4000 })
+    // The leases of a node that ends without a word last for six seconds.
+    await expect.poll(() => second.runtime.store.turns.get(id), { timeout: 4000 }).toMatchObject({ status: 'done' })
     expect(second.asked).toEqual(['one'])
   })
 })
@@ -216,15 +211,15 @@ describe('an abort from another node', () => {
     const without = agent.run(request(null, 'two'))
     without.catch(() => undefined)
     const accepted = await agent.accept(request(sessionOf(second, 'b'), 'three'))
-    await vi.waitFor(() => expect(first.asked).toHaveLength(3))
-    await vi.waitFor(() => expect(ids).toHaveLength(3))
+    await expect.poll(() => first.asked).toHaveLength(3)
+    await expect.poll(() => ids).toHaveLength(3)
     follow()
     for (const id of ids) expect(await second.runtime.agent.requestAbort(id, 'somebody')).toBe(false)
     const startedMs = performance.now()
     for (const id of ids) expect(await second.runtime.agent.requestAbort(id, 'local')).toBe(true)
     await expect(streamed).rejects.toMatchObject({ code: 'aborted' })
     await expect(without).rejects.toMatchObject({ code: 'aborted' })
-    await vi.waitFor(async () => expect(await store.turns.get(accepted)).toMatchObject({ status: 'aborted' }))
+    await expect.poll(() => store.turns.get(accepted)).toMatchObject({ status: 'aborted' })
     expect(performance.now() - startedMs).toBeLessThan(1000)
     for (const id of ids) expect(await second.runtime.agent.requestAbort(id)).toBe(false)
   })
@@ -241,7 +236,7 @@ describe('what several nodes know of one conversation', () => {
     for (const { runtime } of [first, second]) await runtime.agent.run(request(session, 'remember this'))
     expect(await first.runtime.store.sessions.history(session, 100)).toHaveLength(4)
     const waiting = second.runtime.agent.run(request(session, 'wait'))
-    await vi.waitFor(() => expect(second.asked).toContain('wait'))
+    await expect.poll(() => second.asked).toContain('wait')
     await expect(first.runtime.store.sessions.erase(session, about)).rejects.toMatchObject({ code: 'conflict' })
     gate.resolve('done')
     await waiting

@@ -12,7 +12,7 @@ import { startPostgres, type TestServer } from '@sluice/store-postgres/testing/p
 import { Link } from '@sluice/testkit/link'
 import pg from 'pg'
 import * as v from 'valibot'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 
 export interface TestRuntime {
   readonly runtime: OpenRuntime
@@ -165,6 +165,6 @@ export async function start(options: Omit<TestRuntimeOptions, 'url' | 'schema'> 
   const node = Object.assign(await startRuntime({ ...options, schema, url: url.href }), { link })
   open.push(node)
   const share = 256 / open.length
-  await vi.waitFor(() => expect(open.map(({ runtime }) => runtime.ownership.held().length)).toEqual(open.map(() => share)), 10_000)
+  await expect.poll(() => open.map(({ runtime }) => runtime.ownership.held().length)).toEqual(open.map(() => share))
   return node
 }

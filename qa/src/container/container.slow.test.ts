@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROOT } from '../daemons/bundle.ts'
 import { type DockerEngine, dockerEngine } from '../docker-engine.ts'
 import { readGuides } from '../guides/guide.ts'
@@ -123,7 +123,7 @@ describe.skipIf(!engine)('the container of compose.yaml', () => {
     await up('run', '--rm', 'sluice', 'config', 'set', ...settings, 'security.policy.allowed_commands', '["*"]')
     await up('up', '--detach', '--no-build')
     state.id = await up('ps', '--quiet', 'sluice')
-    await vi.waitFor(async () => expect((await fetch(`${state.url}/ready`)).status).toBe(200), { timeout: WAIT_MS_MAX, interval: 250 })
+    await expect.poll(async () => (await fetch(`${state.url}/ready`)).status, { timeout: WAIT_MS_MAX, interval: 250 }).toBe(200)
   }, WAIT_MS_MAX)
   afterAll(async () => {
     if (engine) await up('down', '--volumes')
@@ -148,20 +148,22 @@ describe.skipIf(!engine)('the container of compose.yaml', () => {
 
   test('becomes healthy', { timeout: WAIT_MS_MAX }, async () => {
     const health = async (): Promise<string> => (await docker('inspect', state.id, '--format', '{{.State.Health.Status}}')).output.trim()
-    await vi.waitFor(async () => expect(await health()).toBe('healthy'), { timeout: WAIT_MS_MAX - 10_000, interval: 1000 })
+    await expect.poll(() => health(), { timeout: WAIT_MS_MAX - 10_000, interval: 1000 }).toBe('healthy')
   })
 
   test('lets a running turn end before it stops, and keeps its data', { timeout: WAIT_MS_MAX }, async () => {
     const turn = shell('sleep 2')
-    await vi.waitFor(async () => expect((await daemonStatus()).turns_running).toBe(1), { timeout: WAIT_MS_MAX - 20_000, interval: 20 })
+    await expect.poll(async () => (await daemonStatus()).turns_running, { timeout: WAIT_MS_MAX - 20_000, interval: 20 }).toBe(1)
     await up('stop')
     expect(await turn).toContain('"response"')
     expect((await docker('inspect', state.id, '--format', '{{.State.ExitCode}}')).output.trim()).toBe('0')
     await up('start')
-    await vi.waitFor(async () => expect((await fetch(`${state.url}/ready`)).status).toBe(200), {
-      timeout: WAIT_MS_MAX - 20_000,
-      interval: 250,
-    })
+    await expect
+      .poll(async () => (await fetch(`${state.url}/ready`)).status, {
+        timeout: WAIT_MS_MAX - 20_000,
+        interval: 250,
+      })
+      .toBe(200)
     expect(await shell('ls')).toContain('proof')
   })
 })

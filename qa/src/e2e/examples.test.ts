@@ -112,13 +112,13 @@ describe.skipIf('missing' in program)(`alert-from-broker${why}`, () => {
     const broker = await startBroker()
     const running = await start('alert-from-broker', `${OFFLINE}[channels_config.mqtt]\nenabled = true\nbroker_url = "${broker.url}"\n`)
     const send = (pump: string, event: object) => mqttPublish(broker.port, `plant/${pump}/temperature`, JSON.stringify(event))
-    await vi.waitFor(() => expect(broker.log()).toContain('SUBSCRIBE'), SOON)
+    await expect.poll(() => broker.log(), SOON).toContain('SUBSCRIBE')
     await send('pump-3', { celsius: 20, text: 'Pump 3 is at 20 degrees' })
     await send('pump-3', { celsius: 91, text: 'Pump 3 is at 91 degrees' })
     const run = await waitingRun(running)
     expect(written('alarms/newest.txt')).toBe('Pump 3 is at 91 degrees')
     await send('pump-4', { celsius: 95, text: 'Pump 4 is at 95 degrees' })
-    await vi.waitFor(async () => expect(await recorded(running)).toContain('trigger_skipped'), SOON)
+    await expect.poll(() => recorded(running), SOON).toContain('trigger_skipped')
     await answer(running, run, true)
     expect(await runWith(running, 'completed')).toMatchObject({ results: [{}, {}, { output: expect.stringContaining('91 degrees') }] })
     expect(await runs(running)).toHaveLength(1)
@@ -156,7 +156,7 @@ describe('daily-digest', () => {
     const provider = `[provider]\nkind = "openai"\nbase_url = "${server.url}/v1"\napi_key = "${server.apiKey}"\nmodel = "test"\n`
     const running = await start('daily-digest', provider, { clock })
     // The schedule stores the last instant that it handled.
-    await vi.waitFor(async () => expect(await running.runtime.store.keyValue('sop').get('cron')).toBeTypeOf('number'), SOON)
+    await expect.poll(() => running.runtime.store.keyValue('sop').get('cron'), SOON).toBeTypeOf('number')
     return { clock, server, running }
   }
 

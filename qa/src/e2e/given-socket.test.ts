@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { bundle, environment, scratch } from '../daemons/bundle.ts'
 
 const cleanups: (() => unknown)[] = []
@@ -44,7 +44,7 @@ test.skipIf(process.platform === 'win32')(
   { timeout: 60_000 },
   async () => {
     const { port, output, exited, child } = await startWithSocket('127.0.0.1', '[provider]\nkind = "offline"\n')
-    await vi.waitFor(() => expect(output.text).toContain(`listening on http://127.0.0.1:${port}`), { timeout: 50_000 })
+    await expect.poll(() => output.text, { timeout: 50_000 }).toContain(`listening on http://127.0.0.1:${port}`)
     expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
     expect(output.text).toContain('another address than [gateway] host and port')
     child.kill('SIGTERM')

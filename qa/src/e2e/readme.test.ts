@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { type Daemon, startDaemon } from '@sluice/daemon'
 import { systemClock } from '@sluice/kit'
 import { newToken } from '@sluice/runtime'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { always } from '../../../profiles/always.ts'
 import { environment, ROOT } from '../daemons/bundle.ts'
 
@@ -64,7 +64,7 @@ test(
     expect(stdout).toMatch(/approved \S+ step-2/)
     expect(stdout).toContain('none changed, missing or inserted')
     const live = join(home, '.sluice/workspace/releases/live.txt')
-    await vi.waitFor(() => expect(existsSync(live) && readFileSync(live, 'utf8')).toBe('v1.4.0'), { timeout: 5000 })
+    await expect.poll(() => existsSync(live) && readFileSync(live, 'utf8')).toBe('v1.4.0')
   },
   SHELL_MS_MAX,
 )

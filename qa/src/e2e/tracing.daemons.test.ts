@@ -175,7 +175,7 @@ describe('a message of a chat', () => {
     await collector.until(6, ofCaller)
     const found = (message: string, fields: object) =>
       logs.filter((line) => line.message === message && Object.entries(fields).every(([name, value]) => line.fields[name] === value))
-    await vi.waitFor(() => expect(found('delivery finished', { channel: 'chatapp', outcome: 'ok' })).toHaveLength(2), { timeout: 20_000 })
+    await expect.poll(() => found('delivery finished', { channel: 'chatapp', outcome: 'ok' })).toHaveLength(2)
     // One line for the turn and one for each direction, at the default level, whatever the backends.
     expect(found('turn finished', { source: 'chatapp', model: 'small-1' })).toHaveLength(1)
     for (const direction of ['inbound', 'outbound'])

@@ -7,7 +7,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { type Daemon, startDaemon } from '@sluice/daemon'
 import mcp from '@sluice/mcp'
 import offline from '@sluice/provider-offline'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 
 const require = createRequire(import.meta.url)
 const programOf = (name: string): string => {
@@ -75,7 +75,7 @@ ${server('everything', ['stdio'], 'default_risk = "read"')}
   client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
   await client.connect(new StreamableHTTPClientTransport(new URL(`${daemon.url}/mcp`)))
   const names = async () => (await client.listTools(undefined, { cacheMode: 'refresh' })).tools.map(({ name }) => name)
-  await vi.waitFor(async () => expect(await names()).toEqual(expect.arrayContaining(CALLABLE)), { timeout: 100_000, interval: 200 })
+  await expect.poll(() => names(), { timeout: 100_000, interval: 200 }).toEqual(expect.arrayContaining(CALLABLE))
 }, 120_000)
 
 afterAll(async () => {

@@ -33,7 +33,7 @@ describe('watchPorts', () => {
     const { clock, onChange } = watched(folder)
     await writeFile(join(folder, 'null'), '')
     for (const name of ['ttyACM0', 'ttyACM1', 'ttyUSB0']) await writeFile(join(folder, name), '')
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1))
+    await expect.poll(() => clock.sleeping).toBe(1)
     expect(onChange).not.toHaveBeenCalled()
     await clock.advance(200)
     expect(onChange).toHaveBeenCalledOnce()
@@ -42,14 +42,14 @@ describe('watchPorts', () => {
   test('polls every 2 s when the folder cannot be watched', async () => {
     const parent = await folderOf()
     const { clock, onChange } = watched(join(parent, 'later'))
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1))
+    await expect.poll(() => clock.sleeping).toBe(1)
     const { mkdir } = await import('node:fs/promises')
     await mkdir(join(parent, 'later'))
     await writeFile(join(parent, 'later/ttyACM0'), '')
     await clock.advance(1999)
     expect(onChange).not.toHaveBeenCalled()
     await clock.advance(1)
-    await vi.waitFor(() => expect(onChange).toHaveBeenCalledOnce())
+    await expect.poll(() => onChange).toHaveBeenCalledOnce()
   })
 
   test('polls when the folder gets too many other writes', async () => {
@@ -63,7 +63,7 @@ describe('watchPorts', () => {
     expect(clock.sleeping).toBe(1)
     await writeFile(join(folder, 'ttyACM0'), '')
     await clock.advance(2000)
-    await vi.waitFor(() => expect(onChange).toHaveBeenCalledOnce())
+    await expect.poll(() => onChange).toHaveBeenCalledOnce()
   })
 
   test('ends after an abort', async () => {

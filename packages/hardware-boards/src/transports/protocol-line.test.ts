@@ -1,6 +1,6 @@
 import { AppError } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { Port } from '../devices.ts'
 import { type FakeBoard, fakeBoard } from '../testing/fake-board.ts'
 import type { BoardLine } from './board-line.ts'
@@ -77,17 +77,17 @@ describe('ProtocolLine', () => {
     test('makes the board watch the pins after each open, while they are wanted', async () => {
       const { line, clock, ports, boards, signals } = boardLine()
       line.listen(new Set(['pin_4', 'button', 'pin_x', 'pin_12']))
-      await vi.waitFor(() => expect(requestsOf(boards[0])).toEqual(['watch 4', 'watch 12']))
+      await expect.poll(() => requestsOf(boards[0])).toEqual(['watch 4', 'watch 12'])
       boards[0]?.send('{"event":"pin_4","value":1}\n')
-      await vi.waitFor(() => expect(signals).toEqual([['pin_4', 1]]))
+      await expect.poll(() => signals).toEqual([['pin_4', 1]])
       line.listen(new Set(['pin_4', 'pin_5']))
-      await vi.waitFor(() => expect(requestsOf(boards[0])?.slice(2)).toEqual(['unwatch 12', 'watch 5']))
+      await expect.poll(() => requestsOf(boards[0])?.slice(2)).toEqual(['unwatch 12', 'watch 5'])
       await clock.advance(10_000)
       await ports[0]?.close()
       await line.withPort(never, async () => undefined)
-      await vi.waitFor(() => expect(requestsOf(boards.at(-1))).toEqual(['watch 4', 'watch 5']))
+      await expect.poll(() => requestsOf(boards.at(-1))).toEqual(['watch 4', 'watch 5'])
       line.listen(new Set())
-      await vi.waitFor(() => expect(requestsOf(boards.at(-1))?.slice(2)).toEqual(['unwatch 4', 'unwatch 5']))
+      await expect.poll(() => requestsOf(boards.at(-1))?.slice(2)).toEqual(['unwatch 4', 'unwatch 5'])
     })
 
     test('reports a refusal once, and asks a silent board again', async () => {
@@ -95,15 +95,16 @@ describe('ProtocolLine', () => {
       await line.read(4, never)
       boards[0]?.next('refuse')
       line.listen(new Set(['pin_4']))
-      await vi.waitFor(() => expect(unwatched).toEqual([4]))
+      await expect.poll(() => unwatched).toEqual([4])
       await clock.advance(300_000)
       expect(requestsOf(boards[0])).toEqual(['gpio_read 4', 'watch 4'])
       boards[0]?.always('silent')
       line.listen(new Set(['pin_4', 'pin_5']))
-      await vi.waitFor(async () => {
+      const refused = async () => {
         await clock.advance(5000)
-        expect(unwatched).toEqual([4, 5, 5])
-      })
+        return unwatched
+      }
+      await expect.poll(refused).toEqual([4, 5, 5])
       boards[0]?.always('none')
       await expect(line.read(4, never)).resolves.toBe(0)
     })

@@ -3,4 +3,4 @@ import { vi } from 'vitest'
 
 /** Resolves with what `condition` returns once it no longer throws. */
 export const waitFor = <Result>(condition: () => Result | Promise<Result>): Promise<Result> =>
-  vi.waitFor(condition, { timeout: 15_000, interval: 10 })
+  vi.waitFor(condition, { timeout: 20_000, interval: 10 })

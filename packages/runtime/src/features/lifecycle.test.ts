@@ -6,7 +6,7 @@ import { PerClient } from '@sluice/kit'
 import { type Channel, type ClientId, defineFeature, defineTool, type Feature, type Host, type Section, type Tool } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTraceScope } from '../fetch/outbound-fetch.ts'
 import type { SandboxInForce } from '../sandbox/sandbox-in-force.ts'
 import { createAgents } from './agents.ts'
@@ -577,7 +577,7 @@ describe('Lifecycle on a changed configuration', () => {
     expect(stateNow()).toBe('starting')
     expect(lifecycle.pin('main').registry.offered).toEqual([])
     gate.resolve()
-    await vi.waitFor(() => expect(stateNow()).toBe('ready'))
+    await expect.poll(() => stateNow()).toBe('ready')
     expect(lifecycle.pin('main').registry.offered).toHaveLength(1)
   })
 
