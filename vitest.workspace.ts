@@ -32,6 +32,11 @@ const expectation = { poll: { timeout: 20_000 } }
 // Tests of one file that run at the same time wait for the same daemon, most of the time.
 const maxConcurrency = 40
 
+// Libraries that read the proxy of the machine, such as axios, reach the fakes on loopback directly. Other addresses keep the proxy.
+const { no_proxy = '', NO_PROXY = no_proxy } = process.env
+const noProxy = [NO_PROXY, '127.0.0.1', 'localhost'].filter((entry) => entry !== '').join(',')
+const env = { NO_PROXY: noProxy, no_proxy: noProxy }
+
 export default defineConfig({
-  test: { projects, maxWorkers, maxConcurrency, testTimeout: only ? 600_000 : 60_000, hookTimeout: 60_000, expect: expectation },
+  test: { env, projects, maxWorkers, maxConcurrency, testTimeout: only ? 600_000 : 60_000, hookTimeout: 60_000, expect: expectation },
 })
