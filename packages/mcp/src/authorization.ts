@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto'
 import {
   type AuthProvider,
   auth,
+  discoverAuthorizationServerMetadata,
+  discoverOAuthProtectedResourceMetadata,
   extractWWWAuthenticateParams,
   type OAuthClientProvider,
   type OAuthDiscoveryState,
@@ -11,6 +13,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { AppError, type Host } from '@sluice/sdk'
 import type { ServerConfig } from './config.ts'
+import { metadataFetch } from './metadata-fetch.ts'
 
 /**
  * Where the browser ends after a login. Nothing listens there: the operator copies the address, so that the login also works when the
@@ -36,7 +39,7 @@ export interface AuthorizationOptions {
   readonly server: string
   readonly url: string
   readonly oauth: ServerConfig['oauth']
-  readonly host: Pick<Host, 'fetch' | 'secrets'>
+  readonly host: Pick<Host, 'fetch' | 'publicFetch' | 'secrets'>
 }
 
 /** A login that waits for the address at which the browser ended. */
@@ -80,11 +83,12 @@ export class Authorization implements AuthProvider {
 
   /** Begins a login, which replaces an earlier one. Throws `invalid_request` for a server that needs none. */
   async begin(): Promise<BegunLogin> {
-    const { url: serverUrl, host, server } = this.#options
+    const { url: serverUrl, server } = this.#options
     if (this.#isClient)
       throw new AppError('invalid_request', `The MCP server '${server}' needs no login, because its oauth.grant is "client_credentials"`)
     const challenge = extractWWWAuthenticateParams(await this.#unauthorized())
-    await this.#change({ tokens: undefined, verifier: undefined, discovery: undefined })
+    await this.#change({ tokens: undefined, verifier: undefined })
+    const fetchFn = await this.#discover(challenge.resourceMetadataUrl, true)
     const scope = (await this.#read()).scope ?? challenge.scope
     await this.#change({ asked: scope })
     const found = {
@@ -94,7 +98,7 @@ export class Authorization implements AuthProvider {
     const state = randomBytes(16).toString('base64url')
     const opened = Promise.withResolvers<URL>()
     const provider = this.#provider(state, opened.resolve)
-    await auth(provider, { serverUrl, fetchFn: host.fetch, ...found })
+    await auth(provider, { serverUrl, fetchFn, ...found })
     return {
       url: await opened.promise,
       finish: async (address) => {
@@ -104,7 +108,7 @@ export class Authorization implements AuthProvider {
         const [code, iss] = [query?.get('code'), query?.get('iss')]
         if (!code || query?.get('state') !== state)
           throw new AppError('invalid_request', 'This is not the address at which the browser ended after this login')
-        await auth(provider, { serverUrl, authorizationCode: code, ...(iss && { iss }), fetchFn: host.fetch, ...found })
+        await auth(provider, { serverUrl, authorizationCode: code, ...(iss && { iss }), fetchFn, ...found })
       },
     }
   }
@@ -120,7 +124,7 @@ export class Authorization implements AuthProvider {
   }
 
   async #renew(response: Response): Promise<void> {
-    const { server, url: serverUrl, host } = this.#options
+    const { server, url: serverUrl } = this.#options
     const needsLogin = () => {
       throw new AppError('unauthorized', `The MCP server '${server}' asks for a login: run 'sluice mcp login ${server}'`)
     }
@@ -130,10 +134,51 @@ export class Authorization implements AuthProvider {
     const scope = this.#isClient ? (needed ?? asked) : asked
     await auth(this.#provider('', needsLogin), {
       serverUrl,
-      fetchFn: host.fetch,
+      fetchFn: await this.#discover(resourceMetadataUrl, false),
       ...(resourceMetadataUrl && { resourceMetadataUrl }),
       ...(scope !== undefined && { scope }),
     })
+  }
+
+  /**
+   * Finds out and keeps which authorization server gives the tokens, unless that is known, and returns the `fetch` for its requests.
+   * A configured secret never goes to another one than the configured or first one. `isNew`: its description is read again.
+   */
+  async #discover(resourceMetadataUrl: URL | undefined, isNew: boolean): Promise<typeof fetch> {
+    const { server, url, oauth, host } = this.#options
+    const { discovery } = await this.#read()
+    const known = discovery?.authorizationServerUrl
+    const configured = [url, ...(oauth?.issuer === undefined ? [] : [oauth.issuer])]
+    const fetchFn = metadataFetch({ server, configured, host })
+    const isRight = known !== undefined && (oauth?.issuer === undefined || withoutSlash(known) === withoutSlash(oauth.issuer))
+    if (isRight && !isNew) return fetchFn
+
+    const resourceMetadata = await discoverOAuthProtectedResourceMetadata(
+      url,
+      resourceMetadataUrl && { resourceMetadataUrl },
+      fetchFn,
+    ).catch((error: unknown) => {
+      if (error instanceof AppError || error instanceof TypeError) throw error
+      return undefined
+    })
+    const first = oauth?.client_secret === undefined ? undefined : known
+    const root = new URL('/', url).href
+    const issuer = oauth?.issuer ?? first ?? resourceMetadata?.authorization_servers?.[0] ?? root
+    if (!URL.canParse(issuer))
+      throw new AppError('upstream', `The MCP server '${server}' names the authorization server ${JSON.stringify(issuer)}, an invalid URL`)
+    const authorizationServerMetadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn })
+    // A server of an early revision of the protocol is its own authorization server, and describes nothing.
+    if (!authorizationServerMetadata && new URL(issuer).origin !== new URL(url).origin)
+      throw new AppError('upstream', `${issuer}, the authorization server of the MCP server '${server}', has no metadata`)
+    await this.#change({
+      discovery: {
+        authorizationServerUrl: issuer,
+        ...(resourceMetadataUrl && { resourceMetadataUrl: resourceMetadataUrl.href }),
+        ...(resourceMetadata && { resourceMetadata }),
+        ...(authorizationServerMetadata && { authorizationServerMetadata }),
+      },
+    })
+    return fetchFn
   }
 
   /** True: the client itself is allowed in, so that nobody logs in. */
@@ -157,12 +202,12 @@ export class Authorization implements AuthProvider {
       codeVerifier: async () => (await this.#read()).verifier ?? '',
       saveDiscoveryState: (discovery) => this.#change({ discovery }),
       discoveryState: async () => (await this.#read()).discovery,
+      // Keeps the discovered authorization server, because the configured secret must not go to another one.
       invalidateCredentials: (what) =>
         this.#change({
           ...((what === 'all' || what === 'client') && { client: undefined }),
           ...((what === 'all' || what === 'tokens') && { tokens: undefined }),
           ...((what === 'all' || what === 'verifier') && { verifier: undefined }),
-          ...((what === 'all' || what === 'discovery') && { discovery: undefined }),
         }),
     }
   }
@@ -179,6 +224,8 @@ export class Authorization implements AuthProvider {
     await this.#options.host.secrets.set(this.#key, JSON.stringify({ ...(await this.#read()), ...change }))
   }
 }
+
+const withoutSlash = (url: string): string => url.replace(/\/$/, '')
 
 type Scope = { readonly scope: string } | false
 

@@ -43,6 +43,12 @@ const keys = v.object({
           ),
           client_id: v.optional(described(text, 'The client that was registered for Sluice; absent: it registers itself')),
           client_secret: v.optional(described(secretText(), 'The secret of that client')),
+          issuer: v.optional(
+            described(
+              httpUrl(),
+              'The authorization server, the only one that the client asks for tokens; absent: the one that the server names first',
+            ),
+          ),
           scope: v.optional(described(text, 'The permissions to ask for, separated by blanks')),
         }),
         v.check(

@@ -23,7 +23,8 @@ if (!schema) throw new Error('The feature has no section')
 const grant = scenario.includes('client-credentials') ? { grant: 'client_credentials' } : {}
 const oauth = client_id === undefined ? undefined : { client_id, ...(client_secret !== undefined && { client_secret }), ...grant }
 
-const host = { ...testHost({ fetch }), clock: systemClock }
+// The authorization servers of the suite are on loopback.
+const host = { ...testHost({ fetch, publicFetch: (address, init) => fetch(address, init as RequestInit) }), clock: systemClock }
 const parts = mcp.build(host, v.parse(schema, { servers: { suite: { url, ...(oauth && { oauth }) } } }))
 const signal = new AbortController().signal
 
