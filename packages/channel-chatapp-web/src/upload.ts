@@ -98,6 +98,10 @@ async function upload(
   for (const { hostname } of hosts) {
     const token = hash.toString('base64url')
     const url = new URL(`${scheme}//${hostname}/mms/${kind}/${token}`)
+    if (scheme === 'https:' && !url.hostname.endsWith('.whatsapp.net')) {
+      problem = new AppError('unavailable', `WhatsApp named ${url.host} for files, a host that is not its own`)
+      continue
+    }
     url.search = new URLSearchParams({ auth, token }).toString()
     try {
       const headers = { 'content-type': 'application/octet-stream', origin: 'https://web.whatsapp.com' }

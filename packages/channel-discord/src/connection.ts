@@ -89,8 +89,7 @@ export class Connection {
     const { url, session_start_limit } = members(json)
     const { remaining, reset_after } = members(session_start_limit)
     const target = URL.parse(typeof url === 'string' ? url : '')
-    // The token is sent to this address, so it must be encrypted unless the API itself is not.
-    if (!target || (target.protocol !== 'wss:' && !(target.protocol === 'ws:' && this.#api.url.startsWith('http:')))) {
+    if (!target || !isGateway(target, new URL(this.#api.url))) {
       throw new AppError('upstream', 'discord did not return a valid address of its gateway')
     }
     if (typeof remaining !== 'number' || remaining > 0) return target.href.replace(/\/$/, '')
@@ -128,4 +127,11 @@ export class Connection {
     const body = { type: DEFERRED_UPDATE_MESSAGE }
     await callDiscord(this.#api, { method: 'POST', path: callbackPath, body, isAuthorized: false, signal })
   }
+}
+
+/** The token is sent to this address: one of Discord or the host of `api_url`, and encrypted unless the API itself is not. */
+export function isGateway(target: URL, api: URL): boolean {
+  const isOwn = target.hostname === api.hostname
+  if (target.protocol === 'ws:') return isOwn && api.protocol === 'http:'
+  return target.protocol === 'wss:' && (isOwn || target.hostname.endsWith('.discord.gg'))
 }

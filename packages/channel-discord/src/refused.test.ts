@@ -2,6 +2,7 @@
 
 import { REFUSED_MS } from '@sluice/kit'
 import { describe, expect, test } from 'vitest'
+import { isGateway } from './connection.ts'
 import { INTENTS } from './gateway.ts'
 import { DISCORD_TOKEN } from './testing/fake.ts'
 import { channelOn, discordHarness, listenTo, until } from './testing/harness.ts'
@@ -78,3 +79,15 @@ describe('the listener', () => {
     await until(() => expect(harness.fake.happened).toEqual(['identify']))
   })
 })
+
+test.each([
+  ['wss://gateway.discord.gg', 'https://discord.com/api/v10', true],
+  ['wss://gateway-us-east1-b.discord.gg', 'https://discord.com/api/v10', true],
+  ['wss://api.example:8443', 'https://api.example', true],
+  ['ws://api.example', 'http://api.example', true],
+  ['ws://api.example', 'https://api.example', false],
+  ['ws://10.0.0.1', 'http://api.example', false],
+  ['wss://10.0.0.1', 'https://discord.com/api/v10', false],
+  ['wss://notdiscord.gg', 'https://discord.com/api/v10', false],
+  ['https://gateway.discord.gg', 'https://discord.com/api/v10', false],
+])('decides whether %s is the gateway of %s', (target, api, expected) => expect(isGateway(new URL(target), new URL(api))).toBe(expected))

@@ -1,10 +1,11 @@
 /** Requests to the partner API. */
 import { bearer, type ProviderCall, urlUnder } from '@sluice/kit'
 import { textAt, valueAt } from '@sluice/kit/foreign-json'
-import type { Secret } from '@sluice/sdk'
+import type { Host, Secret } from '@sluice/sdk'
 
 export interface Api {
   readonly fetch: typeof fetch
+  readonly publicFetch: Host['publicFetch']
   readonly url: string
   readonly token: Secret
   /** Our own number. */

@@ -19,7 +19,7 @@ export default defineFeature({
 
 function textrelay(host: Host, config: TextrelayConfig): Channel {
   const { api_url: url, api_token: token, from_phone: fromPhone } = config
-  const api = { fetch: host.fetch, url, token, fromPhone }
+  const api = { fetch: host.fetch, publicFetch: host.publicFetch, url, token, fromPhone }
   return {
     name: 'textrelay',
     allow: config.allowed_senders,

@@ -1,7 +1,7 @@
 /** Runs the channel against a fake of the platform over real sockets, with faults on the wire. */
 import { type Address, AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { startFakeProvider } from '@sluice/testkit/fake-provider'
-import { testHost } from '@sluice/testkit/host'
+import { type TestHost, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { textrelaySection } from './config.ts'
@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-const channelAt = (apiUrl: string): { channel: Channel; logs: readonly unknown[] } => {
+const channelAt = (apiUrl: string, given: Partial<TestHost> = {}): { channel: Channel; logs: readonly unknown[] } => {
   const host = testHost({
     fetch,
     publicFetch: async (url, { signal, responseBytesMax = 0 }) => {
@@ -32,6 +32,7 @@ const channelAt = (apiUrl: string): { channel: Channel; logs: readonly unknown[]
       if (Number(response.headers.get('content-length')) > responseBytesMax) throw new AppError('too_large', 'the response is too large')
       return response
     },
+    ...given,
   })
   const config = v.parse(textrelaySection.schema, {
     api_token: TEXTRELAY_TOKEN,
@@ -95,6 +96,28 @@ describe('send', () => {
     const refused = send(CHAT, { attachments: [{ kind: 'image', name: 'a.webp', source: { bytes } }] })
     await expect(refused).rejects.toMatchObject({ code: 'invalid_request' })
     expect(fake.sent).toHaveLength(1)
+  })
+
+  test('uploads to storage of another host by publicFetch, without the token', async () => {
+    const fake = await startTextrelayFake()
+    closing.push(fake.close)
+    const url = 'https://storage.example/file?signature=x'
+    const puts: unknown[] = []
+    const { channel } = channelAt(fake.apiUrl, {
+      fetch: async (input, init) => {
+        if (!String(input).endsWith('/attachments')) return fetch(input, init)
+        return Response.json({ attachment_id: 'a', upload_url: url, required_headers: { 'content-type': 'application/pdf' } })
+      },
+      publicFetch: async (to, { method, headers, body, admit }) => {
+        admit?.(new URL(to))
+        expect(() => admit?.(new URL('https://10.0.0.1/'))).toThrow('redirects')
+        puts.push([to, method, headers, body])
+        return new Response()
+      },
+    })
+    const attachments = [{ kind: 'file' as const, name: 'a.pdf', source: { bytes: Uint8Array.of(1, 2) } }]
+    await channel.send(CHAT, { text: '', clientId: 'c', attachments }, never).catch(() => undefined)
+    expect(puts).toEqual([[url, 'PUT', { accept: 'application/json', 'content-type': 'application/pdf' }, Uint8Array.of(1, 2)]])
   })
 
   test('tries again when storage refuses a file, because nothing was sent', async () => {

@@ -30,7 +30,8 @@ export async function uploadFile(api: Api, { name, mime, source }: Attachment, s
     const given = Object.entries(members(valueAt(json, 'required_headers'))).filter(
       (header): header is [string, string] => typeof header[1] === 'string',
     )
-    const upload = { fetch: api.fetch, provider: 'textrelay', url, method: 'PUT', headers: Object.fromEntries(given), body: bytes, signal }
+    const fetch = sameOrigin(url, api.url) ? api.fetch : putPublicly(api, url, bytes)
+    const upload = { fetch, provider: 'textrelay', url, method: 'PUT', headers: Object.fromEntries(given), body: bytes, signal }
     await callProvider({ ...upload, timeoutMs: UPLOAD_MS })
     return id
   } catch (error) {
@@ -43,3 +44,17 @@ const UPLOAD_MS = 120_000
 /** Files go to storage over https, or to the origin of the API. */
 const isUploadUrl = (url: string, apiUrl: string): boolean =>
   URL.canParse(url) && (new URL(url).protocol === 'https:' || sameOrigin(url, apiUrl))
+
+/** Sends the file to storage that the platform names, which must have a public address and may not redirect. */
+const putPublicly =
+  ({ publicFetch }: Api, url: string, body: Uint8Array): typeof fetch =>
+  (_input, { method = 'PUT', headers, signal } = {}) =>
+    publicFetch(url, {
+      method,
+      headers: Object.fromEntries(new Headers(headers)),
+      body,
+      signal: signal ?? new AbortController().signal,
+      admit: ({ href }) => {
+        if (href !== new URL(url).href) throw new AppError('forbidden', 'textrelay redirects the upload of a file')
+      },
+    })
