@@ -1,6 +1,7 @@
 /** The shares of clients over real connections: bodies that arrive, and answers that are not read. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
+import type { Runtime } from '@sluice/runtime'
 import { defineRoute } from '@sluice/sdk'
 import * as v from 'valibot'
 import { afterEach, expect, test } from 'vitest'
@@ -16,7 +17,7 @@ afterEach(async () => {
 const MB = 1024 * 1024
 
 /** A daemon with a route that answers the length of its body, and one with an answer that is larger than the buffers of a connection. */
-async function daemon(shares: NonNullable<TestGatewayOptions['shares']>) {
+async function daemon(shares: NonNullable<TestGatewayOptions['shares']>, reply?: () => string) {
   const routes = [
     defineRoute({
       method: 'POST',
@@ -37,19 +38,25 @@ async function daemon(shares: NonNullable<TestGatewayOptions['shares']>) {
       handle: () => ({ text: 'x'.repeat(16 * MB) }),
     }),
   ]
-  const made = gateway({ shares, snapshot: { routes } })
+  const made = gateway({ shares, snapshot: { routes }, ...(reply && { reply }) })
   const server = await listen({ ...made.parts, host: '127.0.0.1', port: 0 })
   closers.push(() => server.close(0))
   const devices = { client: await made.pair('c', null, 'client'), operator: await made.pair('o', null, 'operator') }
   const client = { client: `device:${devices.client.device}`, standing: 'listed' } as const
   const open = (path: string, role: 'client' | 'operator', headers = {}) =>
     request(`http://127.0.0.1:${server.port}${path}`, {
-      method: path === '/api/large' ? 'GET' : 'POST',
+      method: path.startsWith('/api/large') || path.startsWith('/api/sessions') ? 'GET' : 'POST',
       agent: false,
       headers: { authorization: `Bearer ${devices[role].token}`, 'content-type': 'application/json', ...headers },
     }).on('error', () => {})
   const answered = async (sent: ReturnType<typeof open>): Promise<IncomingMessage> => (await once(sent, 'response'))[0]
-  return { shares: made.runtime.shares, client, open, answered }
+  return {
+    shares: made.runtime.shares,
+    runtime: made.runtime as { -readonly [Key in keyof Runtime]: Runtime[Key] },
+    client,
+    open,
+    answered,
+  }
 }
 
 const bodyOf = (bytes: number) => JSON.stringify({ text: 'x'.repeat(bytes) })
@@ -125,4 +132,54 @@ test('a large answer is a download until it is sent', async () => {
   unread[0]?.resume()
   unread[1]?.destroy()
   await expect.poll(() => shares.heldBy(client, 'downloads')).toBe(0)
+})
+
+test('a file counts as a download while it is sent, and is read no faster than its reader takes it', async () => {
+  const { shares, client, runtime, open, answered } = await daemon({ downloads: 1 }, () => '[FILE:large.bin]')
+  const workspace = runtime.workspaceOf('main')
+  if (!workspace) throw new Error('the agent has no workspace')
+  await workspace.write('large.bin', new Uint8Array(16 * MB))
+  const opened: { bytes: number; isClosed: boolean }[] = []
+  runtime.workspaceOf = () => ({
+    ...workspace,
+    async open(path, options) {
+      const file = await workspace.open(path, options)
+      const seen = { bytes: 0, isClosed: false }
+      opened.push(seen)
+      return {
+        ...file,
+        async read() {
+          const piece = await file.read()
+          seen.bytes += piece.length
+          return piece
+        },
+        [Symbol.asyncDispose]: async () => {
+          seen.isClosed = true
+        },
+      }
+    },
+  })
+  const said = open('/webhook', 'client', { 'x-session-id': 's' })
+  said.end(JSON.stringify({ message: 'the file' }))
+  ;(await answered(said)).resume()
+  const path = '/api/sessions/s/file?path=large.bin'
+  const first = open(path, 'client')
+  first.end()
+  const response = await answered(first)
+  response.pause()
+  expect(response.headers['content-length']).toBe(String(16 * MB))
+  expect(shares.heldBy(client, 'downloads')).toBe(1)
+  const second = open(path, 'client')
+  second.end()
+  expect((await answered(second)).statusCode).toBe(429)
+  expect(opened).toEqual([{ bytes: expect.any(Number), isClosed: false }])
+  expect(opened[0]?.bytes).toBeLessThan(16 * MB)
+  response.destroy()
+  await expect.poll(() => [opened[0]?.isClosed, shares.heldBy(client, 'downloads')]).toEqual([true, 0])
+  const third = open(path, 'client')
+  third.end()
+  let bytes = 0
+  for await (const piece of await answered(third)) bytes += piece.length
+  expect(bytes).toBe(16 * MB)
+  await expect.poll(() => [opened[1]?.isClosed, shares.heldBy(client, 'downloads')]).toEqual([true, 0])
 })

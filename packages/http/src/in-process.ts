@@ -9,6 +9,7 @@ import type { Clients } from '@sluice/delivery'
 import type { Runtime } from '@sluice/runtime'
 import { type ApiCall, AppError, type Route, type RouteRequest } from '@sluice/sdk'
 import { createAuth } from './auth.ts'
+import { Download } from './download.ts'
 import { needsOperator } from './middleware/authenticate.ts'
 import { type ApiParts, ownRoutes } from './routes/own-routes.ts'
 import { validate } from './routes/validate.ts'
@@ -57,6 +58,7 @@ export function apiCalls(parts: ApiParts): (request: ApiCall, caller: ApiCaller)
       },
     }
     const answer = await route.handle(request)
+    if (answer instanceof Download) return (await answer.open()).response
     return isResponse(answer) ? answer : parts.runtime.hideSecrets(answer ?? null)
   }
 }

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { defineRoute } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { controlAddress } from './control-address.ts'
@@ -401,6 +402,40 @@ describe('a slow client', () => {
     expect(made.turns).toEqual([])
     await isServing(slow)
   })
+})
+
+test('a client that does not read its answer loses its connection, and one that waits for an answer keeps it', async () => {
+  const bytes = 64 * 1024 * 1024
+  const ended = Promise.withResolvers<void>()
+  const large = defineRoute({
+    method: 'GET',
+    path: '/api/large',
+    summary: 'An answer that is larger than the buffers of a connection',
+    auth: 'client',
+    answers: {},
+    handle({ signal }) {
+      signal.addEventListener('abort', () => ended.resolve(), { once: true })
+      return 'x'.repeat(bytes)
+    },
+  })
+  const answer = Promise.withResolvers<string>()
+  const made = gateway({ snapshot: { routes: [large] }, reply: () => answer.promise })
+  const { token } = await made.pair()
+  const timeouts = { keepAliveTimeout: 60_000, unreadTimeout: 50 }
+  const server = await listen({ ...made.parts, host: '127.0.0.1', port: 0, timeouts })
+  closers.push(() => server.close(0))
+  const waiting = dial(server.port)
+  waiting.socket.write(`${head({ ...made, server, token }, 'Content-Length: 15')}{"message":"m"}`)
+  await expect.poll(() => made.turns.length).toBe(1)
+  const unread = dial(server.port)
+  unread.socket.pause()
+  unread.socket.write(`GET /api/large HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+  await ended.promise
+  unread.socket.resume()
+  await unread.closed
+  expect(unread.received.text.length).toBeLessThan(bytes)
+  answer.resolve('late')
+  await expect.poll(() => statuses(waiting.received.text)).toEqual(['200'])
 })
 
 describe('the server', () => {

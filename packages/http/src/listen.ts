@@ -1,5 +1,5 @@
 /** The HTTP servers of ports, of the control socket and of an embedding program: their sockets, their limits, and how they end. Loads the application with the first request that needs it. */
-import { createServer, type Server, type ServerOptions } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { AppError } from '@sluice/sdk'
 import { ApplicationLoader } from './application-loader.ts'
@@ -34,12 +34,14 @@ export interface ControlOptions {
   readonly operator: string
 }
 
-/** In milliseconds, as in `http.createServer`. */
+/** Times in milliseconds. The members of the same name as those of `http.createServer` mean the same. */
 export interface Timeouts {
   readonly headersTimeout?: number
   readonly requestTimeout?: number
   readonly keepAliveTimeout?: number
   readonly connectionsCheckingInterval?: number
+  /** A peer that reads nothing of an answer for this time loses its connection. */
+  readonly unreadTimeout?: number
 }
 
 export interface Bound {
@@ -68,6 +70,8 @@ const SERVER_OPTIONS: ServerOptions = {
   maxHeaderSize: 16_384,
   shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
 }
+
+const UNREAD_MS = 60_000
 
 /** Resolves once connections are accepted. Rejects with `conflict` if the port is taken. */
 export async function listen({ host, port, socket, control, ...options }: ListenOptions): Promise<Listening> {
@@ -155,7 +159,9 @@ export class HttpSide {
   }
 
   #newServer(operator?: string): ClosableServer {
-    const server = createServer({ ...SERVER_OPTIONS, ...this.#options.timeouts }).on('clientError', answerClientError)
+    const { unreadTimeout = UNREAD_MS, ...timeouts } = this.#options.timeouts ?? {}
+    const server = createServer({ ...SERVER_OPTIONS, ...timeouts }).on('clientError', answerClientError)
+    endUnread(server, unreadTimeout)
     this.#loader.serve(server, operator)
     return { server, sockets: trackSockets(server) }
   }
@@ -163,6 +169,19 @@ export class HttpSide {
   #loadSoon(): void {
     void this.#options.runtime.clock.sleep(LOAD_AFTER_MS).then(() => this.#loader.load())
   }
+}
+
+/**
+ * Closes a connection whose peer reads nothing of an answer for the time; data that leaves slowly is read. A peer that waits for an answer
+ * keeps its connection.
+ */
+function endUnread(server: Server, timeoutMs: number): void {
+  // A timer of the server would stay in the memory of each WebSocket.
+  server.on('request', ({ socket }: IncomingMessage) => socket.setTimeout(timeoutMs))
+  server.on('timeout', (socket: Socket) => {
+    // Node leaves to this listener also the connections without a request, whose time-out is `keepAliveTimeout`.
+    if (socket.timeout !== timeoutMs || socket.writableLength > 0) socket.destroy()
+  })
 }
 
 interface ClosableServer {

@@ -272,4 +272,4 @@ export {
   type WebhookAuth,
   type WebhookScheme,
 } from './webhook-scheme.ts'
-export type { Workspace, WorkspaceEntry } from './workspace.ts'
+export type { OpenFile, Workspace, WorkspaceEntry } from './workspace.ts'

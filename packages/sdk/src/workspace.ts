@@ -16,9 +16,19 @@ export interface WorkspaceEntry {
 export interface Workspace {
   readonly root: string
   read(path: string, options: { readonly bytesMax: number }): Promise<Uint8Array>
+  /** Opens a file that is too large for memory; a file over `bytesMax` is refused. */
+  open(path: string, options: { readonly bytesMax: number }): Promise<OpenFile>
   /** Replaces the whole file atomically, creates missing folders, and resolves when the file is on stable storage. */
   write(path: string, bytes: Uint8Array): Promise<void>
   /** Lists a folder, sorted by name, with at most `limit` entries. */
   list(path: string, options: { readonly limit: number }): Promise<{ readonly entries: readonly WorkspaceEntry[]; readonly more: boolean }>
   remove(path: string): Promise<void>
+}
+
+/** A file that is read piece by piece. */
+export interface OpenFile extends AsyncDisposable {
+  /** Its size when it was opened. */
+  readonly bytes: number
+  /** Resolves to the next piece, and to an empty one after `bytes`. Throws `conflict` if the file was shortened meanwhile. */
+  read(): Promise<Uint8Array>
 }

@@ -2,6 +2,8 @@
 import { posix } from 'node:path'
 import { AppError, type Workspace, type WorkspaceEntry } from '@sluice/sdk'
 
+const PIECE_BYTES = 65_536
+
 /** `files` is the initial content by path relative to `root`. */
 export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Array>> = {}, root = '/workspace'): Workspace {
   const kept = new Map<string, Uint8Array>()
@@ -18,13 +20,28 @@ export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Arr
   }
   const missing = (path: string) => new AppError('not_found', `'${path}' does not exist`)
 
+  const contentOf = (path: string, bytesMax: number): Uint8Array => {
+    const bytes = kept.get(locate(path))
+    if (!bytes) throw missing(path)
+    if (bytes.length > bytesMax) throw new AppError('too_large', `'${path}' has ${bytes.length} bytes; at most ${bytesMax} are read`)
+    return Uint8Array.from(bytes)
+  }
+
   return {
     root,
-    async read(path, { bytesMax }) {
-      const bytes = kept.get(locate(path))
-      if (!bytes) throw missing(path)
-      if (bytes.length > bytesMax) throw new AppError('too_large', `'${path}' has ${bytes.length} bytes; at most ${bytesMax} are read`)
-      return Uint8Array.from(bytes)
+    read: async (path, { bytesMax }) => contentOf(path, bytesMax),
+    async open(path, { bytesMax }) {
+      const bytes = contentOf(path, bytesMax)
+      let rest = bytes
+      return {
+        bytes: bytes.length,
+        async read() {
+          const piece = rest.subarray(0, PIECE_BYTES)
+          rest = rest.subarray(PIECE_BYTES)
+          return piece
+        },
+        [Symbol.asyncDispose]: async () => {},
+      }
     },
     async write(path, bytes) {
       const name = locate(path)

@@ -4,13 +4,13 @@ import { plainMessage } from '@sluice/runtime/conversations'
 import { AppError, defineRoute, type ModelMessage, parseAgentKey, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import { contentDisposition } from '../content-disposition.ts'
-import { SECURITY_HEADERS } from '../respond.ts'
+import { Download } from '../download.ts'
 import { MESSAGES_MAX, type Readers, storedOf, unknownSession } from './session-access.ts'
 
 /** The limit of a file; the attachments of channels have the same. */
 const FILE_BYTES_MAX = 25 * 1024 * 1024
 const PATH_CHARS_MAX = 1000
-/** For one address: each file is read into memory. A conversation with pictures asks for many at once. */
+/** For one address. A conversation with pictures asks for many. */
 const CALLS_PER_MINUTE = 240
 
 /** The line of an attachment that a person sent; its path is made from its content. */
@@ -59,10 +59,13 @@ export const conversationFileRoute = ({ store: { sessions }, workspaceOf }: Runt
       const { agent } = parseAgentKey(id)
       const workspace = workspaceOf(agent)
       if (!workspace) throw new AppError('unavailable', `The agent '${agent}' has no workspace now`)
-      const bytes = await workspace.read(path, { bytesMax: FILE_BYTES_MAX })
-      // A browser saves it and shows nothing of it, whatever it contains.
-      return new Response(Buffer.from(bytes), {
-        headers: { ...SECURITY_HEADERS, 'content-type': 'application/octet-stream', 'content-disposition': contentDisposition(name) },
+      return new Download({
+        // A browser saves it and shows nothing of it, whatever it contains.
+        headers: { 'content-type': 'application/octet-stream', 'content-disposition': contentDisposition(name) },
+        async open() {
+          const file = await workspace.open(path, { bytesMax: FILE_BYTES_MAX })
+          return { ...file, headers: { 'content-length': String(file.bytes) } }
+        },
       })
     },
   })

@@ -1,5 +1,6 @@
 /** Serves a `Route`, as features and the resources of the API declare it: caller, query, body, handler, answer. */
 
+import { ServerResponse } from 'node:http'
 import type { Runtime } from '@sluice/runtime'
 import type { ApiCall, BrowserSession, Route, RouteRequest, Trace } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
@@ -7,6 +8,7 @@ import { CONTROL_SOCKET } from '../auth.ts'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
 import { type Endpoint, type HttpContext, type Step, traceOf } from '../context.ts'
 import { CookieSession } from '../cookie-session.ts'
+import { Download } from '../download.ts'
 import { limitedClient } from '../identity.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { bufferBody, limitDeclaredSize, requireJson } from '../middleware/body.ts'
@@ -32,21 +34,45 @@ export function routeEndpoint(route: Route, parts: AppParts): Endpoint {
   steps.push(async (c) => {
     const body = route.body && validate(route.body, parseJson(c.get('rawBody')), 'body')
     const answer = await route.handle(new ServedRequest(c, body, parts))
+    if (answer instanceof Download) return await downloadAnswer(c, answer, runtime)
     return answer instanceof Response ? withSecurityHeaders(answer) : jsonAnswer(c, runtime.hideSecrets(answer ?? null), runtime)
   })
   return { doc: route, steps }
 }
 
 /** A large answer to a client counts as a download until it is sent. Throws `share_used` when the client reads too many at once. */
-function jsonAnswer(c: HttpContext, value: unknown, { shares }: Runtime): Response {
+function jsonAnswer(c: HttpContext, value: unknown, runtime: Runtime): Response {
   const json = JSON.stringify(value)
-  const { person, role } = c.get('caller')
-  const outgoing = c.env?.outgoing
-  if (role === 'client' && outgoing && !outgoing.closed && json.length > ANSWER_CHARS_MAX) {
-    const { release } = shares.take(limitedClient(person, role), 'downloads')
-    outgoing.once('close', release)
-  }
+  const outgoing = json.length > ANSWER_CHARS_MAX ? openAnswer(c) : undefined
+  if (outgoing) outgoing.once('close', countDownload(c, runtime))
   return jsonText(json)
+}
+
+/** Throws `share_used` before anything is opened. */
+async function downloadAnswer(c: HttpContext, download: Download, runtime: Runtime): Promise<Response> {
+  const release = countDownload(c, runtime)
+  try {
+    const { response, close, closed } = await download.open()
+    const outgoing = openAnswer(c)
+    if (outgoing) outgoing.once('close', close).once('close', release)
+    else void closed.then(release)
+    return withSecurityHeaders(response)
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Counts a download of a client, and returns the function that ends it. */
+function countDownload(c: HttpContext, { shares }: Runtime): () => void {
+  const { person, role } = c.get('caller')
+  return role === 'client' ? shares.take(limitedClient(person, role), 'downloads').release : () => {}
+}
+
+/** Returns the answer of a connection that is still open. */
+function openAnswer(c: HttpContext): ServerResponse | undefined {
+  const outgoing = c.env?.outgoing
+  return outgoing instanceof ServerResponse && !outgoing.closed ? outgoing : undefined
 }
 
 /** Sets `query`. */

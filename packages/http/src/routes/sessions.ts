@@ -12,6 +12,7 @@ import {
 } from '@sluice/runtime/conversations'
 import { AppError, type Clock, defineRoute, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
+import { Download } from '../download.ts'
 import { bareSession, sessionNamespace } from '../identity.ts'
 import { conversationFileRoute } from './conversation-files.ts'
 import { cursorOf, filterText, flag, pageOf, readCursor, wholeText } from './query.ts'
@@ -201,14 +202,16 @@ const exportRoute = ({ sessions }: Store, readers: Readers): Route =>
       if (!(await sessions.get(id))) throw unknownSession()
       await readers.note({ by, device, onControlSocket }, id)
       const lines = exported(sessions, id)
-      const body = new ReadableStream<Uint8Array>({
-        async pull(controller) {
-          const { value, done } = await lines.next()
-          if (done) controller.close()
-          else controller.enqueue(Buffer.from(`${JSON.stringify(value)}\n`))
-        },
+      return new Download({
+        headers: { 'content-type': 'application/x-ndjson' },
+        open: async () => ({
+          async read() {
+            const { value, done } = await lines.next()
+            return Buffer.from(done ? '' : `${JSON.stringify(value)}\n`)
+          },
+          [Symbol.asyncDispose]: async () => void (await lines.return(undefined)),
+        }),
       })
-      return new Response(body, { headers: { 'content-type': 'application/x-ndjson' } })
     },
   })
 

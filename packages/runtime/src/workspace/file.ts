@@ -2,20 +2,50 @@
 import { randomBytes } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, opendir, rename, rmdir, unlink } from 'node:fs/promises'
-import { AppError, type WorkspaceEntry } from '@sluice/sdk'
+import { AppError, type OpenFile, type WorkspaceEntry } from '@sluice/sdk'
 import type { Folder } from './folder.ts'
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
 /** The largest number of entries that a listing reads. */
 const ENTRIES_SCANNED_MAX = 100_000
+/** The size of a piece of a file that is read piece by piece. */
+const PIECE_BYTES = 65_536
 
 export async function readFile(folder: Folder, name: string, bytesMax: number): Promise<Uint8Array> {
+  const { file, size } = await openPlain(folder, name, bytesMax)
+  await using _ = file
+  return await readAll(file, size, bytesMax)
+}
+
+export async function openFile(folder: Folder, name: string, bytesMax: number): Promise<OpenFile> {
+  const { file, size } = await openPlain(folder, name, bytesMax)
+  let at = 0
+  return {
+    bytes: size,
+    async read() {
+      const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, size - at))
+      if (piece.length === 0) return piece
+      const { bytesRead } = await file.read(piece, 0, piece.length, at)
+      if (bytesRead === 0) throw new AppError('conflict', 'the file was shortened while it was read')
+      at += bytesRead
+      return piece.subarray(0, bytesRead)
+    },
+    [Symbol.asyncDispose]: () => file.close(),
+  }
+}
+
+async function openPlain(folder: Folder, name: string, bytesMax: number): Promise<{ readonly file: FileHandle; readonly size: number }> {
   // Non-blocking: opening a FIFO would wait for its writer.
-  await using file = await open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-  const found = await file.stat()
-  checkPlain(found)
-  if (found.size > bytesMax) throw tooLarge(found.size, bytesMax)
-  return await readAll(file, found.size, bytesMax)
+  const file = await open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  try {
+    const found = await file.stat()
+    checkPlain(found)
+    if (found.size > bytesMax) throw tooLarge(found.size, bytesMax)
+    return { file, size: found.size }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
 }
 
 /** Reads to the end of the file, which may have grown since `size` was measured. */

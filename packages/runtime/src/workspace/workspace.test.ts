@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   linkSync,
@@ -10,6 +11,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:net'
@@ -169,6 +171,7 @@ describe.each(kinds)('%s', (_kind, handles) => {
       const paths = ESCAPES.map(([pattern, code]) => [pattern.replace('$out', outside).replace('$root', root), code] as const)
       for (const [path, refused] of paths) {
         expect(await gate.read(path, { bytesMax: 10_000 }).then(text, code), `read ${path}`).toBe(refused)
+        expect(await gate.open(path, { bytesMax: 10_000 }).then(() => 'opened', code), `open ${path}`).toBe(refused)
         const listed = await gate.list(path, { limit: 100 }).catch(code)
         expect(ERRORS, `list ${path}`).toHaveProperty(String(listed))
         const written = await gate.write(path, bytes('overwritten')).catch(code)
@@ -262,6 +265,23 @@ test('the limit on bytes is exact', async () => {
   await expect(workspace.read('file.txt', { bytesMax: 5 })).rejects.toMatchObject({ code: 'too_large' })
   await workspace.write('empty', new Uint8Array())
   expect((await workspace.read('empty', { bytesMax: 0 })).length).toBe(0)
+})
+
+test('a large file is opened and read in pieces, up to the size that it had', async () => {
+  const content = Buffer.from(Array.from({ length: 200_000 }, (_, at) => at % 251))
+  await workspace.write('large', content)
+  await expect(workspace.open('large', { bytesMax: content.length - 1 })).rejects.toMatchObject({ code: 'too_large' })
+  await using file = await workspace.open('large', { bytesMax: content.length })
+  const first = await file.read()
+  expect(first.length).toBeLessThan(content.length)
+  appendFileSync(join(root, 'large'), 'more')
+  const pieces = [first]
+  for (let piece = await file.read(); piece.length > 0; piece = await file.read()) pieces.push(piece)
+  expect(Buffer.concat(pieces).equals(content)).toBe(true)
+  await using shortened = await workspace.open('large', { bytesMax: 1_000_000 })
+  truncateSync(join(root, 'large'), 10)
+  await shortened.read()
+  await expect(shortened.read()).rejects.toMatchObject({ code: 'conflict' })
 })
 
 test('a rewritten file keeps its mode', async () => {

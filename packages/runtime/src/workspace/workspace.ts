@@ -1,8 +1,8 @@
 /** The `Workspace` on a real file system: every tool reads and writes its files through it. */
 import { mkdir, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { AppError, type Workspace } from '@sluice/sdk'
-import { listFolder, readFile, removeEntry, replaceFile } from './file.ts'
+import { AppError, type OpenFile, type Workspace } from '@sluice/sdk'
+import { listFolder, openFile, readFile, removeEntry, replaceFile } from './file.ts'
 import { enterFolder, type Folder, handlePaths, openFolder } from './folder.ts'
 import { forbiddenBelow, isForbidden, parsePath } from './path.ts'
 
@@ -37,6 +37,10 @@ class FolderWorkspace implements Workspace {
 
   read(path: string, { bytesMax }: { readonly bytesMax: number }): Promise<Uint8Array> {
     return this.#inside(path, false, (folder, name) => readFile(folder, name, bytesMax))
+  }
+
+  open(path: string, { bytesMax }: { readonly bytesMax: number }): Promise<OpenFile> {
+    return this.#inside(path, false, (folder, name) => openFile(folder, name, bytesMax))
   }
 
   write(path: string, bytes: Uint8Array): Promise<void> {

@@ -47,6 +47,7 @@ const workspace = (): Workspace => {
   return {
     root,
     read: (path) => readFile(join(root, path)),
+    open: () => Promise.reject(new Error('this workspace opens no file')),
     write: async (path, bytes) => writeFile(join(root, path), bytes),
     remove: (path) => unlink(join(root, path)),
     list: async () => ({ entries: [], more: false }),

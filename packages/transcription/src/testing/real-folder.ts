@@ -8,6 +8,7 @@ import { AppError, type Spawn, type Workspace } from '@sluice/sdk'
 export const realWorkspace = (root: string): Workspace => ({
   root,
   read: () => Promise.reject(new Error('this workspace does not support read')),
+  open: () => Promise.reject(new Error('this workspace does not support open')),
   async write(path, bytes) {
     await mkdir(dirname(join(root, path)), { recursive: true })
     await writeFile(join(root, path), bytes)

@@ -100,6 +100,9 @@ function FileView({
   )
 }
 
+/** Pictures load one after the other, because a client has a share of downloads. */
+let loading: Promise<void> = Promise.resolve()
+
 /** Loads a picture, and returns its address within this page; undefined for anything that is no picture. */
 function usePicture(address: string | undefined): string | undefined {
   const [shown, setShown] = useState<string | undefined>()
@@ -108,6 +111,7 @@ function usePicture(address: string | undefined): string | undefined {
     const stop = new AbortController()
     let made: string | undefined
     const load = async () => {
+      if (stop.signal.aborted) return
       const answer = await fetch(address, { signal: stop.signal, headers: { 'x-sluice-dashboard': '1' } })
       if (!answer.ok || Number(answer.headers.get('content-length') ?? 0) > IMAGE_BYTES_MAX) return
       const bytes = new Uint8Array(await answer.arrayBuffer())
@@ -116,7 +120,7 @@ function usePicture(address: string | undefined): string | undefined {
       made = URL.createObjectURL(new Blob([bytes], { type }))
       setShown(made)
     }
-    load().catch(() => undefined)
+    loading = loading.then(load).catch(() => undefined)
     return () => {
       stop.abort()
       if (made !== undefined) URL.revokeObjectURL(made)
