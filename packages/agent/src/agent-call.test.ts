@@ -13,6 +13,7 @@ const callRequest = (tool: string, input: unknown = {}, more: Partial<CallReques
   callId: 'step-2',
   source: 'sop',
   client,
+  standing: 'operator',
   trace: newTrace(),
   signal: new AbortController().signal,
   ...more,

@@ -99,6 +99,7 @@ describe('a tool that one agent may call', () => {
         source: 'sop',
         client,
         caller: 'sop:x',
+        standing: 'operator',
         trace,
         signal: new AbortController().signal,
         ...(name !== undefined && { agent: name }),

@@ -1,10 +1,11 @@
 /** The context of a tool call, in a turn or outside of one. */
-import { agentKey, type ClientId, type Lease, type Tool, type Trace } from '@sluice/sdk'
+import { agentKey, type ClientId, type Lease, type Standing, type Tool, type Trace } from '@sluice/sdk'
 import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Registry } from './registry.ts'
 import type { Approver, TurnPart } from './turn.ts'
 import type { TurnScope, WhileAsking } from './turn-scope.ts'
+import { standingOfTurn } from './turn-standing.ts'
 
 export interface CallScope {
   /** The id of the turn, or the id that replaces it. */
@@ -17,6 +18,8 @@ export interface CallScope {
   /** The client and the caller of this agent; as in `ToolContext`. */
   readonly client: ClientId
   readonly caller: string | undefined
+  /** As in `ToolContext`. */
+  readonly standing: Standing
   /** The owner of the events, as in `TurnRequest`. */
   readonly owner: string | undefined
   readonly trace: Trace
@@ -50,6 +53,7 @@ export function callScopeOf(
     lease: home.lease,
     owner,
     ...identityOf(agent, client, caller),
+    standing: standingOfTurn(turn),
     trace,
     registry,
     limits,

@@ -11,7 +11,7 @@ export type RunCallDeps = Pick<ConductDeps, 'config' | 'pinRegistry' | 'deadline
 
 /** Rejects with `aborted`, as `onBegin` does, or with `unavailable` when a person cannot be asked now. A call that takes longer than a turn may ends with an error result. */
 export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<CallResult> {
-  const { turn, callId, agent: name = MAIN_AGENT, client, caller, trace, signal, onBegin } = request
+  const { turn, callId, agent: name = MAIN_AGENT, client, caller, standing, trace, signal, onBegin } = request
   if (signal.aborted) throw aborted(turn)
   const { agent, workspace } = deps.config(name) ?? mainSettings(deps)
   const pin = deps.pinRegistry(name)
@@ -30,6 +30,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     lease: undefined,
     owner: undefined,
     ...identityOf(name, client, caller),
+    standing,
     trace,
     registry: pin.registry,
     limits: limitsInForce(deps, name, workspace),

@@ -185,7 +185,7 @@ export class ToolExecutor {
         ? await askPerson(this.#deps, scope, { callId: question, tool, input, untrusted: judged.untrusted })
         : undefined
     if (answer && 'refusal' in answer) return this.refused(scope, answer.refusal)
-    const { client, caller, session, turn, cancellation, superseded } = scope
+    const { client, caller, standing, session, turn, cancellation, superseded } = scope
     cancellation.throwIfCancelled()
     const { risk, refusal } = answer ? this.judge(scope, prepared) : judged
     if (refusal !== undefined) return this.refused(scope, refusal)
@@ -203,7 +203,7 @@ export class ToolExecutor {
       const report = (given: ToolReport) => {
         reported = given
       }
-      const who = { client, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
+      const who = { client, standing, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
       const ask = risk === 'read' ? undefined : this.#asker(scope, tool, question)
       const context = {
         ...{ ...by, ...who, session, turn, trace, report, signal: cancellation.signal },

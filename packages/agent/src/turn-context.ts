@@ -1,5 +1,5 @@
 /** The data that a stored turn needs to resume after a restart, as JSON in the store. */
-import type { IdempotencyKey, Trace } from '@sluice/sdk'
+import { type IdempotencyKey, STANDINGS, type Trace } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { LimitedClient } from './admission.ts'
 
@@ -26,7 +26,13 @@ const contextSchema = v.object({
   caller: v.fallback(v.optional(v.string()), undefined),
   limited: v.fallback(
     v.optional(
-      v.object({ client: v.string(), standing: v.picklist(['listed', 'stranger', 'operator']), channel: v.exactOptional(v.string()) }),
+      v.pipe(
+        v.object({ client: v.string(), standing: v.picklist(STANDINGS), channel: v.exactOptional(v.string()) }),
+        // Earlier releases call a device of the role `client` listed.
+        v.transform((limited) =>
+          limited.standing === 'listed' && limited.channel === undefined ? { ...limited, standing: 'client' as const } : limited,
+        ),
+      ),
     ),
     undefined,
   ),

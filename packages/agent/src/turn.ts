@@ -8,6 +8,7 @@ import type {
   NewReply,
   OwnedStore,
   Risk,
+  Standing,
   StoreChange,
   ToolReport,
   Trace,
@@ -79,7 +80,7 @@ export interface TurnRequest {
   readonly owner?: string
   /** The caller, without the agent; the owner when absent. */
   readonly caller?: string
-  /** The client whose limits the turn keeps. Absent: no limit applies, as for procedures and the command line. */
+  /** The principal of the turn, whose limits it keeps. Absent: no limit applies, and the standing is that of the owner, as for procedures. */
   readonly limited?: LimitedClient
   /** The span that requests the turn; a new trace begins when absent. */
   readonly trace?: Trace | undefined
@@ -111,6 +112,8 @@ export interface CallRequest {
   readonly agent?: string
   readonly client: ClientId
   readonly caller?: string
+  /** As in `ToolContext`. */
+  readonly standing: Standing
   readonly trace: Trace
   readonly signal: AbortSignal
   /** Awaited right before the tool runs, after the policy and any approval. A rejection prevents the run. */

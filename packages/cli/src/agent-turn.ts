@@ -92,6 +92,7 @@ export async function runHere(context: CliContext, turn: AgentTurn): Promise<Age
         session: turn.session === undefined ? null : agentKey(agent, `local/${turn.session}`),
         text: turn.message,
         client: runtime.clients.ofCaller(CALLER),
+        owner: 'local',
         caller: CALLER,
         signal: turn.signal,
         listen: (part) => part.type === 'text' && turn.onText(part.delta),

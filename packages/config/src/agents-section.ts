@@ -87,5 +87,19 @@ export const routingSchema = v.object({
     ),
     {},
   ),
+  operators: v.optional(
+    v.pipe(
+      v.array(
+        v.pipe(
+          text,
+          v.check((entry) => entry !== '*', 'must name a sender; * would make every sender an operator'),
+        ),
+      ),
+      v.description(
+        'The senders who are operators: they decide calls and procedures, and run commands without a sandbox. Each must be allowed too',
+      ),
+    ),
+    [],
+  ),
   limits: v.optional(v.pipe(channelLimits, v.description('Limits of its senders; absent keys are taken from [limits]'))),
 })

@@ -10,7 +10,7 @@ const load = (text = '') => parseConfig({ configFile: '/none/config.toml', dataD
 
 const ANN: LimitedClient = { client: 'ann', standing: 'listed', channel: 'roomchat' }
 const EVE: LimitedClient = { client: 'eve', standing: 'stranger', channel: 'roomchat' }
-const DEVICE: LimitedClient = { client: 'device:1', standing: 'listed' }
+const DEVICE: LimitedClient = { client: 'device:1', standing: 'client' }
 const OPERATOR: LimitedClient = { client: 'device:2', standing: 'operator' }
 
 test('by default only strangers have limits, each one and all together', async () => {

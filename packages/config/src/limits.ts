@@ -1,16 +1,15 @@
 /** Finds the limits of a client in a configuration. */
-import type { CountedLimits, Limits } from '@sluice/sdk'
+import { type CountedLimits, isAtLeast, type Limits, type Standing } from '@sluice/sdk'
 import { agentSection, costSection } from './agent-sections.ts'
 import { routingSchema } from './agents-section.ts'
 import { limitsSection, MEGABYTES, RUNNING } from './limits-section.ts'
 import type { LoadedConfig } from './types.ts'
 
-/** A client that asks for a turn. */
+/** The principal of a turn: the client that asks for it, and the standing of that client. */
 export interface LimitedClient {
   /** The client, as in `ToolContext.caller`. */
   readonly client: string
-  /** `stranger`: a sender whom only `*` admits. `listed`: any other sender, and a device with the role `client`. */
-  readonly standing: 'listed' | 'stranger' | 'operator'
+  readonly standing: Standing
   /** The channel of a sender. */
   readonly channel?: string
 }
@@ -65,7 +64,7 @@ export function limitsOf(config: LoadedConfig, { client, standing, channel }: Li
   const { strangers, operators, ...general } = config.core(limitsSection)
   const own = channelLimitsOf(config, channel)
   if (standing === 'operator') return counted([{ key: client, ...limitsFrom(operators) }])
-  if (standing === 'listed') return counted([{ key: client, ...limitsFrom(general, own) }])
+  if (isAtLeast(standing, 'listed')) return counted([{ key: client, ...limitsFrom(general, own) }])
   const { daily_limit_usd = Number.POSITIVE_INFINITY } = config.core(costSection)
   const pool = { ...strangers.pool, usd_per_day: strangers.pool?.usd_per_day ?? Math.min(POOL_USD_MAX, daily_limit_usd * POOL_SHARE) }
   const ownPool = own?.strangers?.pool
@@ -80,7 +79,7 @@ export function sharesOf(config: LoadedConfig, { standing, channel }: LimitedCli
   if (standing === 'operator') return NO_SHARES
   const { strangers, ...general } = config.core(limitsSection)
   const channelLimits = channelLimitsOf(config, channel)
-  const kind = standing === 'stranger' ? 'stranger' : channel === undefined ? 'client' : 'listed'
+  const kind = standing === 'unverified' ? 'stranger' : standing
   const [keys, own]: ShareKeys[] = kind === 'stranger' ? [strangers, channelLimits?.strangers ?? {}] : [general, channelLimits ?? {}]
   const { waiting, attachments } = MEGABYTES[kind]
   const slots = Math.max(1, Math.floor(config.core(agentSection).max_concurrent_turns * RUNNING[kind]))
@@ -105,9 +104,14 @@ const poolOf = (channel: string | undefined, { turns_waiting, attachments_mb }: 
 export const loopTurnsOf = (config: LoadedConfig, channel: string): number =>
   channelLimitsOf(config, channel)?.loop_turns ?? config.core(limitsSection).loop_turns
 
-function channelLimitsOf(config: LoadedConfig, channel: string | undefined) {
+/** Returns the senders of a channel who are operators. */
+export const operatorsOf = (config: LoadedConfig, channel: string): readonly string[] => routingOf(config, channel)?.operators ?? []
+
+const channelLimitsOf = (config: LoadedConfig, channel: string | undefined) => routingOf(config, channel)?.limits
+
+function routingOf(config: LoadedConfig, channel: string | undefined) {
   const path = `channels_config.${channel}`
-  return channel !== undefined && config.hasCore(path) ? config.core({ path, schema: routingSchema }).limits : undefined
+  return channel !== undefined && config.hasCore(path) ? config.core({ path, schema: routingSchema }) : undefined
 }
 
 const poolKey = (channel: string | undefined, own: object | undefined): string => (own ? `${POOL}:${channel}` : POOL)

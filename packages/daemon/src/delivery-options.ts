@@ -1,5 +1,5 @@
 /** The collaborators that the runtime gives to durable delivery. */
-import { agentsOfChats, approvalsSection, deliverySection, gatewaySection, loopTurnsOf } from '@sluice/config'
+import { agentsOfChats, approvalsSection, deliverySection, gatewaySection, loopTurnsOf, operatorsOf } from '@sluice/config'
 import type { DeliveryOptions } from '@sluice/delivery'
 import { notify, type OpenRuntime } from '@sluice/runtime'
 import { logDelivery } from './log-activity.ts'
@@ -25,6 +25,7 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures, re
     admission: runtime.admission,
     shares: runtime.shares,
     loopTurns: (channel) => loopTurnsOf(runtime.config(), channel),
+    operators: (channel) => operatorsOf(runtime.config(), channel),
     notify: (message) => void notifyOperators(runtime, message),
   },
   telemetry: {

@@ -1,11 +1,22 @@
 /** Starts turns that clients asked for earlier, such as by a reminder. Each key starts one turn, over crashes and restarts. */
-import { newTurnId, type TurnRequest } from '@sluice/agent'
+import { type LimitedClient, newTurnId } from '@sluice/agent'
 import type { Deliveries } from '@sluice/delivery'
 import type { OpenRuntime } from '@sluice/runtime'
-import { AppError, type Inbound, parseAgentKey, parseChatSession, type StartTurn, sha256Hex } from '@sluice/sdk'
+import {
+  AppError,
+  type Inbound,
+  lowestStanding,
+  parseAgentKey,
+  parseChatSession,
+  type Standing,
+  type StartTurn,
+  sha256Hex,
+} from '@sluice/sdk'
 
 const SOURCE = 'schedule'
 const DEVICE = 'device:'
+/** The callers that are no device: a daemon without pairing has `local`, and the command line is `cli`. */
+const LOCAL: readonly string[] = ['local', 'cli']
 
 type Starting = Parameters<StartTurn>[0]
 
@@ -31,14 +42,15 @@ async function deliver(runtime: OpenRuntime, deliveries: Pick<Deliveries, 'deliv
     text: turn.text,
     // Platforms count the time for answers from the last message of the person.
     sentAtMs: (await runtime.store.sessions.get(turn.session))?.lastActiveAtMs ?? turn.atMs,
+    ...(turn.standing === 'unverified' && { unverified: true }),
   }
   return (await deliveries.deliver(channel, message, turn.session, runtime.clock.nowMs())) ? 'started' : 'gone'
 }
 
 /** The id of the turn is made of the key: the store has each id once. */
-async function accept(runtime: OpenRuntime, { key, session, caller, text, atMs }: Starting): ReturnType<StartTurn> {
+async function accept(runtime: OpenRuntime, { key, session, caller, standing, text, atMs }: Starting): ReturnType<StartTurn> {
   const person = parseAgentKey(caller).key
-  const limited = await limitedOf(runtime, person)
+  const limited = await limitedOf(runtime, person, standing)
   if (limited === 'gone') return 'gone'
   const { key: ofAgent } = parseAgentKey(session)
   try {
@@ -50,7 +62,7 @@ async function accept(runtime: OpenRuntime, { key, session, caller, text, atMs }
       caller: person,
       text,
       client: runtime.clients.ofCaller(person),
-      ...(limited && { limited }),
+      limited,
     })
     return 'started'
   } catch (error) {
@@ -59,13 +71,12 @@ async function accept(runtime: OpenRuntime, { key, session, caller, text, atMs }
   }
 }
 
-/** Resolves to the client that `[limits]` counts; undefined for the command line, which has no limits; `gone` for a revoked device. */
-async function limitedOf({ store, clock }: OpenRuntime, person: string): Promise<TurnRequest['limited'] | 'gone'> {
-  if (person === 'local') return { client: person, standing: 'operator' }
-  if (!person.startsWith(DEVICE)) return undefined
+/** Resolves to the principal of the turn: as the person stands now, and no higher than `asked`; `gone` for a revoked device. */
+async function limitedOf({ store, clock }: OpenRuntime, person: string, asked: Standing = 'operator'): Promise<LimitedClient | 'gone'> {
+  if (!person.startsWith(DEVICE)) return { client: person, standing: LOCAL.includes(person) ? asked : 'stranger' }
   const device = (await store.devices.list()).find(({ id }) => id === person.slice(DEVICE.length))
   if (!device || (device.expiresAtMs !== null && device.expiresAtMs <= clock.nowMs())) return 'gone'
-  return { client: person, standing: device.role === 'operator' ? 'operator' : 'listed' }
+  return { client: person, standing: lowestStanding(device.role, asked) }
 }
 
 /** Returns an id that sorts like the ids of turns that begin at this time. */

@@ -112,7 +112,7 @@ test('usd_per_day refuses messages until the day ends', async () => {
   const made = await bench({ limitsOf: limitsOf({ usdPerDay: 1 }) })
   await made.receive(message('m1'))
   await settle()
-  const client = clientOf({ name: 'x', allow: ['*'] } as never, message('m1')).client
+  const client = clientOf({ name: 'x', allow: ['*'] } as never, message('m1'), []).client
   await made.store.admissions.spend([client], 1, clock.nowMs())
   await made.receive(message('m2'), message('m3'))
   await settle()
@@ -135,12 +135,23 @@ test('1,000 strangers run no more turns than their pool, and only those who were
   expect(host.emitted.filter(({ type }) => type === 'limit_reached')).toMatchObject([{ client: 'strangers' }])
 })
 
-test('a sender whom only * admits is a stranger', () => {
-  const standing = (allow: string[]) => clientOf({ name: 'x', allow } as never, message('m1')).standing
-  expect(standing(['*'])).toBe('stranger')
-  expect(standing(['*', '+15550002222'])).toBe('listed')
-  expect(standing(['+15550002222'])).toBe('listed')
-})
+test.each([
+  ['stranger', ['*'], {}],
+  ['listed', ['*', '+15550002222'], {}],
+  ['listed', ['+15550002222'], {}],
+  ['operator', ['+15550002222', '+15550001111'], {}],
+  ['stranger', ['+15550001111'], {}],
+  ['unverified', ['+15550002222'], { message: { unverified: true } }],
+  ['unverified', ['+15550002222', '+15550001111'], { channel: { webhook: { unsigned: 'secret' } } }],
+] as const)(
+  'a sender is %s of the allowlist %j and %j',
+  (standing, allow, { channel = {}, message: more = {} }: { channel?: object; message?: object }) => {
+    const operators = allow.length === 2 && allow[0] !== '*' ? ['+1 555 000 2222'] : []
+    const normalise = (sender: string) => sender.replaceAll(' ', '')
+    const given = { name: 'x', allow, normalise, ...channel } as never
+    expect(clientOf(given, { ...message('m1'), ...more }, operators).standing).toBe(standing)
+  },
+)
 
 describe('the breaker of loops', () => {
   /** Sends messages that each come this long after the answer to the one before. */

@@ -14,10 +14,10 @@ import {
   type OwnedStore,
   shardOfSession,
 } from '@sluice/sdk'
-import { isNamed } from './allowed-senders.ts'
 import { type QueuedReply, waitingReplies } from './delivery-queue.ts'
 import { noticeTo } from './notice.ts'
 import { senderOf } from './sessions.ts'
+import { standingOfSender } from './standing-of-sender.ts'
 
 /** The collaborators of admission. */
 export interface AdmissionOptions {
@@ -25,6 +25,8 @@ export interface AdmissionOptions {
   readonly shares: Shares
   /** Returns how many quick messages in a row pause a conversation of the channel; 0: never. */
   loopTurns(channel: string): number
+  /** Returns the senders of a channel who are operators (`[channels_config.<channel>] operators`). */
+  operators(channel: string): readonly string[]
   /** Notifies the operators. Must not throw. */
   notify(text: string): void
 }
@@ -57,22 +59,26 @@ const ASK_AGAIN_EACH_MS = 5
 /** A sender whose share is used up is listed as held back for this time. */
 const SHARE_MS = 60_000
 
-/** Returns the client that the limits count a message for. */
-export function clientOf(channel: Channel, message: Pick<Inbound, 'account' | 'sender'>): LimitedClient {
-  const { allow, name } = channel
-  const isListed = !allow.includes('*') || isNamed(channel, message.sender)
-  return { client: senderOf(name, message), standing: isListed ? 'listed' : 'stranger', channel: name }
-}
+/** Returns the principal of a message; `operators` as in `standingOfSender`. */
+export const clientOf = (
+  channel: Channel,
+  message: Pick<Inbound, 'account' | 'sender' | 'unverified'>,
+  operators: readonly string[],
+): LimitedClient => ({
+  client: senderOf(channel.name, message),
+  standing: standingOfSender(channel, message, operators),
+  channel: channel.name,
+})
 
 /** Resolves to undefined when the message may run; otherwise it has ended as `limited`, or asks again later. */
 export async function admitMessage(options: AdmitOptions, asking: AskingMessage): Promise<JobOutcome | undefined> {
   const { admission, clock } = options
-  const { owned, channel, number, session } = asking
+  const { owned, channel, number, message, session } = asking
   const state = await owned.admissions.loopState(number)
   // A message that began a turn before goes on, and one that an operator replayed has no limit.
   if (!state || state.isAdmitted) return undefined
   if (await isPaused(options, asking, state)) return endInLoop(options, asking)
-  const client = clientOf(channel, state)
+  const client = clientOf(channel, { ...state, ...(message.unverified && { unverified: true }) }, options.operators(channel.name))
   const exceeded = await admission.take(client, { id: `inbox:${number}`, shard: shardOfSession(session) }, owned.admissions)
   if (!exceeded) return undefined
   if (exceeded.limit !== 'turns_in_flight') return endOverLimit(options, asking, { client: client.client, exceeded })

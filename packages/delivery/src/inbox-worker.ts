@@ -147,7 +147,7 @@ export class InboxWorker {
 
   #enterTurn(row: WaitingMessage, owned: OwnedStore, { message, isNew }: { message: Inbound | undefined; isNew: boolean }): boolean {
     const { shares } = this.#options.limits
-    const client = this.#clientOf(row)
+    const client = this.#clientOf({ ...row, ...(message?.unverified && { unverified: true }) })
     if (!client) return this.#messages.enter(row, owned)
     const bytes = message?.text.length ?? 0
     const mayEnd = isNew && (row.kind === 'turn' || row.kind === 'procedure_event')
@@ -164,9 +164,10 @@ export class InboxWorker {
     return hasEntered
   }
 
-  #clientOf(row: WaitingMessage): LimitedClient | undefined {
-    const channel = channelNamed(this.#options.features, row.channel)
-    return channel && clientOf(channel, row)
+  #clientOf(row: WaitingMessage & Pick<Inbound, 'unverified'>): LimitedClient | undefined {
+    const { features, limits } = this.#options
+    const channel = channelNamed(features, row.channel)
+    return channel && clientOf(channel, row, limits.operators(channel.name))
   }
 
   #endWait(number: number): void {
@@ -323,7 +324,7 @@ export class InboxWorker {
 
   /** Runs the turn inside the permit of the job. Resolves to its replies, which are in the outbox by then. */
   async #answer({ owned, channel, started, attempt, draft, trace, onWait }: Turn): Promise<readonly QueuedReply[]> {
-    const { clock, features, log, stopping, telemetry, turns } = this.#options
+    const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
     const caller = senderOf(channel.name, message)
     const agent = agentOfSession(started.session)
@@ -339,7 +340,7 @@ export class InboxWorker {
       client: turns.clients.ofCaller(caller),
       owner: channelOwner(channel.name),
       caller,
-      limited: clientOf(channel, message),
+      limited: clientOf(channel, message, limits.operators(channel.name)),
       trace,
       permit: attempt.permit,
       ...(attempt.superseded && { superseded: attempt.superseded }),

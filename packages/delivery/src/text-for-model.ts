@@ -1,7 +1,7 @@
 /** Makes the text of a message for the model: the words of the sender, with the parts framed that nobody vouches for. */
-import { type Channel, frameUntrusted, type Inbound } from '@sluice/sdk'
-import { isNamed } from './allowed-senders.ts'
+import { frameUntrusted, type Inbound, isAtLeast } from '@sluice/sdk'
 import { type MediaOptions, textWithMedia } from './media.ts'
+import { standingOfSender } from './standing-of-sender.ts'
 
 /**
  * Returns the text with its attachments as `textWithMedia` does. The whole text is framed unless the sender is verified and an entry
@@ -10,13 +10,9 @@ import { type MediaOptions, textWithMedia } from './media.ts'
 export async function textForModel(message: Inbound, options: MediaOptions): Promise<string> {
   const { channel } = options
   const { sender, text, quotedFrom } = message
-  if (!isTrusted(channel, message))
+  if (!isAtLeast(standingOfSender(channel, message, []), 'listed'))
     return frameUntrusted(`message from ${sender} on ${channel.name}`, await textWithMedia(message, options))
   if (quotedFrom === undefined || quotedFrom >= text.length) return textWithMedia(message, options)
   const quoted = frameUntrusted(`quote in a message from ${sender} on ${channel.name}`, text.slice(quotedFrom))
   return textWithMedia({ ...message, text: `${text.slice(0, quotedFrom)}${quoted}` }, options)
 }
-
-/** Without the secret of its webhook, a channel verifies no request. */
-const isTrusted = (channel: Channel, { sender, unverified }: Inbound): boolean =>
-  unverified !== true && channel.webhook?.unsigned === undefined && isNamed(channel, sender)

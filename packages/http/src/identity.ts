@@ -1,6 +1,6 @@
 /** Owners and sessions: the name of a device in the store, and the namespace that keeps its sessions apart from other devices. */
 import type { LimitedClient } from '@sluice/agent'
-import { AppError, agentKey, MAIN_AGENT, parseAgentKey, type Role } from '@sluice/sdk'
+import { AppError, agentKey, MAIN_AGENT, parseAgentKey, type Role, type Standing } from '@sluice/sdk'
 
 const SESSION_NAME = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -16,11 +16,11 @@ export const ownerOf = (device: string | null): string => device ?? 'local'
 /** The name of a device for people and tools: `ToolContext.caller` and the actor in the audit log. */
 export const personOf = (device: string | null): string => (device === null ? ownerOf(device) : `device:${device}`)
 
-/** The client that `[limits]` counts the turns of a caller for. */
-export const limitedClient = (person: string, role: Role | null): LimitedClient => ({
-  client: person,
-  standing: role === 'operator' ? 'operator' : 'listed',
-})
+/** The standing of a caller: its role. A caller without a credential proves nothing. */
+export const standingOf = (role: Role | null): Standing => role ?? 'unverified'
+
+/** The principal of the turns of a caller. */
+export const limitedClient = (person: string, role: Role | null): LimitedClient => ({ client: person, standing: standingOf(role) })
 
 /** The person of a decision in `Approval.by`, which always names a device, a channel or a command: `device:local` while no pairing is required. */
 export const deciderOf = (by: string): string => (by === personOf(null) ? `device:${by}` : by)

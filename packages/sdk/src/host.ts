@@ -10,6 +10,7 @@ import type { Role } from './route.ts'
 import type { Spawn } from './sandbox.ts'
 import type { Sops } from './sop.ts'
 import type { AuditKind } from './sop-store.ts'
+import type { Standing } from './standing.ts'
 import type { KeyValue, Memories } from './store.ts'
 import type { ToolContext } from './tool.ts'
 import type { Workspace } from './workspace.ts'
@@ -115,6 +116,8 @@ export type StartTurn = (turn: {
   readonly session: string
   /** The client, as in `ToolContext.caller`. */
   readonly caller: string
+  /** The standing with which the client asked for the turn; the turn has it or a lower one that the client has now. Absent: the latter. */
+  readonly standing?: Standing
   readonly text: string
   readonly atMs: number
 }) => Promise<'started' | 'known' | 'gone'>

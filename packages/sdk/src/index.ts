@@ -213,6 +213,7 @@ export type {
 } from './sop.ts'
 export { SOP_ENDED } from './sop.ts'
 export type { AuditKind, AuditRow, NewAudit, OwnedSopStore, SopStart, SopStore } from './sop-store.ts'
+export { isAtLeast, lowestStanding, STANDINGS, type Standing } from './standing.ts'
 export type {
   Conversation,
   CostSpan,
@@ -255,7 +256,7 @@ export type {
   StoreRecovered,
   StoreToolOptions,
 } from './store-backend.ts'
-export type { CallingAgent, Risk, Tool, ToolContext, ToolReport } from './tool.ts'
+export type { CallingAgent, Decider, Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'
 export type { Trace, TraceParent, WithinTrace } from './trace.ts'
 export { formatTraceContext, formatTraceparent, parseTraceContext, parseTraceparent } from './trace.ts'

@@ -2,6 +2,7 @@
 import type * as v from 'valibot'
 import type { ClientId } from './client-id.ts'
 import type { Policy } from './policy.ts'
+import type { Standing } from './standing.ts'
 import type { Trace } from './trace.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -10,6 +11,12 @@ import type { Workspace } from './workspace.ts'
  * changes the workspace or the agent's memory, `execute` has effects outside.
  */
 export type Risk = 'read' | 'write' | 'execute'
+
+/**
+ * Who may decide a call that needs an approval (docs/approvals.md#who-may-decide): `asker`, the principal of the turn, `starter`, the
+ * person who started the procedure, or only an `operator`. Operators decide every call, and a principal below `listed` decides none.
+ */
+export type Decider = 'asker' | 'starter' | 'operator'
 
 /** The agent that makes a call, with its limits. They are in force when the call runs; do not keep them. */
 export interface CallingAgent {
@@ -24,6 +31,8 @@ export interface ToolContext extends CallingAgent {
   readonly client: ClientId
   /** The durable identity of that client over connections and restarts. Key stored data by it. Absent when it is unknown. */
   readonly caller?: string
+  /** The standing of the turn: the lowest among the principals whose words it answers. */
+  readonly standing: Standing
   readonly session: string | null
   readonly turn: string
   /** Aborts when the turn is aborted or times out, or the daemon stops. A tool must end soon after. */
@@ -81,6 +90,10 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
    * function decides by the input.
    */
   readonly alwaysAsks?: true | ((input: v.InferOutput<Schema>, by: CallingAgent) => boolean)
+  /**
+   * Who may decide a call that needs an approval; `asker` unless given. A function decides by the input, and by the standing of the turn.
+   */
+  readonly decider?: Decider | ((input: v.InferOutput<Schema>, by: CallingAgent & Pick<ToolContext, 'standing'>) => Decider)
   /**
    * For tools that must be stoppable at any time. Returns the input of a call that only stops something, made from the raw
    * input of the model and without its other members; undefined for every other call. A stopping call runs at every policy

@@ -13,6 +13,7 @@ import type {
   Secret,
   SopEvent,
   SopStore,
+  Standing,
   ToolReport,
   Trace,
   TriggerKind,
@@ -97,6 +98,7 @@ export interface StepCallRequest {
   readonly source: string
   readonly client: ClientId
   readonly caller: string
+  readonly standing: Standing
   readonly trace: Trace
   readonly signal: AbortSignal
   readonly onBegin?: (risk: Risk) => Promise<void>

@@ -23,6 +23,9 @@ export function runOfSession(session: string): string | undefined {
 /** Returns the caller whose memories and devices the steps of a procedure use: always its own, whatever started the run. */
 export const stepCaller = ({ sop }: SopRun): string => `sop:${sop}`
 
+/** The standing of the steps of a procedure: an operator has accepted it. */
+export const STEP_STANDING = 'operator'
+
 /** Returns the span of the whole run, in the trace of the event that started it. */
 export function runTrace({ id, event }: Pick<SopRun, 'id' | 'event'>): Trace {
   const ids = sha256Hex(id)

@@ -8,7 +8,7 @@ import { jsonOrText } from './json-text.ts'
 import type { AttemptEnd } from './machine.ts'
 import { outputProblem } from './output-schema.ts'
 import { resolveInput, valuesFor } from './resolve-input.ts'
-import { agentOfRun, stepCaller, stepTrace } from './run-identity.ts'
+import { agentOfRun, STEP_STANDING, stepCaller, stepTrace } from './run-identity.ts'
 import { retryDelayMs, type StepContext } from './step-execution.ts'
 
 /** Throws when the agent or the store is unavailable; the caller then tries again. */
@@ -53,6 +53,7 @@ async function callTool({ ports, runs, lease, run, step, execution }: StepContex
       agent: agentOfRun(run),
       client,
       caller: stepCaller(run),
+      standing: STEP_STANDING,
       trace: stepTrace(run, step.number),
       signal: execution.signal,
       async onBegin(risk) {

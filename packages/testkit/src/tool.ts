@@ -42,6 +42,7 @@ export const toolConformance = (subject: ToolSubject): void =>
 export const toolContext = (signal: AbortSignal = new AbortController().signal, by: CallingAgent = testHost().by): ToolContext => ({
   ...by,
   client: 'client' as ClientId,
+  standing: 'operator',
   session: 'session',
   turn: 'turn',
   signal,

@@ -9,6 +9,7 @@ import { numberLines } from './number-lines.ts'
 const context: ToolContext = {
   ...testHost().by,
   client: 'client' as ClientId,
+  standing: 'operator',
   session: null,
   turn: 'turn',
   signal: new AbortController().signal,

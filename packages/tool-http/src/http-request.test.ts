@@ -25,6 +25,7 @@ const arrange = (answer: () => Response | Promise<Response> = () => new Response
     ...host.by,
     report: (given) => reports.push(given),
     client: 'client' as ClientId,
+    standing: 'operator',
     session: null,
     turn: 'turn',
     signal: abort.signal,

@@ -8,6 +8,7 @@ import feature from './index.ts'
 const context: ToolContext = {
   ...testHost().by,
   client: 'client' as ClientId,
+  standing: 'operator',
   caller: 'device:a',
   session: null,
   turn: 'turn',

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { signalScope } from '@sluice/kit'
-import { AppError, type Host, sessionKeys } from '@sluice/sdk'
+import { AppError, type Host, type Standing, sessionKeys } from '@sluice/sdk'
 import type { ScheduleConfig } from './config.ts'
 import type { When } from './when.ts'
 
@@ -22,6 +22,8 @@ export interface Reminder {
   readonly id: string
   /** The client, as in `ToolContext.caller`. */
   readonly caller: string
+  /** The standing of the turn that set it; absent in reminders of earlier releases. */
+  readonly standing?: Standing
   readonly session: string
   readonly text: string
   readonly createdAtMs: number
@@ -49,7 +51,7 @@ export class Reminders {
   }
 
   /** Throws `invalid_request` for a time that is not valid, and `conflict` when the client has too many reminders. */
-  async create(given: Pick<Reminder, 'caller' | 'session' | 'text'>, when: When): Promise<Reminder> {
+  async create(given: Pick<Reminder, 'caller' | 'standing' | 'session' | 'text'>, when: When): Promise<Reminder> {
     const { clock, keyValue } = this.#host
     const { dueOf } = await import('./when.ts')
     const nowMs = clock.nowMs()
@@ -136,11 +138,18 @@ export class Reminders {
     const startTurn = this.#host.service('startTurn')
     const nowMs = clock.nowMs()
     if (!startTurn) return nowMs + RETRY_MS
-    const { id, session, caller, schedule } = reminder
+    const { id, session, caller, standing, schedule } = reminder
     try {
       const { instantMs, missed } = await this.#dueInstant(reminder, nowMs)
       const text = turnText(reminder, { instantMs, missed, nowMs })
-      const outcome = await startTurn({ key: `${id}:${instantMs}`, session, caller, text, atMs: instantMs })
+      const outcome = await startTurn({
+        key: `${id}:${instantMs}`,
+        session,
+        caller,
+        ...(standing && { standing }),
+        text,
+        atMs: instantMs,
+      })
       if (outcome === 'gone') log.warn('reminder removed: its client may no longer talk to the agent', { reminder: id, caller })
       const nextMs = outcome === 'gone' || !schedule ? undefined : await nextAfter(schedule, Math.max(nowMs, instantMs))
       const next = nextMs === undefined ? undefined : { ...reminder, nextMs, handledMs: instantMs }

@@ -24,6 +24,7 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
     ...host.by,
     report: (given) => reports.push(given),
     client: 'client' as ClientId,
+    standing: 'operator',
     session: null,
     turn: 'turn',
     signal: abort.signal,

@@ -172,6 +172,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       admission: new Admission({ store: store.admissions, clock, events: bus, limitsOf: () => [] }),
       shares: new Shares({ clock, events: bus, sharesOf: () => NO_SHARES }),
       loopTurns: () => 0,
+      operators: () => [],
       notify: () => {},
     },
     events: bus,

@@ -39,7 +39,7 @@ export const checkStrangers = (snapshot: Snapshot): Check[] =>
 export function checkShares({ config }: Snapshot): Check {
   const { turnsRunning, turnsWaiting, waitingBytes, streams, downloads, attachmentBytes } = sharesOf(config, {
     client: '',
-    standing: 'listed',
+    standing: 'client',
   })
   const open = Object.entries({
     turns_running: turnsRunning,
