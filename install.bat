@@ -13,6 +13,7 @@ if /I "%~1"=="--system" goto system
 if /I "%~1"=="--user" goto user
 if /I "%~1"=="--uninstall" goto uninstall
 if /I "%~1"=="--prefix" goto prefix
+echo install: unknown option %1 1>&2
 echo usage: install.bat [--minimal^|--standard^|--full] [--user^|--system] [--prefix folder] [--uninstall] 1>&2
 exit /b 2
 

@@ -6,7 +6,9 @@ param(
   [string] $Mode,
   [switch] $System,
   [string] $Prefix,
-  [switch] $Uninstall
+  [switch] $Uninstall,
+  [Parameter(ValueFromRemainingArguments = $true)]
+  [string[]] $Unknown
 )
 
 $ErrorActionPreference = 'Stop'
@@ -16,6 +18,17 @@ $CloneNodeMajorMin = 18
 function Stop-Install([string] $Message) {
   [Console]::Error.WriteLine("install: $Message")
   exit 1
+}
+
+# Ends with 2 for a wrong option, before anything is downloaded or built.
+if ($Unknown) {
+  $word = $Unknown[0].TrimStart('-')
+  $start = $word.Substring(0, [Math]::Min(3, $word.Length))
+  $options = @('-Mode', '-System', '-Prefix', '-Uninstall', '-Mode Minimal', '-Mode Standard', '-Mode Full')
+  $near = $options | Where-Object { $word -and ($_ -replace '^-(Mode )?', '').StartsWith($start, 'OrdinalIgnoreCase') } | Select-Object -First 1
+  $hint = if ($near) { "; did you mean ${near}?" } else { '' }
+  [Console]::Error.WriteLine("install: unknown option '$($Unknown[0])'$hint")
+  exit 2
 }
 
 # Returns the major version of a Node, or 0 if there is none.

@@ -7,9 +7,40 @@ NODE_MAJOR_MIN=24
 CLONE_NODE_MAJOR_MIN=18
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
 
+options='--minimal --standard --full --user --system --uninstall --help --prefix --from'
+
 fail() {
   printf 'install: %s\n' "$*" >&2
   exit 1
+}
+
+# Prints the first option that begins as the word $1 does.
+nearest() {
+  word=${1#-}
+  word=${word#-}
+  for length in 3 2 1; do
+    start=$(printf "%.${length}s" "$word")
+    for option in $options; do
+      case "$option" in "--$start"*) [ -n "$start" ] && echo "; did you mean $option?" && return ;; esac
+    done
+  done
+}
+
+# Ends with 2 for a wrong option, before anything is downloaded or built.
+check_options() {
+  while [ $# -gt 0 ]; do
+    case " $options " in
+      *" ${1%%=*} "*) ;;
+      *)
+        printf "install: unknown option '%s'%s\ninstall: the options are %s\n" "$1" "$(nearest "$1")" "$options" >&2
+        exit 2
+        ;;
+    esac
+    case "$1" in
+      --prefix | --from) [ $# -lt 2 ] || shift ;;
+    esac
+    shift
+  done
 }
 
 # Prints the major version of a Node, or 0 if the program does not run.
@@ -19,6 +50,18 @@ major() {
 
 has() {
   command -v "$1" >/dev/null 2>&1
+}
+
+# Root runs no program that another user can replace, such as a Node in the home folder of the user who called sudo. Files whose owner
+# a container does not know belong to 65534.
+trusted() {
+  [ "$(id -u)" = 0 ] || return 0
+  path=$(command -v "$1") && path=$(readlink -f -- "$path") || return 1
+  while [ -n "$(find "$path" -prune \( -user 0 -o -user 65534 \) 2>/dev/null)" ]; do
+    [ "$path" = / ] && return 0
+    path=$(dirname -- "$path")
+  done
+  return 1
 }
 
 # Prints the name of the npm package that contains Node for this machine.
@@ -35,7 +78,7 @@ node_package() {
 registry() {
   if [ -n "${npm_config_registry:-}" ]; then
     echo "$npm_config_registry"
-  elif has npm; then
+  elif has npm && trusted npm && trusted node; then
     npm config get registry 2>/dev/null
   else
     echo https://registry.npmjs.org
@@ -73,6 +116,8 @@ fetch_node() {
   echo "$1/node_modules/$package/bin/node"
 }
 
+check_options "$@"
+
 # In a clone, the repository's own scripts find Node and build the profile first.
 if [ -f "$here/scripts/bootstrap.mjs" ]; then
   case " $* " in
@@ -84,11 +129,11 @@ if [ -f "$here/scripts/bootstrap.mjs" ]; then
 fi
 
 for node in node "$HOME/.local/lib/sluice/node/bin/node" /usr/local/lib/sluice/node/bin/node; do
-  if has "$node" && [ "$(major "$node")" -ge "$NODE_MAJOR_MIN" ]; then exec "$node" "$here/install.mjs" "$@"; fi
+  if has "$node" && trusted "$node" && [ "$(major "$node")" -ge "$NODE_MAJOR_MIN" ]; then exec "$node" "$here/install.mjs" "$@"; fi
 done
 # Every Node from version 18 can remove an installation.
 case " $* " in
-  *' --uninstall '* | *' --help '*) has node && exec node "$here/install.mjs" "$@" ;;
+  *' --uninstall '* | *' --help '*) has node && trusted node && exec node "$here/install.mjs" "$@" ;;
 esac
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT

@@ -4,7 +4,7 @@
 // then runs scripts/tasks.mjs with the right Node, in the folder of the caller.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir, constants as os } from 'node:os'
 import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -42,11 +42,15 @@ function registrySettings() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => wanted.test(name)))
 }
 
+/** Whether another user owns a folder, such as the home of the user who called sudo: root would run programs that this user can replace. */
+const isForeign = (folder) => ![undefined, process.getuid?.()].includes(statSync(folder, { throwIfNoEntry: false })?.uid)
+
 function cacheFolder() {
+  const { XDG_CACHE_HOME, SVC_TOOLCHAIN_DIR } = process.env
   const candidates = [
-    process.env.SVC_TOOLCHAIN_DIR,
-    process.env.XDG_CACHE_HOME && join(process.env.XDG_CACHE_HOME, 'sluice'),
-    homedir() && join(homedir(), '.cache', 'sluice'),
+    SVC_TOOLCHAIN_DIR,
+    XDG_CACHE_HOME && !isForeign(XDG_CACHE_HOME) && join(XDG_CACHE_HOME, 'sluice'),
+    homedir() && !isForeign(homedir()) && join(homedir(), '.cache', 'sluice'),
     join(ROOT, '.cache'),
   ]
   for (const folder of candidates.filter(Boolean)) {
@@ -194,6 +198,15 @@ function installWorkspace(pnpm, env, stamp) {
   writeFileSync(stampFile, stamp)
 }
 
+/** Ends this process for a wrong option of a build or an installation, before anything is downloaded or built for it. */
+async function checkOptions([task, ...args]) {
+  if (task === 'build') (await import('./build-options.mjs')).readBuildOptions(args)
+  if (task !== 'install') return
+  const code = (await import('./install/install.mjs')).main(args, { onlyChecks: true })
+  if (code !== 0 || args.includes('--help')) process.exit(code)
+}
+
+await checkOptions(process.argv.slice(2))
 const node = findNode()
 const pnpm = findPnpm(node)
 const prefix = dirname(dirname(node))

@@ -8,11 +8,11 @@ import { findPackageJSON } from 'node:module'
 import { constants } from 'node:os'
 import { basename, extname, join, relative, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { parseArgs } from 'node:util'
 import { build } from 'tsup'
 import { CATALOGUE } from '../packages/sdk/src/catalogue.ts'
 import { completeBuild } from './artefact/complete-build.mjs'
 import { packBuild } from './artefact/pack-build.mjs'
+import { PROFILE_FILE, readBuildOptions, usage } from './build-options.mjs'
 import { bundleReport, printReport } from './bundle-report.mjs'
 import { bundledFiles } from './bundled-files.mjs'
 import { dashboardPage } from './dashboard-page.mjs'
@@ -34,17 +34,6 @@ const EXTERNAL = [
 // The variables that CommonJS packages expect, for every file of the bundle that uses one.
 const BANNER =
   "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url),__filename=import.meta.filename,__dirname=import.meta.dirname;"
-
-const USAGE = `usage: pnpm build <minimal|standard|full|profile.ts> [--features <flag,flag…>] [--name <name>] [--pack]
-       pnpm build --only <flag,flag…> [--name <name>] [--pack]
-`
-
-const PROFILE_FILE = /\.m?[jt]s$/
-
-const usage = (message) => {
-  process.stderr.write(`${message}\n${USAGE}`)
-  process.exit(2)
-}
 
 /** Returns the packages of a build flag, of a catalogue id, of an embedder's `x-…` package, or of an installed npm package. */
 function packagesOf(word) {
@@ -103,20 +92,9 @@ function readList(option, list) {
   return { flags, packages: [...new Set(flags.flatMap(packagesOf))] }
 }
 
-function parsed(options) {
-  try {
-    return parseArgs({ allowPositionals: true, options })
-  } catch (error) {
-    return usage(error.message)
-  }
-}
-
 /** `name` is the folder in dist/. The bundle contains `recipe`, from which `buildHint` of catalogue.ts makes build commands. */
 function readArguments() {
-  const text = { type: 'string' }
-  const flag = { type: 'boolean' }
-  const options = { features: text, only: text, name: text, summary: flag, pack: flag, names: flag }
-  const { values, positionals } = parsed(options)
+  const { values, positionals } = readBuildOptions(process.argv.slice(2))
   const { summary, pack = false } = values
   if (values.name !== undefined && !/^[\w][\w.-]*$/.test(values.name))
     usage(`--name wants letters, digits, '-', '.' and '_', not '${values.name}'`)

@@ -34,7 +34,10 @@ const USAGE = `usage: install [--minimal|--standard|--full] [--user|--system] [-
   --uninstall                    removes the program; configuration and data stay
 `
 const PROFILES = ['minimal', 'standard', 'full']
+const FLAGS = [...PROFILES, 'user', 'system', 'uninstall', 'help'].map((name) => [name, { type: 'boolean' }])
+export const OPTIONS = { ...Object.fromEntries(FLAGS), prefix: { type: 'string' }, from: { type: 'string' } }
 const CHECKSUMS = 'SHA256SUMS'
+const WORD_CHARS_MAX = 32
 const PROGRAM_MODE = 0o755
 const FILE_MODE = 0o644
 /** Marks the launcher as a file that the installer may replace and remove. */
@@ -283,24 +286,57 @@ function uninstall(places) {
   say(`Removed Sluice from ${places.prefix}. Configuration and data, such as ~/.sluice, were not touched.`)
 }
 
+/** The smallest number of inserted, deleted and replaced letters between two words. */
+function edits(a, b) {
+  let before = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (const letter of a) {
+    const now = [before[0] + 1]
+    for (let column = 1; column <= b.length; column++)
+      now.push(Math.min(now[column - 1] + 1, before[column] + 1, before[column - 1] + (letter === b[column - 1] ? 0 : 1)))
+    before = now
+  }
+  return before[b.length]
+}
+
+/** Returns the name that a wrong word begins or resembles most; undefined when none resembles it. */
+export function nearestName(word, names) {
+  const wrong = word.toLowerCase().slice(0, WORD_CHARS_MAX)
+  const [near] = names
+    .map((name) => ({ name, distance: wrong !== '' && name.startsWith(wrong) ? 0 : edits(wrong, name) }))
+    .filter(({ name, distance }) => distance <= Math.floor(name.length / 2))
+    .sort((a, b) => a.distance - b.distance)
+  return near?.name
+}
+
+/** As `parseArgs` of Node. The message of an error names an unknown word and the nearest option. */
+export function parseOptions({ args, options, allowPositionals = false }) {
+  try {
+    return parseArgs({ args, options, allowPositionals })
+  } catch (error) {
+    if (!/^ERR_PARSE_ARGS_UNKNOWN_OPTION$|^ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL$/.test(error.code)) throw error
+    const [, word = ''] = /'(-{0,2}[^' ]*)/.exec(error.message) ?? []
+    const near = nearestName(word.replace(/^-+|=.*$/gs, ''), Object.keys(options))
+    throw Object.assign(new Error(`unknown option '${word}'${near === undefined ? '' : `; did you mean --${near}?`}`), { code: error.code })
+  }
+}
+
 function readArguments(argv) {
-  const flags = [...PROFILES, 'user', 'system', 'uninstall', 'help'].map((name) => [name, { type: 'boolean' }])
-  const text = { type: 'string' }
-  const { values } = parseArgs({ args: argv, options: { ...Object.fromEntries(flags), prefix: text, from: text } })
+  const { values } = parseOptions({ args: argv, options: OPTIONS })
   const modes = PROFILES.filter((name) => values[name])
   if (modes.length > 1) throw new Failure(`choose one of ${modes.map((name) => `--${name}`).join(' and ')}`)
   if (values.user && values.system) throw new Failure('choose one of --user and --system')
   return { ...values, mode: modes[0] }
 }
 
-/** Runs the installer. Returns the exit code. */
-export function main(argv) {
+/** Runs the installer, or only checks its options. Returns the exit code. */
+export function main(argv, { onlyChecks = false } = {}) {
   try {
     const { mode, user, system, uninstall: removes, help, prefix, from } = readArguments(argv)
     if (help) {
       process.stdout.write(USAGE)
       return 0
     }
+    if (onlyChecks) return 0
     const isSystem = system ?? (user ? false : process.getuid?.() === 0)
     const places = placesOf({ prefix: prefix && resolve(prefix), isSystem })
     if (removes) uninstall(places)

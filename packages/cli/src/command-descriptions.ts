@@ -140,7 +140,11 @@ const DESCRIPTIONS = [
     more: 'The source is not changed. The copy is read again and compared with the source, and an interrupted one goes on where it stopped. Afterwards, change [store] backend as the last line says: a daemon on each of the two would do the same work twice.',
     options: {
       to: { type: 'string', value: 'postgres|sqlite', help: 'where the data goes' },
-      url: { type: 'string', value: '<url>', help: 'the server, in place of [store] url and SVC_STORE_URL' },
+      url: {
+        type: 'string',
+        value: '<url>',
+        help: 'the server, in place of [store] url and SVC_STORE_URL; without a password, which others would see',
+      },
       restart: { type: 'boolean', help: 'throw away an unfinished copy and begin again' },
     },
   },

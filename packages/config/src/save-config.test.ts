@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  chmodSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -35,6 +36,19 @@ test('creates a new file and its folder readable only by the owner', async () =>
   expect(readFileSync(deep, 'utf8')).toBe('a = 1\n')
   expect(modeOf(deep)).toBe(0o600)
   expect(modeOf(join(folder, 'data'))).toBe(0o700)
+})
+
+test('keeps its lock readable only by the owner, also one that an earlier release made', async () => {
+  await saveConfig({ file, text: 'a = 1\n', expected: undefined })
+  expect(modeOf(`${file}.lock`)).toBe(0o600)
+  chmodSync(`${file}.lock`, 0o644)
+  await saveConfig({ file, text: 'a = 2\n', expected: 'a = 1\n' })
+  expect(modeOf(`${file}.lock`)).toBe(0o600)
+})
+
+test('keeps the lock while this process saves the file twice at the same time', async () => {
+  const both = await Promise.allSettled(['a', 'b'].map((key) => saveConfig({ file, text: `${key} = 1\n`, expected: undefined })))
+  expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
 })
 
 test('keeps the mode of a file and leaves no other file behind', async () => {

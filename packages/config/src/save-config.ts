@@ -1,6 +1,7 @@
 /** Saves the configuration file atomically and never overwrites the change of another process. */
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, lstat, mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { chmod, type FileHandle, lstat, mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { AppError, errorText } from '@sluice/sdk'
@@ -8,6 +9,7 @@ import { AppError, errorText } from '@sluice/sdk'
 const LOCK_WAIT_MS = 2000
 const LOCK_RETRY_MS = 20
 const LINKS_MAX = 40
+const PRIVATE = 0o600
 
 export interface SaveOptions {
   /** The path. A symbolic link stays, and its target is replaced. */
@@ -61,7 +63,9 @@ async function targetOf(file: string): Promise<string> {
  */
 async function lock(target: string): Promise<() => void> {
   const { DatabaseSync } = await import('node:sqlite')
-  const database = new DatabaseSync(`${target}.lock`, { timeout: 0 })
+  const file = `${target}.lock`
+  await makePrivate(file, target)
+  const database = new DatabaseSync(file, { timeout: 0 })
   try {
     for (let waitedMs = 0; waitedMs < LOCK_WAIT_MS; waitedMs += LOCK_RETRY_MS) {
       if (tryLock(database)) return () => database.close()
@@ -71,6 +75,20 @@ async function lock(target: string): Promise<() => void> {
   } catch (error) {
     database.close()
     throw error
+  }
+}
+
+/**
+ * Makes the lock readable for the owner of the configuration only; SQLite would give it the mode 0644. Never opens an existing file,
+ * because closing it would drop the lock that this process may hold.
+ */
+async function makePrivate(file: string, target: string): Promise<void> {
+  try {
+    await use(await open(file, 'wx', PRIVATE), (handle) => keepOwner(handle, target))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    // A release before this one made it. Another user's file stays as it is.
+    await chmod(file, PRIVATE).catch(() => undefined)
   }
 }
 
@@ -99,15 +117,10 @@ async function readText(target: string): Promise<string | undefined> {
 async function replace(target: string, text: string): Promise<void> {
   const folder = dirname(target)
   const fresh = join(folder, `.${basename(target)}.${process.pid}.${randomBytes(4).toString('hex')}`)
-  const before = await stat(target).catch((error) => {
-    if (isAbsent(error)) return undefined
-    throw error
-  })
   try {
-    await use(await open(fresh, 'wx', 0o600), async (handle) => {
+    await use(await open(fresh, 'wx', PRIVATE), async (handle) => {
       await handle.writeFile(text)
-      // Keeps the file readable for the user of the daemon when an administrator saves it.
-      if (before && (before.uid !== process.getuid?.() || before.gid !== process.getgid?.())) await handle.chown(before.uid, before.gid)
+      const before = await keepOwner(handle, target)
       if (before) await handle.chmod(before.mode & 0o7777)
       await handle.sync()
     })
@@ -119,7 +132,17 @@ async function replace(target: string, text: string): Promise<void> {
   if (process.platform !== 'win32') await use(await open(folder), (handle) => handle.sync())
 }
 
-async function use(handle: FileHandle, work: (handle: FileHandle) => Promise<void>): Promise<void> {
+/** Gives a new file to the owner of the configuration, so that the daemon can use it when an administrator saves. Returns its status. */
+async function keepOwner(handle: FileHandle, target: string): Promise<Stats | undefined> {
+  const before = await stat(target).catch((error) => {
+    if (isAbsent(error)) return undefined
+    throw error
+  })
+  if (before && (before.uid !== process.getuid?.() || before.gid !== process.getgid?.())) await handle.chown(before.uid, before.gid)
+  return before
+}
+
+async function use(handle: FileHandle, work: (handle: FileHandle) => Promise<unknown>): Promise<void> {
   try {
     await work(handle)
   } finally {

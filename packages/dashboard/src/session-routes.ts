@@ -61,6 +61,7 @@ const linkRoute = (links: SignInLinks): Route =>
     body: v.object({ code: v.pipe(v.string(), v.maxLength(CODE_CHARS_MAX)) }),
     answers: { 200: { description: 'Signed in; the session is in a cookie', schema: signedInSchema } },
     async handle(request) {
+      request.browserSession.check()
       const role = await links.redeem(request.body.code)
       if (role === undefined) throw new AppError('forbidden', 'This link was used or has expired; `sluice dashboard` prints a new one')
       return signIn(request, { role })
@@ -94,6 +95,7 @@ const passkeyFinishRoute = (host: Host): Route =>
     body: v.looseObject({}),
     answers: { 200: { description: 'Signed in; the session is in a cookie', schema: signedInSchema } },
     async handle(request) {
+      request.browserSession.check()
       const { label, role, issuedBy } = await passkeysOf(host).finish(request.body)
       return signIn(request, { role, issuedBy, by: label })
     },

@@ -58,14 +58,17 @@ describe('a sign-in link', () => {
     expect((await client.send('GET', '/api/devices')).status).toBe(403)
   })
 
-  test('is refused to a page of another origin, which then cannot use the code for a session of its own', async () => {
+  test.each([
+    ['a page of another origin', { origin: 'http://localhost:3000' }],
+    ['a page without an origin', { origin: 'null' }],
+    ['a page that the browser calls foreign', { 'sec-fetch-site': 'cross-site' }],
+  ])('is refused to %s, and is still good for the person', async (_, headers) => {
     const { code, browser } = dashboard()
-    const foreign = await browser().send('POST', '/api/dashboard/sign-in', {
-      body: { code: await code() },
-      headers: { origin: 'http://localhost:3000' },
-    })
+    const link = await code()
+    const foreign = await browser().send('POST', '/api/dashboard/sign-in', { body: { code: link }, headers })
     expect(foreign.status).toBe(403)
     expect(foreign.headers.get('set-cookie')).toBeNull()
+    expect((await browser().signIn(link)).status).toBe(200)
   })
 
   test('has the code in its fragment and nowhere else', async () => {

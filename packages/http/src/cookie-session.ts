@@ -21,6 +21,10 @@ export class CookieSession implements BrowserSession {
     this.#parts = parts
   }
 
+  check(): void {
+    checkPage(this.#context, this.#parts.snapshot.gateway)
+  }
+
   async begin({ name, role, issuedBy }: NewBrowserSession) {
     const { runtime, auth } = this.#parts
     const { store, clock, bus, log } = runtime
@@ -58,9 +62,8 @@ export class CookieSession implements BrowserSession {
 
   /** The sessions that the request has. A browser has one, unless a page of another port gave it another one. */
   #all(): Promise<readonly SessionPrincipal[]> {
-    const { auth, snapshot } = this.#parts
-    checkPage(this.#context, snapshot.gateway)
-    return auth.sessions(sessionCookies(this.#context, this.#parts).tokens, this.#context.get('peer').address)
+    this.check()
+    return this.#parts.auth.sessions(sessionCookies(this.#context, this.#parts).tokens, this.#context.get('peer').address)
   }
 
   async #current(): Promise<SessionPrincipal | undefined> {

@@ -63,10 +63,11 @@ export function apiCalls(parts: ApiParts): (request: ApiCall, caller: ApiCaller)
   }
 }
 
-const noBrowser = async (): Promise<never> => {
+const check = (): never => {
   throw new AppError('forbidden', 'Only a page of this daemon has a session')
 }
-const NO_BROWSER: RouteRequest['browserSession'] = { begin: noBrowser, renew: noBrowser, end: noBrowser }
+const noBrowser = async (): Promise<never> => check()
+const NO_BROWSER: RouteRequest['browserSession'] = { check, begin: noBrowser, renew: noBrowser, end: noBrowser }
 
 /** True for a `Response`; does not load its class. */
 export const isResponse = (answer: unknown): answer is Response =>

@@ -21,6 +21,8 @@ export type RouteAuth = Role | 'local' | 'open'
  * revoking the device ends the session. Every method throws `forbidden` unless a page of this daemon sent the request.
  */
 export interface BrowserSession {
+  /** Throws `forbidden` unless a page of this daemon sent the request. Call it before a code for a session is used up. */
+  check(): void
   /** Begins a session. A browser that has one with the same role and issuer keeps its device; any other session of it ends. */
   begin(session: NewBrowserSession): Promise<{ readonly device: string; readonly expiresAtMs: number; readonly setCookie: string }>
   /** Lets the session last longer. Undefined when it was renewed a short time ago, or when the request has no session. */

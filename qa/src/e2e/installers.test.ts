@@ -1,10 +1,21 @@
 /** The installers without an installation: what they refuse, what they write, and that each shell can read its script. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Language, type Node, Parser } from 'web-tree-sitter'
 import { environment, ROOT } from '../daemons/bundle.ts'
@@ -18,7 +29,8 @@ interface Installer {
   }
   launcherText(node: string, entry: string, platform?: string): string
   needsCopy(program: string, isSystem: boolean): boolean
-  main(argv: readonly string[]): number
+  readonly OPTIONS: Readonly<Record<string, unknown>>
+  main(argv: readonly string[], options?: { readonly onlyChecks: boolean }): number
 }
 const installer = (await import(join(ROOT, 'scripts/install/install.mjs'))) as Installer
 const source = (name: string) => readFileSync(join(ROOT, name), 'utf8')
@@ -92,10 +104,65 @@ test('wrong options are refused in one line', () => {
     })
   expect(run('--full', '--minimal')).toMatchObject({ status: 1, stderr: 'install: choose one of --minimal and --full\n' })
   expect(run('--user', '--system')).toMatchObject({ status: 1, stderr: 'install: choose one of --user and --system\n' })
-  expect(run('--fast')).toMatchObject({ status: 2, stderr: expect.stringMatching(/^install: .*'--fast'/) })
+  expect(run('--fast')).toMatchObject({ status: 2, stderr: expect.stringMatching(/^install: unknown option '--fast'\nusage/) })
+  expect(run('--standart')).toMatchObject({ status: 2, stderr: expect.stringContaining("'--standart'; did you mean --standard?") })
   expect(run('--from', folder)).toMatchObject({ status: 1, stderr: expect.stringContaining('package.json') })
   expect(run('--uninstall')).toMatchObject({ status: 0, stdout: `Sluice is not installed in ${folder}.\n` })
   expect(run('--help').stdout).toContain('--minimal')
+})
+
+test.each([
+  ['install.sh', ['--standart'], "unknown option '--standart'; did you mean --standard?"],
+  ['install.sh', ['full'], "unknown option 'full'; did you mean --full?"],
+  ['install.sh', ['--prefix', '/x', '-u'], "unknown option '-u'; did you mean --user?"],
+  ['install.sh', ['--zz'], "unknown option '--zz'\n"],
+  ['scripts/bootstrap.mjs', ['install', '--unistall'], "unknown option '--unistall'; did you mean --uninstall?"],
+  ['scripts/bootstrap.mjs', ['install', '--full', '--minimal'], 'choose one of --minimal and --full'],
+  ['scripts/bootstrap.mjs', ['build', 'ful'], "no profile 'ful'; did you mean full?"],
+  ['scripts/bootstrap.mjs', ['build', 'full', '--feature', 'probe'], "unknown option '--feature'; did you mean --features?"],
+])('%s %j is refused before anything is downloaded, installed or built', (script, words, problem) => {
+  // Without a PATH there is neither npm nor pnpm, and a build would fail in another way.
+  const program = script.endsWith('.sh') ? '/bin/sh' : process.execPath
+  const { status, stderr } = spawnSync(program, [join(ROOT, script), ...words], {
+    encoding: 'utf8',
+    env: { PATH: script.endsWith('.sh') ? '/usr/bin:/bin' : folder, HOME: folder, SVC_FORCE_TOOLCHAIN: '1' },
+  })
+  expect([status, stderr]).toEqual([problem.startsWith('choose') ? 1 : 2, expect.stringContaining(problem)])
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test('install.sh knows the options of the installer', () => {
+  const [, words = ''] = /^options='(.*)'$/m.exec(source('install.sh')) ?? []
+  expect(words.split(' ').toSorted()).toEqual(
+    Object.keys(installer.OPTIONS)
+      .map((name) => `--${name}`)
+      .toSorted(),
+  )
+})
+
+test('install.sh as root runs no Node that another user can replace', () => {
+  const tools = ['dirname', 'find', 'readlink', 'sed', 'uname', 'mktemp', 'rm', 'tr', 'od', 'base64']
+  const bin = join(folder, 'bin')
+  const home = join(folder, 'home')
+  const node = join(home, '.local/lib/sluice/node/bin/node')
+  const mark = join(folder, 'ran')
+  for (const path of [bin, dirname(node)]) mkdirSync(path, { recursive: true })
+  writeFileSync(node, `#!/bin/sh\necho ran >>${mark}\necho 24\n`, { mode: 0o755 })
+  copyFileSync(join(ROOT, 'install.sh'), join(folder, 'install.sh'))
+  // The PATH has neither Node nor a program that downloads one.
+  for (const tool of tools) symlinkSync(['/usr/bin', '/bin'].map((at) => join(at, tool)).find(existsSync) ?? '/nowhere', join(bin, tool))
+  const idOf = (uid: number) => writeFileSync(join(bin, 'id'), `#!/bin/sh\necho ${uid}\n`, { mode: 0o755 })
+  const run = () => {
+    rmSync(mark, { force: true })
+    spawnSync('/bin/sh', [join(folder, 'install.sh')], { env: { PATH: bin, HOME: home } })
+    return existsSync(mark)
+  }
+  // A user's folder for root; a test that does not run as root owns it already as another user than root.
+  if (process.getuid?.() === 0) chownSync(home, 1000, 1000)
+  idOf(1000)
+  expect(run()).toBe(true)
+  idOf(0)
+  expect(run()).toBe(false)
 })
 
 test.each(['sh', 'bash', 'dash'])('install.sh is a script that %s can read', (shell) => {

@@ -8,12 +8,16 @@ import { AppError, type StoreMove, type StoreMoveProgress } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
 import type { CliContext } from '../context.ts'
 
+/** Not by `URL.parse`, which refuses the list of several hosts. */
+const PASSWORD_IN_URL = /^[^/]*\/\/[^/@:]*:[^/@]+@|[?&]password=/
 const TARGETS = { postgres: 'server', sqlite: 'embedded' } as const
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json, dataDir, options } = context
   const { to, url, restart } = options
   if (to !== 'postgres' && to !== 'sqlite') throw new AppError('invalid_request', 'Say where the data goes: --to postgres or --to sqlite.')
+  if (typeof url === 'string' && PASSWORD_IN_URL.test(url))
+    out.warn('Every user of this machine can read the password of --url in the list of processes: set SVC_STORE_URL in place of --url.')
   const log = createLogger({ secrets: () => [], level: 'warn', format: 'text', stream: process.stderr, clock: systemClock })
   const tools = await openStoreTools({ ...context, log }, typeof url === 'string' ? url : undefined)
   if (!tools.backend.move) throw new AppError('not_compiled', 'This build cannot move the data.')
