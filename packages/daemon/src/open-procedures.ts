@@ -41,7 +41,13 @@ export async function openProcedures(options: EmbeddingOptions): Promise<Procedu
       sops,
       on,
       start: (name, payload) =>
-        sops.run(name, { payload: payload === undefined ? null : JSON.stringify(payload), atMs: runtime.clock.nowMs(), by: PROGRAM }),
+        sops.run(name, {
+          payload: payload === undefined ? null : JSON.stringify(payload),
+          atMs: runtime.clock.nowMs(),
+          by: PROGRAM,
+          standing: 'operator',
+          starter: PROGRAM,
+        }),
       approve: (runId) => sops.approve(runId, PROGRAM),
       settled: (runId) => settled(sops, on, runId),
       close,

@@ -215,7 +215,8 @@ export class InboxWorker {
     this.#endWait(number)
     // A message without a kind is classified now.
     const procedures = kind === 'turn' ? undefined : features.procedures()
-    if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message)) return 'done'
+    const by = clientOf(channel, message, this.#options.limits.operators(name))
+    if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message, by)) return 'done'
     return this.#turn(owned, channel, number, message, attempt)
   }
 

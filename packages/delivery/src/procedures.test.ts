@@ -8,6 +8,7 @@ import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { clientOf } from './admit-message.ts'
 import { fireProcedures } from './procedures.ts'
 
 const CHANNEL: Channel = {
@@ -44,14 +45,14 @@ afterEach(async () => {
 })
 
 /** Stores a message and offers it to an engine that answers every event with `dispatched`. */
-async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engine = true) {
+async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engine = true, message = MESSAGE) {
   const fired: [event: SopEvent, also: unknown][] = []
   const kept = await store.inbox.keep({
     channel: channel.name,
     verdict: 'test',
     raw: null,
     receivedAtMs: 9,
-    messages: [{ session: 's', message: MESSAGE }],
+    messages: [{ session: 's', message }],
   })
   const [number] = kept === 'replayed' ? [] : kept
   const sops: Pick<Sops, 'matches' | 'fire'> = {
@@ -62,7 +63,7 @@ async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engi
     },
   }
   const options = { store, log: testHost().log, procedures: engine ? sops : undefined }
-  const take = () => fireProcedures(options, channel, number ?? 0, MESSAGE)
+  const take = () => fireProcedures(options, channel, number ?? 0, message, clientOf(channel, message, []))
   return { taken: await take(), take, fired, number: number ?? 0 }
 }
 
@@ -77,6 +78,8 @@ test('a procedure gets the message, its sender and the conversation to ask in', 
         payload: expect.any(String),
         atMs: 9,
         by: 'chatapp:+15550002222',
+        standing: 'stranger',
+        starter: 'channel:chatapp/our-number/%2B15550002222',
         origin: { channel: 'chatapp', account: 'our-number', to: MESSAGE.to, sender: '+15550002222' },
       },
       { inbox: number },
@@ -84,6 +87,15 @@ test('a procedure gets the message, its sender and the conversation to ask in', 
   ])
   const { id, account, sender, to, text, sentAtMs } = MESSAGE
   expect(JSON.parse(fired[0]?.[0].payload ?? '')).toEqual({ channel: 'chatapp', id, account, sender, to, text, sentAtMs })
+})
+
+test.each<[string, Channel, Inbound, SopEvent['standing']]>([
+  ['an entry of the allowlist', { ...CHANNEL, allow: [MESSAGE.sender] }, MESSAGE, 'listed'],
+  ['* alone', CHANNEL, MESSAGE, 'stranger'],
+  ['an entry, in a message that proves no sender', { ...CHANNEL, allow: [MESSAGE.sender] }, { ...MESSAGE, unverified: true }, 'unverified'],
+])('an event has the standing of a sender whom %s admits', async (_, channel, message, standing) => {
+  const { fired } = await offer([STARTED], channel, true, message)
+  expect(fired[0]?.[0]).toMatchObject({ standing })
 })
 
 test('a procedure that matches takes the message, even if a limit skips its run', async () => {
@@ -122,7 +134,8 @@ test('a message that an operator replays starts its procedure again', async () =
     fire: async ({ key }, also) =>
       store.sops.start([startOf(sopRun(`r${++runs}`))], { atMs: 9, ...(key !== undefined && { key }), ...also }),
   }
-  const take = () => fireProcedures({ store, log: testHost().log, procedures: sops }, CHANNEL, number, MESSAGE)
+  const take = () =>
+    fireProcedures({ store, log: testHost().log, procedures: sops }, CHANNEL, number, MESSAGE, clientOf(CHANNEL, MESSAGE, []))
   const started = async () => (await store.sops.runs({ limit: 10 })).map(({ id }) => id)
   expect(await take()).toBe(true)
   expect(await take()).toBe(false)

@@ -1,4 +1,5 @@
 /** Gives a message to the procedures that have a trigger for its path, instead of to the agent. */
+import type { LimitedClient } from '@sluice/agent'
 import type { Channel, Inbound, Logger, Store } from '@sluice/sdk'
 import type { Procedures } from './delivery-options.ts'
 
@@ -15,13 +16,14 @@ export interface FiringOptions {
 
 /**
  * Resolves to true when procedures have taken the message, which is then done in the same commit: after a crash nothing starts
- * twice, and a replayed message is an event like the first. False: no trigger or no condition fits.
+ * twice, and a replayed message is an event like the first. False: no trigger takes a message of this principal, or no condition fits.
  */
 export async function fireProcedures(
   { store, procedures, log }: FiringOptions,
   channel: Channel,
   number: number,
   message: Inbound,
+  { client, standing }: LimitedClient,
 ): Promise<boolean> {
   const path = channel.webhook?.path
   if (path === undefined || !procedures || !isProcedureEvent(procedures, channel)) return false
@@ -35,6 +37,8 @@ export async function fireProcedures(
       payload: JSON.stringify({ channel: channel.name, id, account, sender, to, text, sentAtMs, attachments }),
       atMs: entry.receivedAtMs,
       by: `${channel.name}:${sender}`,
+      standing,
+      starter: client,
       ...(entry.trace !== undefined && { trace: entry.trace }),
       origin: { channel: channel.name, account, to, sender },
     },

@@ -82,7 +82,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/approvals/{run}/{step}': 'client',
   'POST /api/approvals/{run}/{step}': 'client',
   'GET /api/sops': 'operator',
-  'POST /api/sops/{name}/runs': 'operator',
+  'POST /api/sops/{name}/runs': 'client',
   'GET /api/sops/{name}/definition': 'operator',
   'GET /api/sops/problems': 'operator',
   'GET /api/sops/waiting': 'operator',

@@ -2,6 +2,7 @@
 import type { Address } from './channel.ts'
 import type { IdempotencyKey } from './idempotency.ts'
 import type { Secret } from './secret.ts'
+import type { Standing } from './standing.ts'
 import type { WebhookAuth } from './webhook-scheme.ts'
 
 export type SopMode = 'auto' | 'supervised' | 'step_by_step' | 'priority_based' | 'deterministic'
@@ -20,6 +21,10 @@ export interface SopEvent {
   readonly atMs: number
   /** The cause: `device:<id>`, `<channel>:<sender>`, `cli:<user>`, `turn:<id>`, `broker`, `clock`. */
   readonly by: string
+  /** The standing of the cause. A webhook trigger without `auth` matches only from its `role` on. Absent: the cause proves nothing. */
+  readonly standing?: Standing
+  /** The person who starts the run, as in `ToolContext.caller`. Absent for an event that no person starts, whose runs are for operators. */
+  readonly starter?: string
   /** An event with a known key starts nothing and gets the first answer. Without a key an event is never a repeat. */
   readonly key?: string
   /** The span of the event, as `formatTraceContext` writes it. */
@@ -55,6 +60,8 @@ export interface FireOptions {
 export interface TriggerWebhook {
   /** Absent: the credentials of `POST /webhook`. */
   readonly auth?: WebhookAuth
+  /** The lowest standing that one of the triggers without `auth` takes. */
+  readonly role: Standing
   /** Those of the secrets that `auth` names and that are set. */
   readonly secrets: readonly Secret[]
   /** The largest body that one of the triggers takes, in bytes; absent: the limit of `POST /webhook`. */
@@ -142,6 +149,8 @@ export interface SopSummary {
   readonly steps: number
   /** The triggers, such as `webhook:/deploy` and `cron:0 9 * * *`. */
   readonly triggers: readonly string[]
+  /** The lowest standing that may start it by name without the decision of an operator: the `role` of its `manual` trigger, or `operator`. */
+  readonly openTo: Standing
   readonly activeRuns: number
 }
 

@@ -1,17 +1,20 @@
 /** The definition of a procedure, as it is loaded from the files `SOP.toml` and `SOP.md` of its folder. */
-import type { SopMode, SopPriority, SopStep, WebhookAuth } from '@sluice/sdk'
+import { lowestStanding, type SopMode, type SopPriority, type SopStep, type Standing, type WebhookAuth } from '@sluice/sdk'
 
 /** The condition of a trigger; of a list, every condition must hold. */
 export type SopCondition = string | readonly string[] | null
 
 export type SopTrigger =
-  | { readonly type: 'manual' }
+  /** The lowest standing that may start it by name; absent: `operator`. */
+  | { readonly type: 'manual'; readonly role?: Standing }
   | {
       readonly type: 'webhook'
       readonly path: string
       readonly condition: SopCondition
       /** Absent: the request needs the credentials of `POST /webhook`. */
       readonly auth?: WebhookAuth
+      /** The lowest standing of a caller or sender; absent: `operator`. Only without `auth`. */
+      readonly role?: Standing
       /** Absent: the limit of `POST /webhook`. */
       readonly bodyBytesMax?: number
     }
@@ -78,3 +81,10 @@ export function topicOf({ name }: SopDefinition, trigger: SopTrigger): string {
       return `${trigger.board}/${trigger.signal}`
   }
 }
+
+/** Returns the lowest standing that a trigger without `auth` takes. */
+export const roleOf = (trigger: SopTrigger): Standing => ('role' in trigger && trigger.role) || 'operator'
+
+/** Returns the lowest standing that may start a procedure by name. The `role` of a path does not count, because a start by name has no condition. */
+export const openTo = ({ triggers }: Pick<SopDefinition, 'triggers'>): Standing =>
+  lowestStanding('operator', ...triggers.filter(({ type }) => type === 'manual').map(roleOf))

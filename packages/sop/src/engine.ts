@@ -20,7 +20,7 @@ import {
 import { ActiveRuns } from './active-runs.ts'
 import { STEP_OWNER } from './agent-step.ts'
 import { beginRun } from './begin-run.ts'
-import { type SopDefinition, triggerText } from './definition.ts'
+import { openTo, type SopDefinition, triggerText } from './definition.ts'
 import type { EnginePorts, RunHome } from './engine-ports.ts'
 import { jsonOrText } from './json-text.ts'
 import { outputProblem } from './output-schema.ts'
@@ -257,7 +257,18 @@ async function* unfinishedRuns({ sops }: RunHome): AsyncGenerator<SopRun> {
 
 const summaryOf = (definition: SopDefinition, activeRuns: number): SopSummary => {
   const { name, agent, description, version, priority, mode, steps, triggers } = definition
-  return { name, agent, description, version, priority, mode, steps: steps.length, triggers: triggers.map(triggerText), activeRuns }
+  return {
+    name,
+    agent,
+    description,
+    version,
+    priority,
+    mode,
+    steps: steps.length,
+    triggers: triggers.map(triggerText),
+    openTo: openTo(definition),
+    activeRuns,
+  }
 }
 
 function unknownSop(loaded: readonly SopDefinition[], name: string): AppError {

@@ -56,7 +56,7 @@ test('the library is empty before the first reload', async () => {
   expect([names(), library.matches('webhook', '/a'), library.get('a')]).toEqual([[], false, undefined])
   await library.reload()
   expect([names(), library.matches('webhook', '/a'), library.get('a')?.name]).toEqual([['a', 'b'], true, 'a'])
-  expect(library.match({ source: 'webhook', topic: '/b', payload: null }).map(({ name }) => name)).toEqual(['b'])
+  expect(library.match({ source: 'webhook', topic: '/b', payload: null, standing: 'operator' }).map(({ name }) => name)).toEqual(['b'])
   expect(library.topics('webhook')).toEqual(['/a', '/b'])
 })
 

@@ -1,25 +1,19 @@
 /** The library of loaded procedures. It is reloaded by `reload`, and when a watched folder changes. */
 import { access } from 'node:fs/promises'
 import { signalScope, watchFolder } from '@sluice/kit'
-import type { Clock, Events, FireOptions, Logger, SopMode, TriggerKind, TriggerWebhook } from '@sluice/sdk'
+import type { Clock, Events, FireOptions, Logger, TriggerKind, TriggerWebhook } from '@sluice/sdk'
 import type { Agreed } from './agreements.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import type { SopLibrary } from './engine-ports.ts'
+import type { LoadRules } from './load-rules.ts'
 import type { WaitingSop } from './load-sop.ts'
 import type { LoadedSops, LoadSopsOptions, SopSource } from './load-sops.ts'
 import { type EventContent, TriggerIndex } from './trigger-index.ts'
 
 /** The settings that loading uses. */
-export interface LibrarySettings {
+export interface LibrarySettings extends Omit<LoadRules, 'nowMs'> {
   /** Only the first source is watched: a change in a folder that the agent can write waits for an operator anyway. */
   readonly sources: readonly [SopSource, ...SopSource[]]
-  readonly defaultMode: SopMode
-  /** Returns why no trigger may name a path, or undefined when it may. Absent: every path is allowed. */
-  readonly pathProblem?: (path: string, hasOwnAuth: boolean) => string | undefined
-  /** Returns why the secrets that a trigger names cannot verify its requests, or undefined when they can. */
-  readonly secretProblem?: (names: readonly string[]) => string | undefined
-  /** Returns why no procedure may name an agent, or undefined when it may. Absent: every agent is allowed. */
-  readonly agentProblem?: (agent: string) => string | undefined
 }
 
 /** The services of the daemon that the library calls. */

@@ -6,6 +6,7 @@ import type { SopMode } from '@sluice/sdk'
 import { contentHash } from './agreements.ts'
 import { stepProblems, tomlWarnings } from './check-definition.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
+import type { LoadRules } from './load-rules.ts'
 import { type ParsedSteps, parseSopMd } from './parse-sop-md.ts'
 import { parseSopToml, type SopToml } from './parse-sop-toml.ts'
 
@@ -33,18 +34,6 @@ export interface WaitingSop {
   readonly md: string | null
 }
 
-/** The rules for loading that are the same for all procedures. */
-export interface LoadRules {
-  readonly defaultMode: SopMode
-  readonly nowMs: number
-  /** Returns why no trigger may name a path, or undefined when it may. Absent: every path is allowed. */
-  readonly pathProblem?: (path: string, hasOwnAuth: boolean) => string | undefined
-  /** Returns why the secrets that a trigger names cannot verify its requests, or undefined when they can. */
-  readonly secretProblem?: (names: readonly string[]) => string | undefined
-  /** Returns why no procedure may name an agent, or undefined when it may. Absent: every agent is allowed. */
-  readonly agentProblem?: (agent: string) => string | undefined
-}
-
 /** The largest size of `SOP.toml` and of `SOP.md`. */
 export const SOP_FILE_BYTES_MAX = 256 * 1024
 
@@ -55,7 +44,7 @@ export const SOP_FILE_BYTES_MAX = 256 * 1024
 export async function loadSop(
   folder: string,
   root: string,
-  { defaultMode, nowMs, pathProblem, agentProblem, secretProblem }: LoadRules,
+  { defaultMode, nowMs, pathProblem, agentProblem, ...rules }: LoadRules,
   agreed?: string | null,
 ): Promise<LoadedSop | undefined> {
   const tomlFile = join(folder, 'SOP.toml')
@@ -78,7 +67,7 @@ export async function loadSop(
 
   const mode = head.value.sop.deterministic ? 'deterministic' : (head.value.sop.execution_mode ?? defaultMode)
   problems.push(...(await ruleProblems(tomlFile, text, head.value, { pathProblem, agentProblem })))
-  problems.push(...(await tomlWarnings(tomlFile, text, head.value, secretProblem)), ...stepProblems(mdFile, mode, steps.value))
+  problems.push(...(await tomlWarnings(tomlFile, text, head.value, rules)), ...stepProblems(mdFile, mode, steps.value))
   const isBroken = problems.some(({ severity }) => severity === 'error')
   return { folder, toml: text, problems, ...(!isBroken && { definition: define(head.value, steps.value.steps, folder, mode) }) }
 }

@@ -5,7 +5,8 @@ import { locateFindings } from '@sluice/config'
 import { mapConcurrently } from '@sluice/kit'
 import type { Agreed } from './agreements.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
-import { asError, type LoadedSop, type LoadRules, loadSop, type WaitingSop } from './load-sop.ts'
+import type { LoadRules } from './load-rules.ts'
+import { asError, type LoadedSop, loadSop, type WaitingSop } from './load-sop.ts'
 
 /** The result for all folders. */
 export interface LoadedSops {

@@ -1,7 +1,7 @@
 /** Parses `SOP.toml`: the settings and triggers of a procedure. Every problem is reported with its position. */
 import { EXECUTION_MODES, PRIORITIES, readTomlAs, type TomlProblem } from '@sluice/config'
 import { expressionProblem, isTimezone } from '@sluice/kit/cron-expression'
-import { MAIN_AGENT } from '@sluice/sdk'
+import { MAIN_AGENT, STANDINGS } from '@sluice/sdk'
 import * as v from 'valibot'
 import { parseCondition } from './condition.ts'
 import type { SopCondition, SopTrigger } from './definition.ts'
@@ -92,7 +92,7 @@ const sopToml = (nowMs: number) =>
       v.pipe(
         v.array(
           v.variant('type', [
-            v.strictObject({ type: v.literal('manual') }),
+            v.strictObject({ type: v.literal('manual'), role: v.exactOptional(v.picklist(STANDINGS)) }),
             v.strictObject({ type: v.literal('webhook'), path, condition, ...webhookKeys }),
             v.strictObject({
               type: v.literal('cron'),

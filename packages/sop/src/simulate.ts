@@ -1,10 +1,10 @@
 /** Simulates an event: which triggers match and why the others do not, how each run would go, and its cost. Nothing is run. */
-import { AppError, type SopStep } from '@sluice/sdk'
+import { AppError, type SopStep, STANDINGS } from '@sluice/sdk'
 import * as v from 'valibot'
 import { EventPayload, type Unmet, unmet } from './condition.ts'
-import { type SopCondition, type SopDefinition, type SopTrigger, triggerText } from './definition.ts'
+import { roleOf, type SopCondition, type SopDefinition, type SopTrigger, triggerText } from './definition.ts'
 import { gateBefore } from './gates.ts'
-import { type EventContent, TriggerIndex } from './trigger-index.ts'
+import { type EventContent, isOpenTo, TriggerIndex } from './trigger-index.ts'
 
 export interface SimulatedTrigger {
   /** The trigger as lists show it, such as `webhook:/deploy`. */
@@ -84,11 +84,13 @@ function simulateTrigger(definition: SopDefinition, trigger: SopTrigger, event: 
   return { trigger: triggerText(trigger), condition, matches: why === null, why }
 }
 
-function whyNot(definition: SopDefinition, trigger: SopTrigger, { source, topic }: EventContent, payload: EventPayload): string | null {
+function whyNot(definition: SopDefinition, trigger: SopTrigger, event: EventContent, payload: EventPayload): string | null {
+  const { source, topic, standing } = event
   if (trigger.type !== source) return `the event is of kind ${source}`
   // An index of this trigger alone, so that the simulation matches exactly as the engine does.
   const [found] = new TriggerIndex([{ ...definition, triggers: [trigger] }]).triggersFor(source, topic)
   if (!found) return `the topic is ${JSON.stringify(topic)}`
+  if (!isOpenTo(trigger, event)) return `it needs the role ${roleOf(trigger)}, and the event has the role ${standing}`
   const code = found.conditions.map((one) => unmet(one, payload)).find((reason) => reason !== undefined)
   return code ? UNMET_TEXT[code] : null
 }
@@ -129,6 +131,7 @@ const eventSchema = v.strictObject({
   topic: v.pipe(v.string(), v.minLength(1)),
   payload: v.optional(v.unknown(), null),
   headers: v.exactOptional(v.record(v.string(), v.string())),
+  standing: v.optional(v.picklist(STANDINGS), 'operator'),
 })
 
 const EVENT_FORM = 'an event looks like {"source": "webhook", "topic": "/deploy", "payload": {"any": "JSON"}}'
@@ -141,11 +144,12 @@ export function readEvent(json: unknown): EventContent {
     const where = v.getDotPath(issue)
     throw new AppError('invalid_request', `${where === null ? 'This is not an event' : `\`${where}\` is invalid`}: ${EVENT_FORM}`)
   }
-  const { source, topic, payload, headers } = output
+  const { source, topic, payload, headers, standing } = output
   return {
     source,
     topic,
     payload: payload === null || typeof payload === 'string' ? payload : JSON.stringify(payload),
+    standing,
     ...(headers && { headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])) }),
   }
 }

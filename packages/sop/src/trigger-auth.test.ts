@@ -86,9 +86,15 @@ describe('the authentication of a webhook trigger', () => {
       'auth = "hmac"\nsecret = "s"\nheader = "x"\npayload = "{body}{host}"',
       '`triggers[0].payload`: {host} is no part of a request; use {body}, {timestamp}, {id}, {url} and {form}',
     ],
+    ['auth = "github"\nsecret = "s"\nrole = "client"', '`triggers[0].role`: auth = "github" does not take this key'],
     ['max_body = "26MiB"', '`triggers[0].max_body`: must be a number of bytes or a size such as "512KB", up to 25MiB'],
   ])('%j is a mistake', async (keys, message) => {
     expect(await messageOf(keys)).toEqual([message])
+  })
+
+  test('goes without one with the lowest role that starts the procedure', async () => {
+    expect(await triggerOf('role = "client"')).toEqual({ type: 'webhook', path: '/in', condition: null, role: 'client' })
+    expect((await messageOf('role = "admin"'))[0]).toContain('`triggers[0].role`')
   })
 
   test('is one of a known list', async () => {
@@ -98,7 +104,7 @@ describe('the authentication of a webhook trigger', () => {
 })
 
 describe('conditions on headers', () => {
-  const event = { source: 'webhook', topic: '/in', payload: '{"ref":"main"}' } as const
+  const event = { source: 'webhook', topic: '/in', payload: '{"ref":"main"}', standing: 'operator' } as const
 
   async function startsFor(keys: string, headers: Readonly<Record<string, string>>) {
     const index = new TriggerIndex([procedure('deploy', { triggers: [await triggerOf(keys)] })])
@@ -130,13 +136,16 @@ describe('the index', () => {
     const github = await triggerOf('auth = "github"\nsecret = "s"\nmax_body = 10')
     const auth = (github.type === 'webhook' && github.auth) || expect.fail()
     const index = new TriggerIndex([procedure('a', { triggers: [bearer] }), procedure('b', { triggers: [github] })])
-    const event = { source: 'webhook', topic: '/in', payload: null } as const
+    const event = { source: 'webhook', topic: '/in', payload: null, standing: 'operator' } as const
     const namesFor = (...verified: Parameters<TriggerIndex['match']>[1] & object) =>
       index.match(event, verified.length > 0 ? verified : undefined).map(({ name }) => name)
     expect(namesFor()).toEqual(['a'])
     expect(namesFor(auth)).toEqual(['b'])
     expect(namesFor({ ...auth, secrets: ['other'] })).toEqual([])
     expect(namesFor(undefined, auth)).toEqual(['a', 'b'])
-    expect(index.webhooks('/in')).toEqual([{ headers: [] }, { auth, bodyBytesMax: 10, headers: [] }])
+    expect(index.webhooks('/in')).toEqual([
+      { role: 'operator', headers: [] },
+      { auth, role: 'operator', bodyBytesMax: 10, headers: [] },
+    ])
   })
 })

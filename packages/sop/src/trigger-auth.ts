@@ -1,5 +1,5 @@
 /** The keys of a webhook trigger that say how its requests prove where they come from, and how large they may be. */
-import { type HmacScheme, SENDER_SCHEMES, type SenderName, type WebhookAuth, type WebhookScheme, whole } from '@sluice/sdk'
+import { type HmacScheme, SENDER_SCHEMES, type SenderName, STANDINGS, type WebhookAuth, type WebhookScheme, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { SopCondition, SopTrigger } from './definition.ts'
 
@@ -36,6 +36,7 @@ function bytesOf(size: string | number): number {
 export const webhookKeys = {
   auth: v.optional(v.picklist(AUTHS), 'bearer'),
   secret: v.optional(v.union([secretName, v.pipe(v.array(secretName), v.minLength(1), v.maxLength(NAMES_MAX))])),
+  role: v.optional(v.picklist(STANDINGS)),
   max_body: v.optional(
     v.pipe(
       v.union([v.number(), v.string()]),
@@ -87,7 +88,7 @@ export function authProblems(keys: WebhookKeys): KeyProblem[] {
   if (auth !== 'bearer' && keys.secret === undefined) {
     return [{ key: 'auth', message: `auth = "${auth}" needs \`secret\`, the name of a secret in [sop.secrets]` }]
   }
-  const taken = new Set<string>(['auth', 'max_body', ...(auth === 'bearer' ? [] : ['secret']), ...(OWN_KEYS[auth] ?? [])])
+  const taken = new Set<string>(['auth', 'max_body', auth === 'bearer' ? 'role' : 'secret', ...(OWN_KEYS[auth] ?? [])])
   if (auth in SENDER_SCHEMES && (SENDER_SCHEMES[auth as SenderName] as Partial<HmacScheme>).timestamp) taken.add('replay_window_secs')
   const foreign = (Object.keys(webhookKeys) as (keyof WebhookKeys)[]).filter((key) => keys[key] !== undefined && !taken.has(key))
   const problems = foreign.map((key) => ({ key, message: `auth = "${auth}" does not take this key` }))
@@ -120,11 +121,18 @@ function hmacProblems(keys: WebhookKeys): KeyProblem[] {
 
 /** Makes the trigger of its valid keys. */
 export function webhookTrigger(path: string, condition: SopCondition, keys: WebhookKeys): SopTrigger {
-  const { auth = 'bearer', secret = [], max_body, replay_window_secs = WINDOW_SECS } = keys
+  const { auth = 'bearer', role, secret = [], max_body, replay_window_secs = WINDOW_SECS } = keys
   const secrets = typeof secret === 'string' ? [secret] : secret
   const own: WebhookAuth | undefined =
     auth === 'bearer' ? undefined : { name: auth, scheme: schemeOf(auth, keys), secrets, windowSecs: replay_window_secs }
-  return { type: 'webhook', path, condition, ...(own && { auth: own }), ...(max_body !== undefined && { bodyBytesMax: max_body }) }
+  return {
+    type: 'webhook',
+    path,
+    condition,
+    ...(own && { auth: own }),
+    ...(role && { role }),
+    ...(max_body !== undefined && { bodyBytesMax: max_body }),
+  }
 }
 
 function schemeOf(auth: Exclude<Auth, 'bearer'>, keys: WebhookKeys): WebhookScheme {

@@ -1,3 +1,4 @@
+import { STANDINGS, type Standing } from '@sluice/sdk'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type SopDefinition, type SopTrigger, triggerText } from './definition.ts'
 import { TriggerIndex } from './trigger-index.ts'
@@ -27,7 +28,7 @@ const index = new TriggerIndex([
   sop('gamma', mqtt('#'), board('nucleo', 'button'), cron('0 9 * * *')),
 ])
 const names = (source: Parameters<TriggerIndex['matches']>[0], topic: string, payload: string | null = null) =>
-  index.match({ source, topic, payload }).map(({ name }) => name)
+  index.match({ source, topic, payload, standing: 'operator' }).map(({ name }) => name)
 
 describe('an event matches every procedure with a matching trigger', () => {
   test.each<[Parameters<typeof names>, string[]]>([
@@ -89,6 +90,42 @@ describe('an event matches every procedure with a matching trigger', () => {
   })
 })
 
+describe('a path starts the procedures that are open to the standing of the cause', () => {
+  const AUTH = { name: 'token', scheme: { kind: 'token', header: 'x-key' }, secrets: ['s'], windowSecs: 300 } as const
+  const open = (role: Standing): SopTrigger => ({ ...webhook('/in'), role }) as SopTrigger
+  const mixed = new TriggerIndex([
+    sop('plain', webhook('/in')),
+    ...STANDINGS.map((role) => sop(`to-${role}`, open(role))),
+    sop('signed', { type: 'webhook', path: '/in', condition: null, auth: AUTH }),
+  ])
+
+  test.each(STANDINGS.map((standing, index) => [standing, index] as const))('of %s', (standing, index) => {
+    const found = mixed.match({ source: 'webhook', topic: '/in', payload: null, standing }).map(({ name }) => name)
+    const opened = STANDINGS.slice(index).map((role) => `to-${role}`)
+    expect(found.toSorted()).toEqual([...(standing === 'operator' ? ['plain'] : []), ...opened].toSorted())
+  })
+
+  test('and nothing for a cause without a standing, or that only claims to be verified', () => {
+    expect(mixed.match({ source: 'webhook', topic: '/in', payload: null }).map(({ name }) => name)).toEqual(['to-unverified'])
+    expect(mixed.match({ source: 'webhook', topic: '/in', payload: null, standing: 'unverified' }, [AUTH])).toMatchObject([
+      { name: 'signed' },
+    ])
+    expect(mixed.webhooks('/in').map(({ auth, role }) => [auth?.name, role])).toEqual([
+      [undefined, 'unverified'],
+      ['token', 'operator'],
+    ])
+  })
+
+  test('while events of brokers, boards and the clock have no standing', () => {
+    for (const [source, topic] of [
+      ['mqtt', 'home/kitchen/temp'],
+      ['peripheral', 'nucleo/button'],
+      ['cron', '0 9 * * *'],
+    ] as const)
+      expect(index.match({ source, topic, payload: null })).not.toEqual([])
+  })
+})
+
 describe('procedures that do not match cost nothing', () => {
   afterEach(() => {
     vi.restoreAllMocks()
@@ -115,7 +152,7 @@ describe('procedures that do not match cost nothing', () => {
       ['mqtt', 'site/7/door'],
       ['peripheral', 'board-7/x'],
     ] as const) {
-      expect(built.match({ source, topic, payload: '{"a":1}' })).toHaveLength(1)
+      expect(built.match({ source, topic, payload: '{"a":1}', standing: 'operator' })).toHaveLength(1)
     }
     const cost = looks.mock.calls.length + adds.mock.calls.length
     vi.restoreAllMocks()
@@ -141,7 +178,7 @@ describe('procedures that do not match cost nothing', () => {
     isBuilding = false
     expect(ticks).toBeGreaterThan(10)
     expect(built.topics('webhook')).toEqual(new TriggerIndex(definitions).topics('webhook'))
-    expect(built.match({ source: 'webhook', topic: '/hook/9999', payload: '{"a":0}' })).toEqual([definitions[9999]])
-    expect(built.match({ source: 'webhook', topic: '/hook/9999', payload: '{"a":1}' })).toEqual([])
+    expect(built.match({ source: 'webhook', topic: '/hook/9999', payload: '{"a":0}', standing: 'operator' })).toEqual([definitions[9999]])
+    expect(built.match({ source: 'webhook', topic: '/hook/9999', payload: '{"a":1}', standing: 'operator' })).toEqual([])
   })
 })

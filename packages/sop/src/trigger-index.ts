@@ -1,13 +1,13 @@
 /** Finds the procedures that an event starts, by an index: the other procedures cost nothing. */
 import { forEachInBatches } from '@sluice/kit'
-import { authKey, type SopEvent, type TriggerKind, type TriggerWebhook, type WebhookAuth } from '@sluice/sdk'
+import { authKey, isAtLeast, lowestStanding, type SopEvent, type TriggerKind, type TriggerWebhook, type WebhookAuth } from '@sluice/sdk'
 
 import { type Condition, CREDENTIAL_HEADERS, EventPayload, parseCondition, unmet } from './condition.ts'
-import { type SopDefinition, type SopTrigger, topicOf } from './definition.ts'
+import { roleOf, type SopDefinition, type SopTrigger, topicOf } from './definition.ts'
 import { TopicFilters } from './topic-filter.ts'
 
 /** The part of an event that triggers look at. */
-export type EventContent = Pick<SopEvent, 'source' | 'topic' | 'payload' | 'headers'>
+export type EventContent = Pick<SopEvent, 'source' | 'topic' | 'payload' | 'headers' | 'standing'>
 
 /** A trigger with its procedure and its parsed conditions. */
 export interface IndexedTrigger {
@@ -53,12 +53,15 @@ export class TriggerIndex {
   }
 
   /** Returns the procedures that an event starts, each once, sorted by name. `verified` is described at `Sops.fire`. */
-  match({ source, topic, payload, headers }: EventContent, verified: readonly (WebhookAuth | undefined)[] = [undefined]): SopDefinition[] {
+  match(event: EventContent, verified: readonly (WebhookAuth | undefined)[] = [undefined]): SopDefinition[] {
+    const { source, topic, payload, headers } = event
     const read = new EventPayload(payload, headers)
     const keys = new Set(verified.map(authKey))
     const met = this.triggersFor(source, topic).filter(
       ({ trigger, conditions }) =>
-        (trigger.type !== 'webhook' || keys.has(authKey(trigger.auth))) && conditions.every((one) => unmet(one, read) === undefined),
+        (trigger.type !== 'webhook' || keys.has(authKey(trigger.auth))) &&
+        isOpenTo(trigger, event) &&
+        conditions.every((one) => unmet(one, read) === undefined),
     )
     const found = met.map(({ definition }) => definition)
     return found.length < 2 ? found : [...new Set(found)].sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -84,7 +87,8 @@ export class TriggerIndex {
       const sizes = triggers.map(({ trigger }) => ('bodyBytesMax' in trigger ? trigger.bodyBytesMax : undefined))
       const named = sizes.filter((bytes) => bytes !== undefined)
       const headers = new Set(triggers.flatMap(headersRead))
-      return { ...(auth && { auth }), ...(named.length > 0 && { bodyBytesMax: Math.max(...named) }), headers: [...headers] }
+      const role = lowestStanding('operator', ...triggers.map(({ trigger }) => roleOf(trigger)))
+      return { ...(auth && { auth }), role, ...(named.length > 0 && { bodyBytesMax: Math.max(...named) }), headers: [...headers] }
     })
   }
 
@@ -107,6 +111,10 @@ export class TriggerIndex {
     else append(this.#exact[trigger.type], topic, indexed)
   }
 }
+
+/** Returns whether the cause of an event stands high enough for a trigger. A webhook with `auth` proves its sender, and other events have none. */
+export const isOpenTo = (trigger: SopTrigger, { standing = 'unverified' }: Pick<EventContent, 'standing'>): boolean =>
+  trigger.type !== 'webhook' || trigger.auth !== undefined || isAtLeast(standing, roleOf(trigger))
 
 const authOf = (trigger: SopTrigger): WebhookAuth | undefined => (trigger.type === 'webhook' ? trigger.auth : undefined)
 

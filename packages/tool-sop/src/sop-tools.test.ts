@@ -45,6 +45,7 @@ function engine() {
         mode: 'auto',
         steps: 1,
         triggers: [],
+        openTo: 'operator',
         activeRuns: 0,
       },
       {
@@ -55,9 +56,20 @@ function engine() {
         mode: 'auto',
         steps: 2,
         triggers: ['webhook:/deploy'],
+        openTo: 'operator',
         activeRuns: 1,
       },
-      { name: 'digest', description: 'Sums up', version: '1', priority: 'low', mode: 'auto', steps: 1, triggers: [], activeRuns: 0 },
+      {
+        name: 'digest',
+        description: 'Sums up',
+        version: '1',
+        priority: 'low',
+        mode: 'auto',
+        steps: 1,
+        triggers: [],
+        openTo: 'operator',
+        activeRuns: 0,
+      },
     ],
     async run(...given) {
       calls.push(given)

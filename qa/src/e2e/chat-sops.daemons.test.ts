@@ -11,7 +11,7 @@ import { sendRequest } from '../daemons/send-request.ts'
 import { MARK_FILES } from '../daemons/shell-model.ts'
 
 const SOP = '[sop]\nname = "ship"\ndescription = "Ships a release"\nversion = "1.0.0"\npriority = "normal"\n'
-const TRIGGER = '[[triggers]]\ntype = "webhook"\npath = "/chatapp"\n'
+const TRIGGER = '[[triggers]]\ntype = "webhook"\npath = "/chatapp"\nrole = "stranger"\n'
 const WRITE = '- tools: file_write\n   - input: {"path": "shipped.txt", "content": "$event.text"}'
 
 const DETERMINISTIC = {

@@ -284,7 +284,7 @@ describe('a procedure', () => {
 
   test('without a model has the tool call below its step', async () => {
     const step = '1. **Note** - Writes it down.\n   - tools: file_write\n   - input: {"path": "note.txt", "content": "$event.text"}\n'
-    procedure('note', 'execution_mode = "deterministic"\n[[triggers]]\ntype = "webhook"\npath = "/chatapp"\n', step)
+    procedure('note', 'execution_mode = "deterministic"\n[[triggers]]\ntype = "webhook"\npath = "/chatapp"\nrole = "stranger"\n', step)
     const { url } = await start()
     const { headers = [], ...request } = chatappRequest({ id: 'wamid.1', text: TEXT })
     await sendRequest(url, { ...request, headers: [...headers, ...TRACED] })

@@ -18,7 +18,7 @@ const RUNS = 32
 const STEPS = '## Steps\n\n1. **Act**\n   - tools: act\n'
 
 const fire = ({ runtime }: Process, key: string) =>
-  runtime.sops()?.fire({ source: 'webhook', topic: '/go', payload: null, atMs: clock.nowMs(), by: 'test', key })
+  runtime.sops()?.fire({ source: 'webhook', topic: '/go', payload: null, atMs: clock.nowMs(), by: 'test', standing: 'operator', key })
 
 const runsOf = ({ runtime }: Process): Promise<SopRun[]> => runtime.store.sops.runs({ limit: 100 })
 

@@ -21,6 +21,7 @@ const SECRET = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
 const authOf = (name: SenderName): WebhookAuth => ({ name, scheme: SENDER_SCHEMES[name], secrets: [name], windowSecs: 300 })
 const webhookOf = (name: SenderName, more: Partial<TriggerWebhook> = {}): TriggerWebhook => ({
   auth: authOf(name),
+  role: 'operator',
   secrets: [new Secret(SECRET)],
   headers: [],
   ...more,
@@ -140,7 +141,7 @@ describe('a trigger with the signature of a sender', () => {
   })
 
   test('asks the sender to repeat the request if its triggers go away or take another kind of proof', async () => {
-    for (const after of [[], [{ secrets: [], headers: [] }]]) {
+    for (const after of [[], [{ secrets: [], headers: [], role: 'operator' }]] as const) {
       const webhooks: TriggerWebhook[] = [webhookOf('github')]
       const { sendAs, fired } = open(webhooks, { whenMatched: () => void webhooks.splice(0, 1, ...after) })
       expect((await sendAs('github', '{}')).status).toBe(503)
@@ -211,7 +212,7 @@ describe('a trigger with the signature of a sender', () => {
 
 describe('two triggers on one path', () => {
   test('are each fired only by their own authentication', async () => {
-    const { sendAs, send, fired, pair } = open([{ secrets: [], headers: [] }, webhookOf('github'), webhookOf('stripe')])
+    const { sendAs, send, fired, pair } = open([{ secrets: [], headers: [], role: 'operator' }, webhookOf('github'), webhookOf('stripe')])
     const { token } = await pair()
     await sendAs('github', '{}')
     await sendAs('stripe', '{"id":"evt_1"}')
@@ -224,6 +225,7 @@ describe('two triggers on one path', () => {
     const ownOf = (header: string, name: string): TriggerWebhook => ({
       auth: { name: 'hmac', scheme: bodyHmac(header, { idHeaders: ['x-id'] }), secrets: [name], windowSecs: 300 },
       secrets: [new Secret(name)],
+      role: 'operator',
       headers: [],
     })
     const { send, fired } = open([ownOf('x-a', 'one'), ownOf('x-b', 'two'), ownOf('x-b', 'three')])

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LoadedConfig, parseConfig } from '@sluice/config'
-import type { SopSummary } from '@sluice/sdk'
+import type { Role, SopSummary, Standing } from '@sluice/sdk'
 import { startRuns } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, describe, expect, test } from 'vitest'
 import { testGateways } from '../testing.ts'
@@ -25,10 +25,11 @@ const DEPLOY: SopSummary = {
   mode: 'auto',
   steps: 1,
   triggers: [],
+  openTo: 'operator',
   activeRuns: 0,
 }
 
-async function arrange() {
+async function arrange({ openTo = 'operator', role = 'operator' }: { readonly openTo?: Standing; readonly role?: Role } = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-sops-'))
   folders.push(dataDir)
   const [own, workspace] = [join(dataDir, 'sops'), join(dataDir, 'workspace', 'sops')]
@@ -53,11 +54,11 @@ async function arrange() {
       loaded: async () => {
         isLoaded = true
       },
-      list: () => (isLoaded ? [DEPLOY] : []),
+      list: () => (isLoaded ? [{ ...DEPLOY, openTo }] : []),
       run: async (_name, { payload }) => `run-${payloads.push(payload)}`,
     },
   })
-  const { token } = await made.pair()
+  const { token } = await made.pair('test', null, role)
   const call = async (method: string, path: string, body?: unknown) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const response = await made.request(`/api/sops${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
@@ -155,6 +156,14 @@ describe('runs', () => {
     await start({})
     expect(payloads).toEqual(['{"a":[1]}', 'not JSON', '\u0001'.repeat(64 * 1024), null])
     expect(await start({ payload_text: 'x'.repeat(64 * 1024 + 1) })).toMatchObject({ status: 413, body: { code: 'too_large' } })
+  })
+
+  test('are started by a client only where a manual trigger is open to clients', async () => {
+    const closed = await arrange({ role: 'client' })
+    for (const name of ['deploy', 'no-such']) expect(await closed.call('POST', `/${name}/runs`, {})).toMatchObject({ status: 403 })
+    expect(closed.payloads).toEqual([])
+    const open = await arrange({ role: 'client', openTo: 'client' })
+    expect(await open.call('POST', '/deploy/runs', {})).toMatchObject({ status: 200, body: { run_id: 'run-1' } })
   })
 
   test('and audit records are listed page by page, and the log is verified', async () => {

@@ -1,10 +1,11 @@
 /** `/api/sops`: the procedures, their runs and the audit log. Operators start and cancel runs by hand. */
 
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, formatTraceContext, type Route, type Sops } from '@sluice/sdk'
+import { AppError, defineRoute, formatTraceContext, isAtLeast, type Route, type Sops, type Standing } from '@sluice/sdk'
 import { sopNamed } from '@sluice/sop/procedure-files'
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/sop/shown'
 import * as v from 'valibot'
+import { standingOf } from '../identity.ts'
 import { filterText, flag, pageOf, wholeText } from './query.ts'
 import { sopFileRoutes } from './sop-files.ts'
 
@@ -49,8 +50,8 @@ const procedureRoutes = ({ clock, procedures, store: { sops } }: Runtime, engine
   defineRoute({
     method: 'POST',
     path: '/api/sops/:name/runs',
-    summary: 'Start a procedure by hand, whatever its triggers are',
-    auth: 'operator',
+    summary: 'Start a procedure by hand, whatever its triggers are; a client only with a `manual` trigger of that `role`',
+    auth: 'client',
     bodyBytesMax: START_BYTES_MAX,
     body: v.object({
       payload: v.optional(v.pipe(v.unknown(), v.description('Any JSON value; the input of the first step'))),
@@ -59,11 +60,15 @@ const procedureRoutes = ({ clock, procedures, store: { sops } }: Runtime, engine
       ),
     }),
     answers: { 200: { description: 'The run has started', schema: v.object({ run_id: v.string() }) } },
-    async handle({ by, params: { name = '' }, body: { payload, payload_text }, trace }) {
-      const event = {
+    async handle({ by, role, params: { name = '' }, body: { payload, payload_text }, trace }) {
+      const standing = standingOf(role)
+      if (standing !== 'operator') await checkOpen(engine(), name, standing)
+      const event: Parameters<Sops['run']>[1] = {
         payload: checkPayload(payload_text ?? (payload === undefined ? null : JSON.stringify(payload))),
         atMs: clock.nowMs(),
         by,
+        standing,
+        starter: by,
         trace: formatTraceContext(trace),
       }
       const runId = await engine()
@@ -77,6 +82,17 @@ const procedureRoutes = ({ clock, procedures, store: { sops } }: Runtime, engine
     },
   }),
 ]
+
+/** Throws `forbidden`, also for a name that no procedure has. */
+async function checkOpen(sops: Sops, name: string, standing: Standing): Promise<void> {
+  await sops.loaded()
+  const openTo = sops.list().find((sop) => sop.name === name)?.openTo ?? 'operator'
+  if (!isAtLeast(standing, openTo))
+    throw new AppError(
+      'forbidden',
+      'Only an operator starts this procedure; `role = "client"` in a trigger of the type `manual` opens it to clients',
+    )
+}
 
 /** Throws `too_large` for more than 64 KiB. */
 function checkPayload(payload: string | null): string | null {

@@ -1,4 +1,4 @@
-import type { SopDispatch, SopEvent, Sops } from '@sluice/sdk'
+import type { Role, SopDispatch, SopEvent, Sops, Standing } from '@sluice/sdk'
 import { AppError } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { type TestGatewayOptions, type TestRequest, testGateways } from '../testing.ts'
@@ -6,12 +6,12 @@ import { type TestGatewayOptions, type TestRequest, testGateways } from '../test
 const gateway = testGateways()
 
 /** An engine with triggers on these paths, each with its result. */
-function engine(paths: Readonly<Record<string, readonly SopDispatch[]>>) {
+function engine(paths: Readonly<Record<string, readonly SopDispatch[]>>, role: Standing = 'operator') {
   const fired: { event: SopEvent; also: Parameters<Sops['fire']>[1] }[] = []
   const sops: Partial<Sops> = {
     matches: (source, topic) => source === 'webhook' && topic in paths,
     loaded: async () => {},
-    webhooks: () => [{ secrets: [], headers: [] }],
+    webhooks: () => [{ secrets: [], headers: [], role }],
     async fire(event, also) {
       fired.push({ event, also })
       return paths[event.topic] ?? []
@@ -23,9 +23,9 @@ function engine(paths: Readonly<Record<string, readonly SopDispatch[]>>) {
 const STARTED: SopDispatch = { sop: 'deploy', status: 'started', runId: 'run-1' }
 const SKIPPED: SopDispatch = { sop: 'alert', status: 'skipped', reason: 'cooling down for another 3 s' }
 
-async function paired(options: TestGatewayOptions) {
+async function paired(options: TestGatewayOptions, role: Role = 'operator') {
   const made = gateway(options)
-  const { token, device } = await made.pair()
+  const { token, device } = await made.pair('test', null, role)
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const post = (path: string, body: string, more: Record<string, string> = {}, init: TestRequest = {}) =>
     made.request(path, { method: 'POST', headers: { ...headers, ...more }, body, ...init })
@@ -49,8 +49,24 @@ describe('a trigger that names /webhook', () => {
       ],
     })
     expect(turns).toEqual([])
-    const event = { source: 'webhook', topic: '/webhook', payload: body, atMs: clock.nowMs(), by: `device:${device}` }
+    const event = {
+      source: 'webhook',
+      topic: '/webhook',
+      payload: body,
+      atMs: clock.nowMs(),
+      by: `device:${device}`,
+      standing: 'operator',
+      starter: `device:${device}`,
+    }
     expect(fired).toEqual([{ event, also: {} }])
+  })
+
+  test('says how the caller stands, so that the message of a client is for the agent', async () => {
+    const { sops, fired } = engine({ '/webhook': [] })
+    const { post, turns } = await paired({ sops }, 'client')
+    expect((await post('/webhook', '{"message":"ship it"}')).status).toBe(200)
+    expect(fired).toMatchObject([{ event: { standing: 'client' } }])
+    expect(turns).toHaveLength(1)
   })
 
   test('leaves the message to the agent if its conditions do not hold', async () => {
@@ -114,6 +130,20 @@ describe('a path that only a trigger names', () => {
     expect((await post('/deploy', '{}')).status).toBe(401)
     expect((await post('/deploy', '{}', { 'x-webhook-secret': 'shared' })).status).toBe(200)
     expect(fired).toHaveLength(1)
+  })
+
+  test('needs an operator unless a trigger is open to clients', async () => {
+    const closed = engine({ '/deploy': [STARTED] })
+    const refused = await (await paired({ sops: closed.sops }, 'client')).post('/deploy', '{}')
+    expect([refused.status, await refused.json()]).toEqual([
+      403,
+      expect.objectContaining({ error: expect.stringContaining('role = "client"') }),
+    ])
+    expect(closed.fired).toEqual([])
+    const open = engine({ '/deploy': [STARTED] }, 'client')
+    const { post, device } = await paired({ sops: open.sops }, 'client')
+    expect((await post('/deploy', '{}')).status).toBe(200)
+    expect(open.fired).toMatchObject([{ event: { standing: 'client', starter: `device:${device}` } }])
   })
 
   test('counts for the rate limit of /webhook', async () => {

@@ -1,10 +1,11 @@
 /** Requests that trigger procedures: `POST /webhook`, and every path without a route that a trigger names. */
 
-import { AppError, formatTraceContext, type SopDispatch, type SopEvent, type TriggerWebhook } from '@sluice/sdk'
+import { AppError, formatTraceContext, isAtLeast, type SopDispatch, type SopEvent, type TriggerWebhook } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
 import { BODY_BYTES_MAX, readBody } from '../body.ts'
 import { type HttpContext, headersOf, type Sender, type Step, type TriggerRequest, traceOf } from '../context.ts'
+import { standingOf } from '../identity.ts'
 import { checkStillGood } from '../middleware/authenticate.ts'
 import { checkDeclaredSize } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
@@ -28,13 +29,13 @@ export const dispatchedSchema = v.object({
 
 /**
  * The steps of a `POST` to a path without a route. A path that no trigger names is not found. A trigger without `auth` takes the
- * credentials, limits and keys of `POST /webhook`; see `verifySender` for the others.
+ * credentials, limits and keys of `POST /webhook` of a caller with its `role`; see `verifySender` for the others.
  */
 export const triggerSteps = (parts: AppParts): Step[] => [
   matchTrigger(parts),
   limitSize,
   sameOrigin(parts.snapshot.gateway),
-  ...[limitCaller(parts), ...admitCaller(parts)].map(unlessSigned),
+  ...[limitCaller(parts), ...admitCaller(parts), requireRole].map(unlessSigned),
   bufferTriggerBody(parts),
   verifySender(parts),
   readPayload,
@@ -71,6 +72,17 @@ const unlessSigned =
   (c, next) =>
     c.get('trigger').isSigned ? next() : step(c, next)
 
+const requireRole: Step = (c, next) => {
+  checkRole(c)
+  return next()
+}
+
+/** Throws `forbidden` when every trigger on the path needs a higher role than that of the caller. */
+function checkRole(c: HttpContext): void {
+  if (c.get('trigger').webhooks.some(({ role }) => isAtLeast(standingOf(c.get('caller').role), role))) return
+  throw new AppError('forbidden', 'Only an operator starts procedures by this path; `role = "client"` in the trigger opens it to clients')
+}
+
 const sizeOf = (c: HttpContext): number => Math.max(...c.get('trigger').webhooks.map(({ bodyBytesMax = BODY_BYTES_MAX }) => bodyBytesMax))
 
 const limitSize: Step = (c, next) => {
@@ -93,6 +105,7 @@ const bufferTriggerBody =
       if (trigger.webhooks.length === 0 || trigger.isSigned !== isSigned)
         throw new AppError('unavailable', 'The procedures on this path have just changed; send the request again')
       c.set('trigger', trigger)
+      if (!isSigned) checkRole(c)
       await next()
     } finally {
       room.release()
@@ -129,9 +142,10 @@ type RequestEvent = Pick<SopEvent, 'payload' | 'headers'> & Partial<Sender>
 export async function fireProcedures(
   c: HttpContext,
   path: string,
-  { verified, by = c.get('caller').by, key, payload, headers = {} }: RequestEvent,
+  { verified, by, key, payload, headers = {} }: RequestEvent,
   { runtime, snapshot }: AppParts,
 ): Promise<readonly SopDispatch[]> {
+  const caller = verified ? undefined : c.get('caller')
   const procedures = runtime.sops()
   if (!procedures?.matches('webhook', path)) return []
   const idempotency = c.get('idempotency')
@@ -141,7 +155,8 @@ export async function fireProcedures(
     payload,
     ...(Object.keys(headers).length > 0 && { headers }),
     atMs: runtime.clock.nowMs(),
-    by,
+    by: by ?? c.get('caller').by,
+    ...(caller && { standing: standingOf(caller.role), starter: caller.person }),
     ...(key !== undefined && { key }),
     ...(snapshot.wantsTraces && { trace: formatTraceContext(traceOf(c)) }),
   } as const

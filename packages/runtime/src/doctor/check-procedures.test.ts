@@ -51,6 +51,18 @@ describe('checkProcedures', () => {
     ])
   })
 
+  test('warns about a trigger that takes the messages of a channel and names no role', async () => {
+    const trigger = `${GOOD}[[triggers]]\ntype = "webhook"\npath = "/chatapp"\n`
+    const warning = { check: 'procedures', status: 'warn', detail: expect.stringContaining('only messages of operators start it') }
+    sop('good', trigger, STEPS)
+    const config = '[sop]\ntake_over = true\n'
+    expect(await checkProcedures(await arrange(config))).toContainEqual(expect.objectContaining(warning))
+    sop('good', `${trigger}role = "listed"\n`, STEPS)
+    expect(await checkProcedures(await arrange(config))).not.toContainEqual(expect.objectContaining(warning))
+    sop('good', trigger.replace('chatapp', 'deploy'), STEPS)
+    expect(await checkProcedures(await arrange(config))).not.toContainEqual(expect.objectContaining(warning))
+  })
+
   test('warns about a webhook trigger whose secret is not set', async () => {
     sop('good', `${GOOD}[[triggers]]\ntype = "webhook"\npath = "/github"\nauth = "github"\nsecret = "hub"\n`, STEPS)
     const warning = { check: 'procedures', status: 'warn', fix: 'sluice config set sop.secrets.hub' }

@@ -17,7 +17,7 @@ export async function checkProcedures(runtime: OpenRuntime): Promise<Check[]> {
   return [
     ...errors.map(({ file, line, message }) => fail('procedures', `${file}${line ? `:${line}` : ''}: ${message}`, 'sluice sop validate')),
     ...(errors.length === 0 ? [ok('procedures', `${definitions.length} in ${folder}`)] : []),
-    ...definitions.flatMap(({ name, triggers }) => triggers.flatMap((trigger) => checkSecrets(name, trigger, settings))),
+    ...definitions.flatMap(({ name, triggers }) => triggers.flatMap((trigger) => checkTrigger(name, trigger, settings))),
     ...waiting.map((found) => {
       const detail = `${found.folder} is ${found.isChanged ? 'changed' : 'new'} and is not loaded until an operator agrees to it`
       return warn('procedures', detail, 'sluice sop waiting')
@@ -30,12 +30,13 @@ export async function checkProcedures(runtime: OpenRuntime): Promise<Check[]> {
   ]
 }
 
-/** Returns a warning for a webhook trigger whose secret is not set. */
-function checkSecrets(name: string, trigger: SopTrigger, { secretProblem }: LibrarySettings): Check[] {
-  if (trigger.type !== 'webhook' || !trigger.auth) return []
-  const problem = secretProblem?.(trigger.auth.secrets)
-  const fix = `sluice config set sop.secrets.${trigger.auth.secrets[0]}`
-  return problem === undefined ? [] : [warn('procedures', `${name}: POST ${trigger.path}: ${problem}`, fix)]
+/** Returns a warning for a webhook trigger whose secret is not set, and for one that takes the messages of operators alone. */
+function checkTrigger(name: string, trigger: SopTrigger, { secretProblem, roleProblem }: LibrarySettings): Check[] {
+  if (trigger.type !== 'webhook') return []
+  const { auth, path, role } = trigger
+  const problem = auth ? secretProblem?.(auth.secrets) : role ? undefined : roleProblem?.(path)
+  const fix = auth ? `sluice config set sop.secrets.${auth.secrets[0]}` : 'sluice sop validate'
+  return problem === undefined ? [] : [warn('procedures', `${name}: POST ${path}: ${problem}`, fix)]
 }
 
 function checkApprovalChats(runtime: OpenRuntime): Check {

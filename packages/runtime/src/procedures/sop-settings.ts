@@ -20,6 +20,10 @@ export function sopSettings(config: LoadedConfig, dataDir: string): LibrarySetti
     sources: configured === inWorkspace ? [first] : [first, second],
     defaultMode: section.default_execution_mode,
     pathProblem: createPathRule(section.take_over),
+    roleProblem: (path) =>
+      messagePaths().has(path)
+        ? 'only messages of operators start it, and the agent answers the others; add `role = "listed"` for every sender whom an allowlist names, or `role = "client"` for devices'
+        : undefined,
     secretProblem: (names) =>
       names.some((name) => Object.hasOwn(section.secrets ?? {}, name))
         ? undefined
@@ -77,9 +81,12 @@ const postRoutes = (kind: 'channels' | 'others'): string[] =>
     .filter((route) => route.startsWith(POST))
     .map((route) => route.slice(POST.length))
 
+/** The paths whose requests are messages for the agent. */
+const messagePaths = (): ReadonlySet<string> => new Set([WEBHOOK_PATH, ...postRoutes('channels')])
+
 /** The result returns why no trigger may name a path; undefined: a trigger may name it. */
 export function createPathRule(takeOver: boolean): (path: string, hasOwnAuth?: boolean) => string | undefined {
-  const messages = new Set([WEBHOOK_PATH, ...postRoutes('channels')])
+  const messages = messagePaths()
   const served = [...OWN_POST_ROUTES, ...postRoutes('others')].map(patternOf)
   return (path, hasOwnAuth = false) => {
     if (served.some((pattern) => pattern.test(path))) return `the daemon serves POST ${path} itself, so this trigger would never fire`

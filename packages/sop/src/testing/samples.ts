@@ -42,6 +42,7 @@ export const event = (topic: string, members: Partial<SopEvent> = {}): SopEvent 
   payload: null,
   atMs: Date.UTC(2026, 0, 1),
   by: 'device:1',
+  standing: 'operator',
   ...members,
 })
 

@@ -248,7 +248,7 @@ export interface paths {
     get: operations['getApiSops']
   }
   '/api/sops/{name}/runs': {
-    /** Start a procedure by hand, whatever its triggers are */
+    /** Start a procedure by hand, whatever its triggers are; a client only with a `manual` trigger of that `role` */
     post: operations['postApiSopsNameRuns']
   }
   '/api/sops/{name}/definition': {
@@ -4466,12 +4466,6 @@ export interface operations {
         }
       }
       401: {
-        headers: { [name: string]: unknown }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      403: {
         headers: { [name: string]: unknown }
         content: {
           'application/json': components['schemas']['Error']
