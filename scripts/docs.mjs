@@ -20,7 +20,7 @@ import { always } from '../profiles/always.ts'
 import { apiTypes } from './api-types.mjs'
 import { cell, code, keyCells, page, table } from './markdown.mjs'
 import { performancePage } from './performance.mjs'
-import { readmes } from './readmes.mjs'
+import { FROM_A_CLONE, readmes } from './readmes.mjs'
 
 const { getDescription } = await import(createRequire(resolve(import.meta.dirname, '../packages/config/package.json')).resolve('valibot'))
 const ROOT = resolve(import.meta.dirname, '..')
@@ -267,6 +267,12 @@ function compatibility() {
   return text.replace(/<!-- systems -->.*<!-- \/systems -->/s, () => filled.join('\n'))
 }
 
+/** Returns the page of embedding with the commands that install the packages, as each README of a package has them. */
+function embedding() {
+  const page = readFileSync(join(ROOT, 'docs/embedding.md'), 'utf8')
+  return page.replace(/<!-- packages -->.*<!-- \/packages -->/s, () => ['<!-- packages -->', FROM_A_CLONE, '<!-- /packages -->'].join('\n'))
+}
+
 const asked = process.argv.indexOf('--feature')
 if (asked > 0) {
   process.stdout.write(await ownFeature(process.argv[asked + 1]))
@@ -276,6 +282,7 @@ if (asked > 0) {
 const pages = {
   'docs/compatibility.md': compatibility(),
   'docs/channels/README.md': channels(),
+  'docs/embedding.md': embedding(),
   'docs/features.md': features(),
   'docs/configuration.md': configuration(),
   'docs/commands.md': commands(),

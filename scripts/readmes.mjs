@@ -30,7 +30,19 @@ function readme({ id, folder, manifest, entries }, feature) {
   return `${[written.trimEnd(), BEGIN, ...parts, entryTable(manifest, folder, entries)].filter(Boolean).join('\n\n')}\n`
 }
 
-const install = (...names) => `## Install\n\n\`\`\`sh\nnpm install ${names.join(' ')}\n\`\`\``
+/** The packages need each other in the same version, so npm gets all of them at once. */
+export const FROM_A_CLONE = `\`\`\`sh
+npm run -s pack:packages -- ~/sluice-packages                     # in the clone: a .tgz of each package
+npm install --no-save --ignore-scripts ~/sluice-packages/*.tgz    # in your program
+\`\`\``
+
+const install = (...names) => `## Install
+
+While no release is on npm, make the packages in a clone of the repository:
+
+${FROM_A_CLONE}
+
+After a release: \`npm install ${names.join(' ')}\``
 
 function featureParts(id, { name }, feature) {
   const row = CATALOGUE[id]
