@@ -1,13 +1,13 @@
 /** The settings of an agent: when its turn begins, and at each tool call. */
 import type { AgentConfig, CostConfig } from '@sluice/config'
-import { AppError, MAIN_AGENT, type Policy, type Workspace } from '@sluice/sdk'
+import { type AgentWorkspace, AppError, MAIN_AGENT, type Policy } from '@sluice/sdk'
 
 /** What an agent may do, and where it works. */
 export interface AgentLimits {
   readonly policy: Policy
   /** The only tools that it may call; undefined for all. */
   readonly tools: readonly string[] | undefined
-  readonly workspace: Workspace
+  readonly workspace: AgentWorkspace
 }
 
 export interface AgentSettings extends AgentLimits {
@@ -21,7 +21,7 @@ export interface SettingsSource {
 }
 
 /** Returns a function for the limits in force. The agent stays in the workspace that it began in; its policy and tools may change. */
-export function limitsInForce({ config }: SettingsSource, agent: string, begun: Workspace): () => AgentLimits | undefined {
+export function limitsInForce({ config }: SettingsSource, agent: string, begun: AgentWorkspace): () => AgentLimits | undefined {
   return () => {
     const now = config(agent)
     if (!now) return undefined

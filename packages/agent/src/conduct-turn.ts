@@ -86,11 +86,11 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
     progress.attempts = await (turn.started ?? turns.start(turn.id))
     if (progress.attempts > STARTS_MAX) throw new AppError('internal', `The turn was started ${STARTS_MAX} times and never reached its end`)
   }
-  const { text, finishReason, messages } =
-    turn.source === DIRECT_CALL ? await runDirectCall({ ...deps, turns }, scope) : await converse({ ...deps, turns }, scope)
+  const ended = turn.source === DIRECT_CALL ? await runDirectCall({ ...deps, turns }, scope) : await converse({ ...deps, turns }, scope)
   turn.phase = 'ending'
   permit.release() // The next turn starts during this commit and can share it.
-  const replies = await turns.finish(doneEnd(deps, scope, { text, finishReason, messages }))
+  const replies = await turns.finish(doneEnd(deps, scope, ended))
+  const { text, finishReason } = ended
   emitCompleted(deps, scope, finishReason)
   return { id: turn.id, text, model: progress.model ?? '', finishReason, usage: progress.usage, replies }
 }

@@ -1,5 +1,6 @@
 /** The loop of a turn: calls the model, runs the tools that it calls, and repeats with their results until the model answers with text. */
-import type { Conversation, FinishReason, ModelMessage, TurnStore } from '@sluice/sdk'
+import type { Conversation, FinishReason, MarkedFile, ModelMessage, TurnStore } from '@sluice/sdk'
+import { judgeFiles } from './answer-files.ts'
 import type { AskModel } from './ask-model.ts'
 import { allowedTools, callScopeOf } from './call-scope.ts'
 import { completeReply } from './complete-reply.ts'
@@ -25,6 +26,8 @@ export interface LoopResult {
   readonly finishReason: FinishReason
   /** The messages that the turn adds to its session: the message of the person, tool calls with results, the answer. */
   readonly messages: readonly ModelMessage[]
+  /** The files that the text marks; absent for none. */
+  readonly files?: readonly MarkedFile[]
 }
 
 /**
@@ -60,10 +63,12 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
 
   /** The text of the replies that the provider has paused since the last tool call. */
   let begun = ''
-  const ended = (text: string, { finish }: ModelReply): LoopResult => {
+  const ended = async (text: string, { finish }: ModelReply): Promise<LoopResult> => {
     const { finishReason, note } = FINISHES[finish] ?? { finishReason: 'stop' }
     if (note) turn.tell?.({ type: 'text', delta: note })
-    return { text: `${begun}${text}${note ?? ''}`, finishReason, messages: storedMessages(produced) }
+    const answer = `${begun}${text}${note ?? ''}`
+    const files = await judgeFiles(deps.tools, callScope, { text: answer, messages: conversation.messages, produced })
+    return { text: answer, finishReason, messages: storedMessages(produced, files), files }
   }
 
   if (open) await runCalls(open)

@@ -21,7 +21,7 @@ import {
   type WithinTrace,
 } from '@sluice/sdk'
 import { aboutTurn } from './about-turn.ts'
-import { notConfigured } from './agent-settings.ts'
+import { type AgentLimits, notConfigured } from './agent-settings.ts'
 import { type ApprovalDeps, askPerson } from './approval.ts'
 import { allowedTools, type CallScope, offeredTools } from './call-scope.ts'
 import { newTrace } from './ids.ts'
@@ -78,6 +78,9 @@ const REPEATS_REFUSED_FROM = 3
 
 /** The number of questions of one call that wait at once. */
 const QUESTIONS_MAX = 4
+
+/** An answer attaches only files that are noted. */
+const FILES_NOTED_MAX = 100
 
 const NO_OUTPUT = '(no output)'
 const FAULT = 'The tool failed because of an internal error. The log of the daemon has the cause.'
@@ -197,6 +200,7 @@ export class ToolExecutor {
     const by = callingAgent(scope)
     if (!by) return this.refused(scope, notConfigured(scope.agent))
     let source: Pick<CallResult, 'untrusted'> = {}
+    const used = new UsedByCall(risk === 'read' ? undefined : this.#deps.clock.nowMs())
     try {
       source = sourceOf(tool, input, by)
       let reported: ToolReport = {}
@@ -206,7 +210,7 @@ export class ToolExecutor {
       const who = { client, standing, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
       const ask = risk === 'read' ? undefined : this.#asker(scope, tool, question)
       const context = {
-        ...{ ...by, ...who, session, turn, trace, report, signal: cancellation.signal },
+        ...{ ...by, ...who, workspace: by.workspace.as(used), session, turn, trace, report, signal: cancellation.signal },
         ...(superseded && { superseded }),
         ...(ask && { ask }),
       }
@@ -218,14 +222,16 @@ export class ToolExecutor {
         ...sourceOf(tool, input, by),
         ...(untrusted !== undefined && { untrusted }),
         ...source,
+        ...used.noted,
         ...(failed && { failed }),
         ...(data !== undefined && { data: this.#bounded(scope, data) }),
       }
     } catch (error) {
       cancellation.throwIfCancelled()
-      if (error instanceof AppError) return { ...this.refused(scope, error.message), ...sourceOf(tool, input, by), ...source }
+      if (error instanceof AppError)
+        return { ...this.refused(scope, error.message), ...sourceOf(tool, input, by), ...source, ...used.noted }
       this.#deps.log.error('tool failed', { tool: tool.name, turn, error })
-      return { outcome: 'error', output: FAULT }
+      return { outcome: 'error', output: FAULT, ...used.noted }
     }
   }
 
@@ -267,10 +273,32 @@ export class ToolExecutor {
   }
 }
 
+/** The files that a call uses, of which the first ones are noted. */
+class UsedByCall {
+  readonly #paths = new Set<string>()
+  readonly #sinceMs: number | undefined
+
+  constructor(sinceMs: number | undefined) {
+    this.#sinceMs = sinceMs
+  }
+
+  readonly used = (path: string): void => {
+    if (this.#paths.size < FILES_NOTED_MAX) this.#paths.add(path)
+  }
+
+  get noted(): Pick<CallResult, 'files'> {
+    const files = {
+      ...(this.#paths.size > 0 && { used: [...this.#paths] }),
+      ...(this.#sinceMs !== undefined && { sinceMs: this.#sinceMs }),
+    }
+    return Object.keys(files).length > 0 ? { files } : {}
+  }
+}
+
 const CUT_CALL = 'Not run: the reply ended within this call, so its input may be incomplete. Make the call again, with a shorter input.'
 
 /** Returns the agent of the call as tools see it; undefined once it is no longer configured. */
-function callingAgent({ agent, limits }: CallScope): CallingAgent | undefined {
+function callingAgent({ agent, limits }: CallScope): (CallingAgent & Pick<AgentLimits, 'workspace'>) | undefined {
   const now = limits()
   return now && { agent, policy: now.policy, workspace: now.workspace }
 }

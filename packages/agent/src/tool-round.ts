@@ -2,7 +2,7 @@
  * Runs the calls of one reply to their results. A call with effects is written ahead, so that a turn which is interrupted anywhere
  * resumes from its checkpoint and runs no such call twice.
  */
-import { frameUntrusted, type Risk } from '@sluice/sdk'
+import { fileNote, frameUntrusted, type Risk } from '@sluice/sdk'
 import type { CallScope } from './call-scope.ts'
 import type { ToolCall } from './model-reply.ts'
 import type { Repeats } from './repeats.ts'
@@ -94,9 +94,10 @@ const isWeighty = ({ risk, verdict, refusal }: Judgement): boolean => refusal ==
 const questionOf = ({ call, input }: PreparedCall, place: string): string =>
   `${place}-${callHash(call.name, input).slice(0, QUESTION_DIGITS)}`
 
-const resultPart = ({ id, name }: ToolCall, { outcome, output, untrusted }: CallResult): ToolResultPart => ({
+const resultPart = ({ id, name }: ToolCall, { outcome, output, untrusted, files }: CallResult): ToolResultPart => ({
   type: 'tool-result',
   toolCallId: id,
   toolName: name,
   output: { type: outcome === 'ok' ? 'text' : 'error-text', value: untrusted === undefined ? output : frameUntrusted(untrusted, output) },
+  ...(files && fileNote(files)),
 })

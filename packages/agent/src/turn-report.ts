@@ -32,7 +32,7 @@ function turnEnd(
   }
 }
 
-export const doneEnd = (deps: ReportDeps, scope: TurnScope, { text: response, finishReason, messages }: LoopResult): TurnEnd =>
+export const doneEnd = (deps: ReportDeps, scope: TurnScope, { text: response, finishReason, messages, files = [] }: LoopResult): TurnEnd =>
   turnEnd(deps, scope, {
     status: 'done',
     response,
@@ -40,7 +40,7 @@ export const doneEnd = (deps: ReportDeps, scope: TurnScope, { text: response, fi
     error: null,
     messages,
     ...(scope.turn.delivery && {
-      delivery: { inbox: scope.turn.delivery.inbox, replies: scope.turn.delivery.reply(response, scope.trace) },
+      delivery: { inbox: scope.turn.delivery.inbox, replies: scope.turn.delivery.reply(response, files, scope.trace) },
     }),
   })
 

@@ -4,6 +4,7 @@ import type {
   ClientId,
   FinishReason,
   IdempotencyKey,
+  MarkedFile,
   ModelMessage,
   NewReply,
   OwnedStore,
@@ -13,6 +14,7 @@ import type {
   ToolReport,
   Trace,
   Usage,
+  UsedFiles,
 } from '@sluice/sdk'
 
 import type { LimitedClient } from './admission.ts'
@@ -63,8 +65,11 @@ export interface TurnDelivery {
   readonly receivedAtMs: number
   /** The checkpoint of an interrupted attempt; empty without one. */
   readonly checkpoint: readonly ModelMessage[]
-  /** Makes the replies that the commit of the turn's end queues. `trace` is the span of the turn. Must not throw. */
-  reply(text: string, trace: Trace): readonly NewReply[]
+  /**
+   * Makes the replies that the commit of the turn's end queues. `files` are those that the text marks; `trace` is the span of the turn.
+   * Must not throw.
+   */
+  reply(text: string, files: readonly MarkedFile[], trace: Trace): readonly NewReply[]
 }
 
 export interface TurnRequest {
@@ -121,6 +126,8 @@ export interface CallRequest {
 }
 
 export interface CallResult extends ToolReport {
+  /** The files of the workspace that the call used. */
+  readonly files?: UsedFiles
   readonly outcome: 'ok' | 'error'
   readonly output: string
   /** The source of the output when others may have written it. The model gets such an output framed. */

@@ -354,8 +354,8 @@ export class InboxWorker {
         attempts,
         receivedAtMs,
         checkpoint,
-        reply: (said, span) =>
-          repliesOf(said, {
+        reply: (said, files, span) =>
+          repliesOf(said, files, {
             channel,
             started,
             nowMs: clock.nowMs(),

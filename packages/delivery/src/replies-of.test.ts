@@ -1,4 +1,4 @@
-import type { Channel, ReplyExtras, StartedMessage } from '@sluice/sdk'
+import { type Channel, markedFiles, type ReplyExtras, type StartedMessage } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { repliesOf } from './replies-of.ts'
 
@@ -23,7 +23,9 @@ const STARTED: StartedMessage = {
   draft: null,
 }
 
-const replies = (answer: string, draft?: string) => repliesOf(answer, { channel: CHANNEL, started: STARTED, nowMs: 5, draft })
+const attached = (answer: string) => markedFiles(answer).map((path) => ({ path }))
+const replies = (answer: string, draft?: string) =>
+  repliesOf(answer, attached(answer), { channel: CHANNEL, started: STARTED, nowMs: 5, draft })
 /** The text and the extras of each reply. */
 const shown = (answer: string, draft?: string): (readonly [text: string, extras: ReplyExtras])[] =>
   replies(answer, draft).map(({ text, extras = {} }) => [text, extras] as const)

@@ -1,7 +1,15 @@
 /** Splits the reply of a turn into messages of the platform's length, each with a client id that stays the same over retries. */
 import { randomUUID } from 'node:crypto'
 import { splitText } from '@sluice/kit'
-import { agentOfSession, type Channel, MAIN_AGENT, type NewReply, type ReplyExtras, type StartedMessage } from '@sluice/sdk'
+import {
+  agentOfSession,
+  type Channel,
+  MAIN_AGENT,
+  type MarkedFile,
+  type NewReply,
+  type ReplyExtras,
+  type StartedMessage,
+} from '@sluice/sdk'
 import { takeFiles } from './reply-files.ts'
 
 /** Replaces the draft of a reply without text. */
@@ -18,10 +26,14 @@ export interface ReplyOptions {
   readonly trace?: string | undefined
 }
 
-export function repliesOf(answer: string, { channel, started, nowMs, draft, trace }: ReplyOptions): NewReply[] {
+export function repliesOf(
+  answer: string,
+  marked: readonly MarkedFile[],
+  { channel, started, nowMs, draft, trace }: ReplyOptions,
+): NewReply[] {
   const { account, session, message, turnId } = started
   const agent = agentOfSession(session)
-  const { text, files } = takeFiles(answer, channel.limits)
+  const { text, files } = takeFiles(answer, marked, channel.limits)
   const split = splitText(text, channel.limits)
   const parts = split.length === 0 && draft !== undefined ? [files.length > 0 ? FILES_ONLY : NO_TEXT] : split
   // An edit carries no files.

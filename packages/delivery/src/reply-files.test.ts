@@ -1,12 +1,20 @@
+import { type Channel, markedFiles } from '@sluice/sdk'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { describe, expect, test } from 'vitest'
 import { loadFiles, takeFiles, withNotes } from './reply-files.ts'
 
 const able = { text: 1000, unit: 'utf16', attachments: { count: 2, bytesMax: 100 } } as const
 
+const take = (text: string, limits: Channel['limits'] = able) =>
+  takeFiles(
+    text,
+    markedFiles(text).map((path) => ({ path })),
+    limits,
+  )
+
 describe('a marker in a reply', () => {
   test('becomes a file and leaves the text', () => {
-    expect(takeFiles('Here it is: [IMAGE:charts/may.png]\n\n\nAnything else?', able)).toEqual({
+    expect(take('Here it is: [IMAGE:charts/may.png]\n\n\nAnything else?')).toEqual({
       text: 'Here it is: \n\nAnything else?',
       files: [{ kind: 'image', path: 'charts/may.png' }],
     })
@@ -21,7 +29,7 @@ describe('a marker in a reply', () => {
     ['DOCUMENT', 'file'],
     ['FILE', 'file'],
   ])('of kind %s is sent as %s', (kind, as) => {
-    expect(takeFiles(`[${kind}: a.bin ]`, able)).toEqual({ text: '', files: [{ kind: as, path: 'a.bin' }] })
+    expect(take(`[${kind}: a.bin ]`)).toEqual({ text: '', files: [{ kind: as, path: 'a.bin' }] })
   })
 
   test.each([
@@ -33,18 +41,28 @@ describe('a marker in a reply', () => {
     '[IMAGE:file:///etc/passwd]',
     'IMAGE:a.png',
   ])('that names no file of the workspace stays text: %s', (text) => {
-    expect(takeFiles(text, able)).toEqual({ text, files: [] })
+    expect(take(text)).toEqual({ text, files: [] })
   })
 
   test.each(['[IMAGE:', '[IMAGE: ', '[FILE:a'])('is searched in linear time in a megabyte of %j', (part) => {
     const text = `${part.repeat(2 ** 20 / part.length)}\n[IMAGE:${' '.repeat(2 ** 20)}x`
-    expect(takeFiles(text, able)).toEqual({ text, files: [] })
+    expect(take(text)).toEqual({ text, files: [] })
   })
 
   test('stays text on a channel without files, and beyond the number of files', () => {
-    expect(takeFiles('[FILE:a] [FILE:b] [FILE:c]', able)).toMatchObject({ text: '[FILE:c]', files: [{ path: 'a' }, { path: 'b' }] })
-    expect(takeFiles('[FILE:a]', { text: 10, unit: 'utf16' })).toEqual({ text: '[FILE:a]', files: [] })
+    expect(take('[FILE:a] [FILE:b] [FILE:c]')).toMatchObject({ text: '[FILE:c]', files: [{ path: 'a' }, { path: 'b' }] })
+    expect(take('[FILE:a]', { text: 10, unit: 'utf16' })).toEqual({ text: '[FILE:a]', files: [] })
   })
+})
+
+test('a file that its turn refused, and one that it did not judge, are not read, and the message says so', async () => {
+  const { files } = takeFiles('[FILE:a] [FILE:b] [FILE:c]', [{ path: 'a' }, { path: 'b', refusal: 'no b' }], {
+    ...able,
+    attachments: { count: 3, bytesMax: 100 },
+  })
+  const { attachments, notes } = await loadFiles(files, { workspace: memoryWorkspace({ a: 'A', b: 'B', c: 'C' }), bytesMax: 100 })
+  expect(attachments.map(({ name }) => name)).toEqual(['a'])
+  expect(notes).toEqual(['(not attached: no b)', "(not attached: 'c' was not judged)"])
 })
 
 describe('the files of a reply', () => {

@@ -8,21 +8,11 @@ import {
   errorText,
   type GatewayTexts,
   gatewayText,
+  type MarkedFile,
   type ReplyFile,
+  replaceFileMarkers,
   type Workspace,
 } from '@sluice/sdk'
-
-const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
-  IMAGE: 'image',
-  PHOTO: 'image',
-  AUDIO: 'audio',
-  VOICE: 'audio',
-  VIDEO: 'video',
-  DOCUMENT: 'file',
-  FILE: 'file',
-}
-/** A path contains no bracket, so that the time is linear in the length of the text, however many markers have no end. */
-const MARKER = /\[(IMAGE|PHOTO|AUDIO|VOICE|VIDEO|DOCUMENT|FILE):([^[\]\n]{1,1000})\]/gi
 
 export interface MarkedText {
   /** The text of the reply without the markers of the files in `files`. */
@@ -30,15 +20,17 @@ export interface MarkedText {
   readonly files: readonly ReplyFile[]
 }
 
-/** Takes the markers of files out of a text. Markers of URLs, and markers beyond the number of files of one message, stay in the text. */
-export function takeFiles(text: string, { attachments }: Channel['limits']): MarkedText {
+/**
+ * Takes the markers of files out of a text. Markers of URLs, and markers beyond the number of files of one message, stay in the text. `marked` says
+ * which files are attached.
+ */
+export function takeFiles(text: string, marked: readonly MarkedFile[], { attachments }: Channel['limits']): MarkedText {
   if (!attachments) return { text, files: [] }
   const files: ReplyFile[] = []
-  const rest = text.replace(MARKER, (marker, name: string, inside: string) => {
-    const kind = KINDS[name.toUpperCase()]
-    const path = inside.trim()
-    if (!kind || path === '' || /^[a-z][a-z0-9+.-]*:/i.test(path) || files.length >= attachments.count) return marker
-    files.push({ kind, path })
+  const rest = replaceFileMarkers(text, (file) => {
+    if (files.length >= attachments.count) return undefined
+    const { refusal } = marked.find(({ path }) => path === file.path) ?? { refusal: `'${file.path}' was not judged` }
+    files.push(refusal === undefined ? file : { ...file, refusal })
     return ''
   })
   return files.length === 0 ? { text, files } : { text: rest.replace(/\n{3,}/g, '\n\n').trim(), files }
@@ -60,8 +52,9 @@ export interface LoadOptions {
 export async function loadFiles(files: readonly ReplyFile[], { workspace, bytesMax, texts = {} }: LoadOptions): Promise<LoadedFiles> {
   const attachments: Attachment[] = []
   const notes: string[] = []
-  for (const { kind, path } of files) {
+  for (const { kind, path, refusal } of files) {
     try {
+      if (refusal !== undefined) throw new AppError('forbidden', refusal)
       if (!workspace) throw new AppError('unavailable', `the agent of '${path}' is not configured`)
       const bytes = await workspace.read(path, { bytesMax })
       if (bytes.length === 0) notes.push(gatewayText('not_attached_empty', texts, { path }))

@@ -27,8 +27,10 @@ import {
   agentOfSession,
   type Counters,
   type Feature,
+  fileNote,
   type LogFields,
   MAIN_AGENT,
+  markedFiles,
   type Observation,
   type Observer,
   type Role,
@@ -94,7 +96,10 @@ export interface TestGatewayOptions {
   readonly withStreams?: boolean
   /** The features whose sections the configuration file may have. */
   readonly features?: readonly Feature[]
-  /** The answer of the agent; a rejection is a failed turn. Default: `re: <text>`. */
+  /**
+   * The answer of the agent; a rejection is a failed turn. Default: `re: <text>`. Its turn attaches the marked files, except those whose
+   * path begins with `refused`.
+   */
   readonly reply?: (request: TurnRequest) => string | Promise<string>
 }
 
@@ -374,6 +379,7 @@ function testAgent(
 ): Agent {
   const end = async (id: string, request: TurnRequest, outcome: Pick<TurnEnd, 'status' | 'response'>): Promise<void> => {
     const said = (role: 'user' | 'assistant', text: string) => ({ role, content: [{ type: 'text' as const, text }] })
+    const marked = markedFiles(outcome.response ?? '').map((path) => ({ path, ...(path.startsWith('refused') && { refusal: 'refused' }) }))
     await store.turns.finish({
       id,
       agent: request.session === null ? (request.agent ?? MAIN_AGENT) : agentOfSession(request.session),
@@ -389,7 +395,8 @@ function testAgent(
       attempts: 1,
       createdAtMs: clock.nowMs(),
       endedAtMs: clock.nowMs(),
-      messages: outcome.response === null ? [] : [said('user', request.text), said('assistant', outcome.response)],
+      messages:
+        outcome.response === null ? [] : [said('user', request.text), { ...said('assistant', outcome.response), ...fileNote({ marked }) }],
       ...(request.idempotency ? { idempotency: request.idempotency } : {}),
       ...outcome,
     })

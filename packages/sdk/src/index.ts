@@ -28,6 +28,7 @@ export type {
 } from './approval-store.ts'
 export type { ApprovalRequest, Approvals, AskedTarget } from './approvals.ts'
 export { APPROVAL_MESSAGE_CHARS_MAX } from './approvals.ts'
+export { ATTACHMENT_PATH, ATTACHMENTS, namedAttachments } from './attachments.ts'
 export { AUDIT_ROOT, auditHash } from './audit-hash.ts'
 export type { CatalogueId, CommandHelp, FeatureId, FeatureKind, OwnRow, Profile, Row } from './catalogue.ts'
 export { buildHint, CATALOGUE, isInProfile, ROWS, rowOf, rowOfFeature } from './catalogue.ts'
@@ -88,6 +89,7 @@ export type { EventEnvelope, Events, EventType, FinishReason, SluiceEvent, Usage
 export { eventMembers, eventSchema, finishReasonSchema } from './events.ts'
 export type { Feature, Finding, LinkHealth, Parts, SectionProblem } from './feature.ts'
 export { defineFeature, sectionsOfFeature } from './feature.ts'
+export { type AnswerFiles, answerFilesIn, fileNote, type UsedFiles, usedFilesIn } from './file-notes.ts'
 export { isFresh } from './fresh.ts'
 export { GATEWAY_TEXTS, type GatewayText, type GatewayTexts, gatewayText, valuesIn } from './gateway-texts.ts'
 export type { DeviceHolder, Hardware, HardwareBoard, HeldPin, RobotStatus } from './hardware.ts'
@@ -148,8 +150,8 @@ export { runsOnShard, shardOf, shardOfConversation, shardOfSession, shardOfTurn 
 export type { Policy, PolicyLevel } from './policy.ts'
 export { oneLine, printable, printableLine } from './printable.ts'
 export { type GivenHeaders, type RequestParts, rawRequest } from './raw-request.ts'
-export type { NewReply, ReplyExtras, ReplyFile } from './reply.ts'
-export { replyLane } from './reply.ts'
+export type { MarkedFile, NewReply, ReplyExtras, ReplyFile } from './reply.ts'
+export { markedFiles, replaceFileMarkers, replyLane } from './reply.ts'
 export type { DeletedRows, Retention, StoreUsage } from './retention.ts'
 export {
   type ApiCall,
@@ -273,4 +275,4 @@ export {
   type WebhookAuth,
   type WebhookScheme,
 } from './webhook-scheme.ts'
-export type { OpenFile, Workspace, WorkspaceEntry } from './workspace.ts'
+export type { AgentWorkspace, FileViewer, OpenFile, Workspace, WorkspaceEntry } from './workspace.ts'

@@ -6,6 +6,32 @@ export interface ReplyFile {
   readonly kind: 'image' | 'audio' | 'video' | 'file'
   /** The path relative to the workspace. */
   readonly path: string
+  /** Why it is not attached; the message then says so. */
+  readonly refusal?: string
+}
+
+const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
+  IMAGE: 'image',
+  PHOTO: 'image',
+  AUDIO: 'audio',
+  VOICE: 'audio',
+  VIDEO: 'video',
+  DOCUMENT: 'file',
+  FILE: 'file',
+}
+/** A path contains no bracket, so that the time is linear in the length of the text, however many markers have no end. */
+const MARKER = new RegExp(`\\[(${Object.keys(KINDS).join('|')}):([^[\\]\\n]{1,1000})\\]`, 'gi')
+/** A marker with an address names no file of the workspace. */
+const ADDRESS = /^[a-z][a-z0-9+.-]*:/i
+
+/** Replaces the markers of files, such as `[IMAGE:chart.png]`, in the answer of an agent. `replace` returns undefined for one that stays. */
+export function replaceFileMarkers(answer: string, replace: (file: ReplyFile) => string | undefined): string {
+  return answer.replace(MARKER, (marker, name: string, inside: string) => {
+    const kind = KINDS[name.toUpperCase()]
+    const path = inside.trim()
+    if (!kind || path === '' || ADDRESS.test(path)) return marker
+    return replace({ kind, path }) ?? marker
+  })
 }
 
 /** The parts of a message other than its text; JSON. */
@@ -43,3 +69,17 @@ export interface NewReply {
 /** Returns the lane of a reply: replies to one conversation or thread are sent in order. */
 export const replyLane = ({ channel, account, to }: Pick<NewReply, 'channel' | 'account' | 'to'>): string =>
   JSON.stringify([channel, account, to.to, to.thread])
+
+/** Returns the paths of the files that an answer marks. */
+export function markedFiles(answer: string): readonly string[] {
+  const paths = new Set<string>()
+  replaceFileMarkers(answer, ({ path }) => void paths.add(path))
+  return [...paths]
+}
+
+/** A file that an answer marks, as the end of its turn judged it. */
+export interface MarkedFile {
+  readonly path: string
+  /** Why it is not attached; absent for a file that is. */
+  readonly refusal?: string
+}

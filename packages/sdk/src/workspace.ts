@@ -25,10 +25,23 @@ export interface Workspace {
   remove(path: string): Promise<void>
 }
 
+/** The caller for whom a workspace is used. */
+export interface FileViewer {
+  /** Called with the path of each file that is opened or written, relative to the workspace and without `.` and empty names. */
+  used?(path: string): void
+}
+
+/** The files of an agent. */
+export interface AgentWorkspace extends Workspace {
+  /** Returns the same files for one caller. */
+  as(viewer: FileViewer): Workspace
+}
+
 /** A file that is read piece by piece. */
 export interface OpenFile extends AsyncDisposable {
   /** Its size when it was opened. */
   readonly bytes: number
+  readonly modifiedAtMs: number
   /** Resolves to the next piece, and to an empty one after `bytes`. Throws `conflict` if the file was shortened meanwhile. */
   read(): Promise<Uint8Array>
 }

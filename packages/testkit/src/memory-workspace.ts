@@ -1,11 +1,11 @@
 /** A workspace in memory. It has no links, so it needs no defence against them. */
 import { posix } from 'node:path'
-import { AppError, type Workspace, type WorkspaceEntry } from '@sluice/sdk'
+import { type AgentWorkspace, AppError, type Workspace, type WorkspaceEntry } from '@sluice/sdk'
 
 const PIECE_BYTES = 65_536
 
 /** `files` is the initial content by path relative to `root`. */
-export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Array>> = {}, root = '/workspace'): Workspace {
+export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Array>> = {}, root = '/workspace'): AgentWorkspace {
   const kept = new Map<string, Uint8Array>()
   for (const [path, content] of Object.entries(files)) kept.set(path, Buffer.from(content))
 
@@ -27,7 +27,7 @@ export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Arr
     return Uint8Array.from(bytes)
   }
 
-  return {
+  return agentWorkspace({
     root,
     read: async (path, { bytesMax }) => contentOf(path, bytesMax),
     async open(path, { bytesMax }) {
@@ -35,6 +35,7 @@ export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Arr
       let rest = bytes
       return {
         bytes: bytes.length,
+        modifiedAtMs: 0,
         async read() {
           const piece = rest.subarray(0, PIECE_BYTES)
           rest = rest.subarray(PIECE_BYTES)
@@ -64,6 +65,33 @@ export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Arr
     },
     async remove(path) {
       if (!kept.delete(locate(path))) throw missing(path)
+    },
+  })
+}
+
+/** Adds `as` to a workspace. */
+export function agentWorkspace(workspace: Workspace): AgentWorkspace {
+  const { root } = workspace
+  return { ...workspace, as: ({ used }) => watched(workspace, (path) => used?.(posix.relative(root, posix.resolve(root, path)))) }
+}
+
+/** Reports the files that are opened or written. */
+function watched(workspace: Workspace, used: (path: string) => void): Workspace {
+  return {
+    ...workspace,
+    async read(path, options) {
+      const bytes = await workspace.read(path, options)
+      used(path)
+      return bytes
+    },
+    async open(path, options) {
+      const file = await workspace.open(path, options)
+      used(path)
+      return file
+    },
+    async write(path, bytes) {
+      await workspace.write(path, bytes)
+      used(path)
     },
   }
 }

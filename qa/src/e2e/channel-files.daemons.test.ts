@@ -1,6 +1,6 @@
 /** Files of replies in every channel that sends files: within the limits, beyond the size, and beyond the number. */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { truncate } from 'node:fs/promises'
+import { truncate, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Channel } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
@@ -12,10 +12,18 @@ import { type ChannelKind, countOf, KIND_NAMES, KindDaemon } from '../daemons/ki
 let daemon: KindDaemon
 /** What the model answers next. */
 let reply = ''
+/** Whether the model has made the call after which the files count as written by its turn. */
+let hasWritten = false
+const answer = () => {
+  hasWritten = !hasWritten
+  return hasWritten ? { toolCalls: [{ name: 'file_write', input: { path: 'log.txt', content: reply } }] } : { text: reply }
+}
 beforeAll(async () => {
-  daemon = await KindDaemon.start({ answer: () => ({ text: reply }) })
+  daemon = await KindDaemon.start({ answer })
 }, 120_000)
 afterAll(() => daemon?.stop())
+
+const LATER = new Date('2100-01-01')
 
 /** Builds the channel as the daemon does, to read its limits. */
 function limitsOf({ name, section }: ChannelKind): Channel['limits'] {
@@ -25,12 +33,13 @@ function limitsOf({ name, section }: ChannelKind): Channel['limits'] {
   return channel.limits
 }
 
-/** Makes a file in the workspace of the agent, without taking its room on the disk. */
+/** Makes a file in the workspace of the agent, without taking its room on the disk; it counts as changed later than any call. */
 async function fileOf(name: string, size: number): Promise<string> {
   const folder = join(daemon.dataDir, 'workspace')
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, name), 'A')
   if (size > 1) await truncate(join(folder, name), size)
+  await utimes(join(folder, name), LATER, LATER)
   return `[DOCUMENT:${name}]`
 }
 

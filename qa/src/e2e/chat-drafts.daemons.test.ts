@@ -13,8 +13,11 @@ const start = chatDaemons()
 let model: ModelServer
 /** The next reply of the model. */
 let reply: ModelReply
+/** The replies of the model before that one. */
+let calls: ModelReply[]
 beforeEach(async () => {
-  model = await startModelServer({ apiKey: null, answer: () => reply })
+  calls = []
+  model = await startModelServer({ apiKey: null, answer: () => calls.shift() ?? reply })
 })
 afterEach(() => model.close())
 
@@ -82,9 +85,10 @@ describe.each(CHATS)('%s', (name) => {
   test.each([
     ['without drafts', {}],
     ['with drafts', PARTIAL],
-  ])('[FILE:path] sends a file of the workspace and no other file, %s', async (_, keys) => {
-    reply = { text: 'Here it is. [FILE:notes/report.txt] [FILE:../config.toml] [FILE:/etc/hostname]' }
-    const { daemon, chat } = await begin(name, keys, { 'notes/report.txt': 'all is well' })
+  ])('[FILE:path] sends a file that the turn read and no other file, %s', async (_, keys) => {
+    reply = { text: 'Here it is. [FILE:notes/report.txt] [FILE:notes/unread.txt] [FILE:../config.toml] [FILE:/etc/hostname]' }
+    calls = [{ toolCalls: [{ name: 'file_read', input: { path: 'notes/report.txt' } }] }]
+    const { daemon, chat } = await begin(name, keys, { 'notes/report.txt': 'all is well', 'notes/unread.txt': 'nobody asked' })
     chat.say({ text: 'the report, please' })
     await daemon.until(() => chat.sent().some(({ files }) => files[0]?.text === 'all is well'))
     await daemon.idle()
@@ -94,7 +98,7 @@ describe.each(CHATS)('%s', (name) => {
       .map(({ text }) => text)
       .join('\n')
     expect(sent).toMatch(/^Here it is\./)
-    expect(sent.match(/not attached/g)).toHaveLength(2)
+    expect(sent.match(/not attached/g)).toHaveLength(3)
     expect(sent).not.toContain('[FILE:')
   })
 })

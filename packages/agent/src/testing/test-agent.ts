@@ -17,6 +17,7 @@ import {
 } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type LogLine, testHost } from '@sluice/testkit/host'
+import { agentWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
 import { type AgentDeps, createAgent } from '../agent.ts'
 import type { AgentSettings } from '../agent-settings.ts'
@@ -63,7 +64,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
   const { models = [], tools = [], stubs = [], books = memoryBooks(), clock = testClock() } = options
   const observations: Observation[] = []
   const { log, logs, events, emitted, by } = testHost()
-  const workspace = { ...by.workspace, ...options.workspace }
+  const workspace = agentWorkspace({ ...by.workspace, ...options.workspace })
   const settings = {
     agent: { ...v.parse(agentSection.schema, {}), ...options.agent },
     cost: { ...v.parse(costSection.schema, {}), ...options.cost },

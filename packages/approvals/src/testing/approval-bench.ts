@@ -16,6 +16,7 @@ import {
   type ClientId,
   type Inbound,
   MAIN_AGENT,
+  markedFiles,
   type Outbound,
   type Store,
 } from '@sluice/sdk'
@@ -272,7 +273,14 @@ const fakeAgent = (
       attempts: delivery.attempts,
       createdAtMs: clock.nowMs(),
       endedAtMs: clock.nowMs(),
-      delivery: { inbox: delivery.inbox, replies: delivery.reply(text, newTrace()) },
+      delivery: {
+        inbox: delivery.inbox,
+        replies: delivery.reply(
+          text,
+          markedFiles(text).map((path) => ({ path })),
+          newTrace(),
+        ),
+      },
     })
     return { id: delivery.turnId, text, model: 'm', finishReason: 'stop', usage, replies }
   },

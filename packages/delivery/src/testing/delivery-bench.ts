@@ -13,6 +13,7 @@ import {
   type GatewayTexts,
   type Inbound,
   MAIN_AGENT,
+  markedFiles,
   type Outbound,
   type OwnedStore,
   type Store,
@@ -241,7 +242,14 @@ const testAgent = (
       createdAtMs: clock.nowMs(),
       endedAtMs: clock.nowMs(),
       messages: hasHistory ? [{ role: 'assistant', content: [{ type: 'text', text }] }] : [],
-      delivery: { inbox: delivery.inbox, replies: delivery.reply(text, newTrace()) },
+      delivery: {
+        inbox: delivery.inbox,
+        replies: delivery.reply(
+          text,
+          markedFiles(text).map((path) => ({ path })),
+          newTrace(),
+        ),
+      },
     })
     return { id: delivery.turnId, text, model: 'm', finishReason: 'stop', usage, replies }
   },

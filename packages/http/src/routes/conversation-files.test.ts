@@ -63,6 +63,33 @@ test('a file whose path leads out of the workspace is refused although the agent
   expect((await file('../secret.key')).status).toBe(403)
 })
 
+test('a file that its turn did not attach is not found', async () => {
+  const { post, file, runtime } = await arrange('[FILE:refused.txt] and [FILE:notes.txt]')
+  await runtime.workspaceOf('main')?.write('refused.txt', PICTURE)
+  await post('/webhook', { message: 'both' })
+  expect([(await file('refused.txt')).status, (await file('notes.txt')).status]).toEqual([404, 200])
+})
+
+test('a message of an earlier release attaches what a call of its turn names', async () => {
+  const { client, store, file, clock } = await arrange()
+  const text = (role: 'user' | 'assistant', said: string) => ({ role, content: [{ type: 'text' as const, text: said }] })
+  const called = {
+    role: 'assistant' as const,
+    content: [{ type: 'tool-call' as const, toolCallId: '1', toolName: 'file_read', input: { path: 'notes.txt' } }],
+  }
+  const end = (id: string, messages: Parameters<typeof store.turns.finish>[0]['messages']) =>
+    store.turns.finish({
+      ...{ id, agent: 'main', sessionId: `${client.device}/talk`, source: 'webhook', input: 'x', response: 'y', model: 'm', error: null },
+      ...{ status: 'done', inputTokens: 0, outputTokens: 0, costUsd: 0, attempts: 1, createdAtMs: clock.nowMs(), endedAtMs: clock.nowMs() },
+      messages,
+    })
+  await end('1', [text('user', 'a'), called, text('assistant', '[FILE:charts/über.svg]')])
+  await end('2', [text('user', 'b'), text('assistant', '[FILE:notes.txt]')])
+  expect([(await file('notes.txt')).status, (await file('charts/über.svg')).status]).toEqual([404, 404])
+  await end('3', [text('user', 'c'), called, text('assistant', '[FILE:notes.txt]')])
+  expect((await file('notes.txt')).status).toBe(200)
+})
+
 test('another client gets nothing, and an operator is recorded in the audit log', async () => {
   const { post, file, client, other, operator, audited, request } = await arrange()
   await post('/webhook', { message: 'hello' })

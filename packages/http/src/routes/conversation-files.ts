@@ -1,7 +1,16 @@
 /** `GET /api/sessions/:id/file`: a file that a message of a conversation names, as a download. */
 import type { Runtime } from '@sluice/runtime'
 import { plainMessage } from '@sluice/runtime/conversations'
-import { AppError, defineRoute, type ModelMessage, parseAgentKey, type Route } from '@sluice/sdk'
+import {
+  AppError,
+  ATTACHMENT_PATH,
+  answerFilesIn,
+  defineRoute,
+  type ModelMessage,
+  markedFiles,
+  parseAgentKey,
+  type Route,
+} from '@sluice/sdk'
 import * as v from 'valibot'
 import { contentDisposition } from '../content-disposition.ts'
 import { Download } from '../download.ts'
@@ -14,27 +23,38 @@ const PATH_CHARS_MAX = 1000
 const CALLS_PER_MINUTE = 240
 
 /** The line of an attachment that a person sent; its path is made from its content. */
-const SENT = /^\[(?:Image|Audio|Video|Document): ([^\]\n]{1,120})\] (attachments\/[0-9a-f]{16}\.[a-z0-9]{1,8})(?: .*)?$/gm
-/** The marker of a file that the agent returned, as the outbox reads it. */
-const RETURNED = /\[(?:IMAGE|PHOTO|AUDIO|VOICE|VIDEO|DOCUMENT|FILE):([^[\]\n]{1,1000})\]/gi
+const SENT = new RegExp(String.raw`^\[(?:Image|Audio|Video|Document): ([^\]\n]{1,120})\] (${ATTACHMENT_PATH})(?: .*)?$`, 'gm')
 
-/** A marker with an address names no file of the workspace. */
-const ADDRESS = /^[a-z][a-z0-9+.-]*:/i
-
-/** Returns the name of a file as a message gives it; undefined if the message does not name this path. */
-function nameIn(message: ModelMessage, path: string): string | undefined {
-  const { role, content } = plainMessage(message)
-  if (!content.includes(path) || ADDRESS.test(path)) return undefined
-  if (role === 'user') for (const [, name, sent] of content.matchAll(SENT)) if (sent === path) return name
-  if (role === 'assistant')
-    for (const [, returned = ''] of content.matchAll(RETURNED)) if (returned.trim() === path) return path.slice(path.lastIndexOf('/') + 1)
+/** Returns the name of a file as a message of the person gives it; undefined if the message does not name this path. */
+function sentName(message: ModelMessage, path: string): string | undefined {
+  if (message.role !== 'user') return undefined
+  for (const [, name, sent] of plainMessage(message).content.matchAll(SENT)) if (sent === path) return name
   return undefined
 }
 
+/** Tells whether the agent returned this file in the message at `at`, and its turn attached it. */
+function isReturned(messages: readonly ModelMessage[], at: number, path: string): boolean {
+  const message = messages[at]
+  if (message?.role !== 'assistant' || !markedFiles(plainMessage(message).content).includes(path)) return false
+  const { marked } = answerFilesIn(message)
+  return marked ? marked.some((file) => file.path === path && file.refusal === undefined) : isNamedByCall(messages, at, path)
+}
+
+/** A message of an earlier release does not say which files it attached: those that a call of its turn names, by its input or its result. */
+function isNamedByCall(messages: readonly ModelMessage[], at: number, path: string): boolean {
+  const asked = messages.findLastIndex(({ role }, index) => index < at && role === 'user')
+  return messages.slice(asked + 1, at + 1).some((message) => {
+    const { tool_calls = [], tool_results = [] } = plainMessage(message)
+    return JSON.stringify([tool_calls, tool_results]).includes(JSON.stringify(path).slice(1, -1))
+  })
+}
+
 function nameOf(messages: readonly ModelMessage[], path: string): string | undefined {
-  for (const message of messages.toReversed()) {
-    const name = nameIn(message, path)
+  for (let at = messages.length - 1; at >= 0; at--) {
+    const message = messages[at]
+    const name = message && sentName(message, path)
     if (name !== undefined) return name
+    if (isReturned(messages, at, path)) return path.slice(path.lastIndexOf('/') + 1)
   }
   return undefined
 }
@@ -43,7 +63,7 @@ export const conversationFileRoute = ({ store: { sessions }, workspaceOf }: Runt
   defineRoute({
     method: 'GET',
     path: '/api/sessions/:id/file',
-    summary: `Download a file that one of the newest ${MESSAGES_MAX} messages of a session names: an attachment, or a file that the agent returned`,
+    summary: `Download a file that one of the newest ${MESSAGES_MAX} messages of a session names: an attachment, or a file that the agent attached`,
     auth: 'client',
     callsPerMinute: CALLS_PER_MINUTE,
     mediaType: 'application/octet-stream',

@@ -18,10 +18,11 @@ export async function readFile(folder: Folder, name: string, bytesMax: number): 
 }
 
 export async function openFile(folder: Folder, name: string, bytesMax: number): Promise<OpenFile> {
-  const { file, size } = await openPlain(folder, name, bytesMax)
+  const { file, size, modifiedAtMs } = await openPlain(folder, name, bytesMax)
   let at = 0
   return {
     bytes: size,
+    modifiedAtMs,
     async read() {
       const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, size - at))
       if (piece.length === 0) return piece
@@ -34,14 +35,20 @@ export async function openFile(folder: Folder, name: string, bytesMax: number): 
   }
 }
 
-async function openPlain(folder: Folder, name: string, bytesMax: number): Promise<{ readonly file: FileHandle; readonly size: number }> {
+interface PlainFile {
+  readonly file: FileHandle
+  readonly size: number
+  readonly modifiedAtMs: number
+}
+
+async function openPlain(folder: Folder, name: string, bytesMax: number): Promise<PlainFile> {
   // Non-blocking: opening a FIFO would wait for its writer.
   const file = await open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   try {
     const found = await file.stat()
     checkPlain(found)
     if (found.size > bytesMax) throw tooLarge(found.size, bytesMax)
-    return { file, size: found.size }
+    return { file, size: found.size, modifiedAtMs: found.mtimeMs }
   } catch (error) {
     await file.close()
     throw error

@@ -1,7 +1,7 @@
 /** The `Workspace` on a real file system: every tool reads and writes its files through it. */
 import { mkdir, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { AppError, type OpenFile, type Workspace } from '@sluice/sdk'
+import { type AgentWorkspace, AppError, type FileViewer, type OpenFile, type Workspace } from '@sluice/sdk'
 import { listFolder, openFile, readFile, removeEntry, replaceFile } from './file.ts'
 import { enterFolder, type Folder, handlePaths, openFolder } from './folder.ts'
 import { forbiddenBelow, isForbidden, parsePath } from './path.ts'
@@ -13,42 +13,49 @@ export interface WorkspaceOptions {
   readonly forbidden: readonly string[]
   /** The folder in which open handles are paths; null: there is none. Default: the one of this machine. */
   readonly handles?: string | null
+  /** Default: all callers. */
+  readonly viewer?: FileViewer
 }
 
-export const createWorkspace = (options: WorkspaceOptions): Workspace => new FolderWorkspace(options)
+export const createWorkspace = (options: WorkspaceOptions): AgentWorkspace => new FolderWorkspace(options)
 
 /**
  * On Linux, each folder of a path is opened inside the one before without following links, and the last step happens inside
  * the folder that is held open, so a renamed folder cannot lead out. On other systems the path is checked before and after
  * each step, which leaves a moment between the two.
  */
-class FolderWorkspace implements Workspace {
+class FolderWorkspace implements AgentWorkspace {
   readonly root: string
-  readonly #forbidden: readonly string[]
+  readonly #options: WorkspaceOptions
   readonly #handles: string | null
   /** The workspace's path without links, once it is known. */
   #real: string | undefined
 
-  constructor({ root, forbidden, handles = handlePaths() }: WorkspaceOptions) {
+  constructor(options: WorkspaceOptions) {
+    const { root, handles = handlePaths() } = options
     this.root = resolve(root)
-    this.#forbidden = forbidden
+    this.#options = options
     this.#handles = handles
   }
 
+  as(viewer: FileViewer): Workspace {
+    return new FolderWorkspace({ ...this.#options, viewer })
+  }
+
   read(path: string, { bytesMax }: { readonly bytesMax: number }): Promise<Uint8Array> {
-    return this.#inside(path, false, (folder, name) => readFile(folder, name, bytesMax))
+    return this.#inside(path, 'read', (folder, name) => readFile(folder, name, bytesMax))
   }
 
   open(path: string, { bytesMax }: { readonly bytesMax: number }): Promise<OpenFile> {
-    return this.#inside(path, false, (folder, name) => openFile(folder, name, bytesMax))
+    return this.#inside(path, 'read', (folder, name) => openFile(folder, name, bytesMax))
   }
 
   write(path: string, bytes: Uint8Array): Promise<void> {
-    return this.#inside(path, true, (folder, name) => replaceFile(folder, name, bytes))
+    return this.#inside(path, 'write', (folder, name) => replaceFile(folder, name, bytes))
   }
 
   remove(path: string): Promise<void> {
-    return this.#inside(path, false, removeEntry)
+    return this.#inside(path, 'remove', removeEntry)
   }
 
   async list(path: string, { limit }: { readonly limit: number }): ReturnType<Workspace['list']> {
@@ -67,9 +74,10 @@ class FolderWorkspace implements Workspace {
   /** The names from the workspace down to the path. Throws `forbidden` for a path outside or in `forbidden_paths`. */
   async #locate(path: string): Promise<string[]> {
     this.#real ??= await realpath(this.root).catch(() => undefined)
+    const { forbidden } = this.#options
     const roots = this.#real === undefined || this.#real === this.root ? [this.root] : [this.root, this.#real]
     const names = parsePath(path, roots)
-    if (isForbidden(names, forbiddenBelow(roots, this.#forbidden))) throw new AppError('forbidden', `'${path}' is in forbidden_paths`)
+    if (isForbidden(names, forbiddenBelow(roots, forbidden))) throw new AppError('forbidden', `'${path}' is in forbidden_paths`)
     return names
   }
 
@@ -82,16 +90,21 @@ class FolderWorkspace implements Workspace {
     return folder
   }
 
-  /** Runs `use` with the folder that contains the last name of the path. */
-  async #inside<Result>(path: string, create: boolean, use: (folder: Folder, name: string) => Promise<Result>): Promise<Result> {
+  /** Runs `run` with the folder that contains the last name of the path. */
+  async #inside<Result>(
+    path: string,
+    use: 'read' | 'write' | 'remove',
+    run: (folder: Folder, name: string) => Promise<Result>,
+  ): Promise<Result> {
     const names = await this.#locate(path)
     const name = names.at(-1)
     if (name === undefined) throw new AppError('invalid_request', 'the workspace itself is a folder')
     try {
-      await using folder = await this.#enter(names.slice(0, -1), create)
+      await using folder = await this.#enter(names.slice(0, -1), use === 'write')
       await folder.verify()
-      const result = await use(folder, name)
+      const result = await run(folder, name)
       await folder.verify()
+      if (use !== 'remove') this.#options.viewer?.used?.(names.join('/'))
       return result
     } catch (error) {
       throw refusal(path, error)

@@ -96,7 +96,7 @@ export interface paths {
     get: operations['getApiSessionsIdMessages']
   }
   '/api/sessions/{id}/file': {
-    /** Download a file that one of the newest 500 messages of a session names: an attachment, or a file that the agent returned */
+    /** Download a file that one of the newest 500 messages of a session names: an attachment, or a file that the agent attached */
     get: operations['getApiSessionsIdFile']
   }
   '/api/memories': {
