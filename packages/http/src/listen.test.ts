@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { defineRoute } from '@sluice/sdk'
+import { processorMs } from '@sluice/testkit/processor-time'
 import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { controlAddress } from './control-address.ts'
@@ -73,14 +74,10 @@ const isServing = async ({ server }: Daemon): Promise<void> => {
 
 /** The longest processor time of one tick of the event loop while `work` ran, without the time of other programs. */
 async function longestTickMs(work: () => Promise<unknown>): Promise<number> {
-  const usedMs = () => {
-    const { user, system } = process.threadCpuUsage()
-    return (user + system) / 1000
-  }
   let longest = 0
-  let lastMs = usedMs()
+  let lastMs = processorMs()
   const timer = setInterval(() => {
-    const nowMs = usedMs()
+    const nowMs = processorMs()
     longest = Math.max(longest, nowMs - lastMs)
     lastMs = nowMs
   }, 1)

@@ -1,3 +1,4 @@
+import { processorMs } from '@sluice/testkit/processor-time'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { htmlToText } from './html-to-text.ts'
@@ -56,10 +57,9 @@ test('returns trimmed text for any input', () => {
 /** The least processor time of several readings, so that other work of the machine counts little. */
 function msOf(html: string): number {
   const times = Array.from({ length: 5 }, () => {
-    const before = process.cpuUsage()
+    const beforeMs = processorMs()
     htmlToText(html)
-    const { user, system } = process.cpuUsage(before)
-    return (user + system) / 1000
+    return processorMs() - beforeMs
   })
   return Math.min(...times)
 }

@@ -1,7 +1,7 @@
-import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
+import { until } from '@sluice/testkit/until'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { CronClock } from './cron-clock.ts'
 import type { CronDue } from './plan-cron.ts'
@@ -65,10 +65,7 @@ async function run(...triggers: ReturnType<typeof cron>[]): Promise<CronClock> {
 }
 
 /** Modules are imported at first use, which takes real time. */
-async function ready(): Promise<void> {
-  for (let waits = 0; waits < 5000 && time.sleeping === 0; waits++) await setTimeout(1)
-  expect(time.sleeping).toBe(1)
-}
+const ready = (): Promise<void> => until(() => time.sleeping === 1)
 
 async function pass(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= MINUTE) {

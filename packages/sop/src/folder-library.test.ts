@@ -1,10 +1,13 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
+import { watchFileOperations } from '@sluice/testkit/files-idle'
 import { type TestHost, testHost } from '@sluice/testkit/host'
+import * as testkit from '@sluice/testkit/until'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { FolderLibrary } from './folder-library.ts'
+// Loaded before the tests, so that no clock advances while the library loads it.
+import './load-sops.ts'
 
 let base: string
 let folder: string
@@ -41,14 +44,10 @@ function write(name: string, path = `/${name}`): void {
 
 const names = () => library.list().map(({ name }) => name)
 
-/** Advances the clock, with real I/O in between, until the condition holds. */
-async function until(holds: () => boolean): Promise<void> {
-  for (let steps = 0; steps < 1000 && !holds(); steps++) {
-    await host.clock.advance(50)
-    await setTimeout(1)
-  }
-  expect(holds()).toBe(true)
-}
+const filesIdle = watchFileOperations()
+
+/** Advances the clock until the condition holds. Reading a file takes no time of this clock. */
+const until = (holds: () => boolean): Promise<void> => testkit.until(holds, () => host.clock.advance(50).then(filesIdle))
 
 test('the library is empty before the first reload', async () => {
   write('b')
