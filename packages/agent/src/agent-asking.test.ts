@@ -1,8 +1,9 @@
 import { AppError, type Tool } from '@sluice/sdk'
+import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, scriptedModel } from './testing/scripted-model.ts'
-import { request, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
+import { request, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
 import type { ToolApprovalRequest } from './turn.ts'
 
 type Answer = { readonly by: string } | false

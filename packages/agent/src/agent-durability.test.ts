@@ -1,8 +1,9 @@
 import { AppError, type Tool } from '@sluice/sdk'
+import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, scriptedModel } from './testing/scripted-model.ts'
-import { request, resultsIn, testAgent, testTool, until } from './testing/test-agent.ts'
+import { request, resultsIn, testAgent, testTool } from './testing/test-agent.ts'
 import type { ToolApprovalRequest } from './turn.ts'
 
 const call = (key: string) => ({ calls: [{ name: 'add', input: { key } }] })

@@ -2,11 +2,12 @@ import { type ClientShares, NO_SHARES } from '@sluice/config'
 import type { ModelMessage } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
+import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import type { LimitedClient } from './admission.ts'
 import { Shares } from './shares.ts'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
-import { request, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
+import { request, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
 import type { TurnRequest } from './turn.ts'
 
 const ANN: LimitedClient = { client: 'device:ann', standing: 'listed' }

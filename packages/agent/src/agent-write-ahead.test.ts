@@ -1,9 +1,10 @@
 import type { ModelMessage } from '@sluice/sdk'
+import { until } from '@sluice/testkit/until'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
-import { request, resultsIn, testAgent, testTool, until } from './testing/test-agent.ts'
+import { request, resultsIn, testAgent, testTool } from './testing/test-agent.ts'
 
 type Call = NonNullable<Reply['calls']>[number]
 

@@ -1,8 +1,9 @@
 import { AppError, MAIN_AGENT } from '@sluice/sdk'
+import { until } from '@sluice/testkit/until'
 import { describe, expect, test } from 'vitest'
 import { DIRECT_CALL, directCallText, readDirectAnswer, readDirectCall } from './direct-call.ts'
 import { memoryBooks } from './testing/memory-books.ts'
-import { request, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
+import { request, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
 
 const call = (tool: string, key = 'k') => request(directCallText({ tool, input: { key } }), { source: DIRECT_CALL, tools: [tool] })
 

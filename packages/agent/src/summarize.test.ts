@@ -1,8 +1,9 @@
 import type { ModelCallOptions, ModelMessage } from '@sluice/sdk'
+import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import { type MemoryBooks, memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, type ScriptedModel, type Step, scriptedModel } from './testing/scripted-model.ts'
-import { request, testAgent, testTool, until } from './testing/test-agent.ts'
+import { request, testAgent, testTool } from './testing/test-agent.ts'
 
 const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
 const said = (text: string): ModelMessage => ({ role: 'assistant', content: [{ type: 'text', text }] })

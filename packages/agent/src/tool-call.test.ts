@@ -1,10 +1,11 @@
 import { AppError, defineTool, Secret, type Tool } from '@sluice/sdk'
+import { until } from '@sluice/testkit/until'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { callHash } from './shown-call.ts'
 import { memoryBooks } from './testing/memory-books.ts'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
-import { request, resultsIn, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
+import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
 import type { ToolApprovalRequest, TurnPart, TurnRequest } from './turn.ts'
 
 type Calls = NonNullable<Reply['calls']>
@@ -399,16 +400,21 @@ describe('a call is judged right before it runs', () => {
 })
 
 describe('tools that always ask', () => {
-  const given: unknown[] = []
-  const approve: Tool = {
-    ...testTool('approve', () => 'ran', 'read'),
-    alwaysAsks: true,
-    run: async (_input, { approvedBy }) => `ran ${given.push(approvedBy)}`,
+  /** Two tools that always ask, one that does not, and who approved each call of them. */
+  const alwaysAsking = () => {
+    const given: unknown[] = []
+    const approve: Tool = {
+      ...testTool('approve', () => 'ran', 'read'),
+      alwaysAsks: true,
+      run: async (_input, { approvedBy }) => `ran ${given.push(approvedBy)}`,
+    }
+    const { alwaysAsks: _, ...unasked } = approve
+    const tools: Tool[] = [approve, { ...approve, name: 'change', risk: 'write' }]
+    return { given, unasked, tools }
   }
-  const { alwaysAsks: _, ...unasked } = approve
-  const tools: Tool[] = [approve, { ...approve, name: 'change', risk: 'write' }]
 
   test('need an approval at every level', async () => {
+    const { given, tools } = alwaysAsking()
     for (const policy of [{ level: 'full' }, { level: 'supervised', auto_approve: ['*'] }] as const) {
       const { text } = await callTools([[call('approve')]], { tools, policy })
       expect(text).toBe("Not run: approve needs a person's approval and there is no person to ask here. It never runs without an approval.")
@@ -419,23 +425,25 @@ describe('tools that always ask', () => {
   })
 
   test('receive the person who approved, if any', async () => {
+    const { given, unasked, tools } = alwaysAsking()
     const somebody = async () => ({ by: 'roomchat:alice' })
     await callTools([[call('approve')]], { tools, policy: { level: 'full' }, approve: somebody })
     await callTools([[call('approve')]], { tools: [unasked], approve: somebody })
-    expect(given.splice(0)).toEqual(['roomchat:alice', undefined])
+    expect(given).toEqual(['roomchat:alice', undefined])
   })
 
   test('may decide by the input, also when auto_approve lists the tool', async () => {
+    const { unasked } = alwaysAsking()
     const tool: Tool = { ...unasked, risk: 'execute', alwaysAsks: (input) => (input as { key: string }).key === 'odd' }
     const policy = { auto_approve: ['approve'] }
     expect((await callTools([[call('approve', { key: 'plain' })]], { tools: [tool], policy })).text).toMatch(/^ran/)
     expect((await callTools([[call('approve', { key: 'odd' })]], { tools: [tool], policy })).text).toContain(
       'With this input it never runs without an approval',
     )
-    given.splice(0)
   })
 
   test('are refused at level readonly when they have effects', async () => {
+    const { tools } = alwaysAsking()
     const somebody = async () => ({ by: 'somebody' })
     const { results } = await callTools([[call('approve'), call('change')]], { tools, policy: { level: 'readonly' }, approve: somebody })
     expect(results[0]?.map((text) => text.slice(0, 7))).toEqual(['ran 1', 'Not run'])

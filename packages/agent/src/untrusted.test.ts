@@ -1,9 +1,10 @@
 import { AppError, frameUntrusted, type ModelMessage, type Tool, untrustedSource } from '@sluice/sdk'
+import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import { fitConversation } from './history.ts'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, type Reply, scriptedModel } from './testing/scripted-model.ts'
-import { request, resultsIn, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
+import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
 import type { ToolApprovalRequest, TurnRequest } from './turn.ts'
 import { untrustedIn } from './untrusted-in.ts'
 

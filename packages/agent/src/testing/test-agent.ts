@@ -109,11 +109,6 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
   return { agent, lanes, books, clock, events: emitted, observations, logs, resume: () => agent.resume(books), leased: () => leased }
 }
 
-/** Runs ticks of the event loop until `isSo` returns true. Stops after many ticks, so that the next assertion of the test fails. */
-export async function until(isSo: () => boolean): Promise<void> {
-  for (let round = 0; round < 5000 && !isSo(); round++) await new Promise((resolve) => setImmediate(resolve))
-}
-
 export const request = (text: string, more: Partial<Omit<TurnRequest, 'trace'>> = {}): TurnRequest & { readonly trace: Trace } => ({
   owner: 'owner',
   source: 'test',
