@@ -39,7 +39,6 @@ const RECORDED: Readonly<
   'POST /api/deliveries/outbox/replay': 'deliveries',
   'POST /api/deliveries/inbox/{number}/discard': 'deliveries',
   'POST /api/deliveries/outbox/{number}/discard': 'deliveries',
-  'POST /api/sops/{name}/runs': 'procedures',
   'POST /api/sops/runs/{id}/cancel': 'procedures',
   'POST /api/sops/waiting/{folder}/accept': 'procedures',
   'POST /api/sops/adopt': 'procedures',

@@ -59,7 +59,10 @@ const procedureRoutes = ({ clock, procedures, store: { sops } }: Runtime, engine
         v.pipe(v.string(), v.description('The payload as a text that need not be JSON, in place of `payload`')),
       ),
     }),
-    answers: { 200: { description: 'The run has started', schema: v.object({ run_id: v.string() }) } },
+    answers: {
+      200: { description: 'The run has started', schema: v.object({ run_id: v.string() }) },
+      403: { description: 'A client names a procedure that no trigger opens to it' },
+    },
     async handle({ by, role, params: { name = '' }, body: { payload, payload_text }, trace }) {
       const standing = standingOf(role)
       if (standing !== 'operator') await checkOpen(engine(), name, standing)

@@ -4471,6 +4471,11 @@ export interface operations {
           'application/json': components['schemas']['Error']
         }
       }
+      /** A client names a procedure that no trigger opens to it */
+      403: {
+        headers: { [name: string]: unknown }
+        content?: never
+      }
       default: {
         headers: { [name: string]: unknown }
         content: {
