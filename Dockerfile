@@ -13,7 +13,8 @@ COPY . .
 RUN node scripts/bootstrap.mjs exec node --version
 # minimal, standard or full
 ARG PROFILE=standard
-# Flags of features to add, separated by commas. fsrestrict confines commands without any privilege of the container.
+# Flags of features to add, separated by commas. The profile minimal does not contain fsrestrict, which confines commands without any
+# privilege of the container.
 ARG FEATURES=sandbox-fsrestrict
 RUN node scripts/bootstrap.mjs exec node scripts/build.mjs "${PROFILE}" --features "${FEATURES}" --name "${PROFILE}" --summary
 # A new volume starts with the files of /data: a configuration with which no command runs unconfined.

@@ -7,6 +7,7 @@ import boards from '@sluice/hardware-boards'
 import mcp from '@sluice/mcp'
 import otel from '@sluice/observability-otel'
 import google from '@sluice/provider-google'
+import fsrestrict from '@sluice/sandbox-fsrestrict'
 import postgres from '@sluice/store-postgres'
 import browser from '@sluice/tool-browser'
 import pdf from '@sluice/tool-pdf'
@@ -17,4 +18,4 @@ import { always } from './always.ts'
 const chats = [fedchat, workchat]
 const tools = [browser, pdf, mcp, skills, schedule]
 
-await main({ profile: 'full', features: [...always, ...chats, ...tools, google, dashboard, boards, adapter, otel, postgres] })
+await main({ profile: 'full', features: [...always, ...chats, ...tools, fsrestrict, google, dashboard, boards, adapter, otel, postgres] })

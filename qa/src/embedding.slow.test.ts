@@ -53,7 +53,7 @@ const OUTPUT: Readonly<Record<string, RegExp>> = {
   'embed-hono': /200 Offline provider[\s\S]*session_start\na page of this application/,
   'embed-channel': /You said: hello[\s\S]*the last one: hello/,
   'embed-procedures': /deploying v1\.4\.0 to staging[\s\S]*paused_checkpoint[\s\S]*deploying v1\.4\.0 to production[\s\S]*ended: completed/,
-  'embed-sandbox': /^sandbox: (?:none[\s\S]*nothing was run|.*\nI run in .*workspace\nmine\nexit code: 0)/,
+  'embed-sandbox': /^sandbox: .*\nI run in .*workspace\nmine\nexit code: 0/,
 }
 
 test('every example has an expected output', () => {
@@ -61,8 +61,10 @@ test('every example has an expected output', () => {
 })
 
 describe.each(EXAMPLES)('%s', (example) => {
-  test('runs from plain JavaScript and ends by itself', () => {
-    expect(runIn(example, process.execPath, ['index.mjs', '--try'])).toMatch(OUTPUT[example] ?? /^$/)
+  test('runs from plain JavaScript and ends by itself', ({ skip }) => {
+    const output = runIn(example, process.execPath, ['index.mjs', '--try'])
+    skip(/^sandbox: none[\s\S]*nothing was run/.test(output), 'no sandbox works on this machine')
+    expect(output).toMatch(OUTPUT[example] ?? /^$/)
   })
 
   test('passes the TypeScript compiler', () => {

@@ -453,7 +453,7 @@ export const CATALOGUE = {
   'sandbox-fsrestrict': {
     flag: 'sandbox-fsrestrict',
     kind: 'sandbox',
-    profile: null,
+    profile: 'standard',
     summary: 'Landlock, Linux 5.13 or newer',
     ...linux,
     backend: 'fsrestrict',
