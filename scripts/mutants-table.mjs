@@ -532,9 +532,26 @@ const approvals = [
   bug(
     'approval: the decision on one call lets another call run',
     `${APPROVALS}/tool-approver.ts`,
-    'if (first.approval.callHash === (question.callHash ?? null)) return first',
-    'if (first) return first',
+    'first.approval.callHash === callHash ? first',
+    'first ? first',
     [`${APPROVALS}/tool-approver.test.ts`],
+  ),
+  bug(
+    'approval: an answer counts for a call that its person may not decide',
+    `${APPROVALS}/tool-approver.ts`,
+    'if (stillAsks(found.approval, decider)) return found',
+    'if (found) return found',
+    [`${APPROVALS}/tool-approver.test.ts`],
+  ),
+  bug('approval: a stranger decides a call', `${APPROVALS}/may-decide.ts`, "!isAsked || !isAtLeast(standing, 'listed')", '!isAsked', [
+    `${APPROVALS}/may-decide.test.ts`,
+  ]),
+  bug(
+    'approval: the source of untrusted text decides',
+    `${APPROVALS}/may-decide.ts`,
+    'source !== undefined && sources.includes(source)',
+    'false',
+    [`${APPROVALS}/may-decide.test.ts`],
   ),
   bug(
     'approval: another call runs than was shown',

@@ -27,7 +27,8 @@ function setUp(answers: { exceeded?: Exceeded; overspent?: () => Exceeded | unde
     overspent: async () => answers.overspent?.(),
     hold: ({ client, cause }) => note(['hold', client, cause], true),
   }
-  const admission = new Admission({ store: store as AdmissionStore, clock, events, limitsOf: () => answers.limits ?? [LIMITS] })
+  const limitsOf = ({ standing }: LimitedClient) => (standing === 'operator' ? [] : (answers.limits ?? [LIMITS]))
+  const admission = new Admission({ store: store as AdmissionStore, clock, events, limitsOf })
   return { admission, clock, calls, emitted }
 }
 

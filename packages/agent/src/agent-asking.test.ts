@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, scriptedModel } from './testing/scripted-model.ts'
 import { request, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
-import type { ToolApprovalRequest } from './turn.ts'
+import type { ApprovedBy, ToolApprovalRequest } from './turn.ts'
 
-type Answer = { readonly by: string } | false
+type Answer = ApprovedBy | false
 
 /** An agent whose model calls the tool `reach` and answers with its result. The test decides when people answer. */
 function asking(options: TestAgentOptions = {}) {
@@ -34,7 +34,7 @@ function asking(options: TestAgentOptions = {}) {
   return { ...setup, model, questions, ran, asked }
 }
 
-const yes = { by: 'roomchat:alice' }
+const yes = { by: 'roomchat:alice', standing: 'operator' } as const
 
 test('a turn that waits for a person holds no permit, but blocks its session', async () => {
   const { agent, asked, questions, model } = asking()

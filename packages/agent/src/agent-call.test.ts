@@ -95,7 +95,7 @@ test('a person is asked with the turn and id of the call', async () => {
   const asked: ToolApprovalRequest[] = []
   const given: unknown[] = []
   const reach = { ...testTool('reach', () => '', 'execute'), run: async (_: unknown, context: object) => `ran ${given.push(context)}` }
-  const answers = [{ by: 'roomchat:alice' }, false] as const
+  const answers = [{ by: 'roomchat:alice', standing: 'operator' as const }, false] as const
   const { agent } = testAgent({
     tools: [reach],
     approve: async (question) => answers[asked.push(question) - 1] ?? false,
@@ -107,6 +107,9 @@ test('a person is asked with the turn and id of the call', async () => {
     tool: 'reach',
     summary: 'key: a',
     callHash: callHash('reach', { key: 'a' }),
+    decider: 'asker',
+    standing: 'operator',
+    sources: [],
     agent: 'main',
     turn: 'run-1',
     session: null,
@@ -120,7 +123,7 @@ test('the caller gets the risk right before the run, and a rejection prevents it
   const tools = [testTool('reach', () => `${order.push('ran')}`, 'execute'), testTool('look', () => `${order.push('ran')}`)]
   const approve = async () => {
     order.push('asked')
-    return { by: 'somebody' }
+    return { by: 'somebody', standing: 'operator' as const }
   }
   const onBegin = async (risk: Risk) => void order.push(risk)
   await call({ tools, approve }, callRequest('reach', {}, { onBegin }))
@@ -143,7 +146,7 @@ test('an abort ends a call before and during its run', async () => {
 })
 
 test('a call ends after turn_timeout_secs, without the time of approvals', async () => {
-  const { promise: answer, resolve } = Promise.withResolvers<{ by: string }>()
+  const { promise: answer, resolve } = Promise.withResolvers<{ by: string; standing: 'operator' }>()
   let runs = 0
   const slow = testTool('slow', () => new Promise(() => void runs++), 'execute')
   const { agent, clock } = testAgent({ tools: [slow], approve: () => answer, agent: { turn_timeout_secs: 30 } })
@@ -153,7 +156,7 @@ test('a call ends after turn_timeout_secs, without the time of approvals', async
     isOver = true
   })
   await clock.advance(3_600_000)
-  resolve({ by: 'somebody' })
+  resolve({ by: 'somebody', standing: 'operator' as const })
   await until(() => runs === 1)
   await clock.advance(29_999)
   expect(isOver).toBe(false)

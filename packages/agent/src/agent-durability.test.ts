@@ -380,7 +380,7 @@ test('a resumed turn keeps its limit on tools and uses the agent’s approver', 
   const asked: ToolApprovalRequest[] = []
   const approve = async (question: ToolApprovalRequest) => {
     asked.push(question)
-    return { by: 'roomchat:alice' }
+    return { by: 'roomchat:alice', standing: 'operator' as const }
   }
   const calls = [
     { name: 'other', input: {} },

@@ -8,7 +8,7 @@ import type { LimitedClient } from './admission.ts'
 import { Shares } from './shares.ts'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
 import { request, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
-import type { TurnRequest } from './turn.ts'
+import type { ApprovedBy, TurnRequest } from './turn.ts'
 
 const ANN: LimitedClient = { client: 'device:ann', standing: 'listed' }
 const BOB: LimitedClient = { client: 'device:bob', standing: 'listed' }
@@ -116,7 +116,7 @@ test('the full queue of other clients does not refuse an operator', async () => 
 })
 
 test('a turn that waits for a person counts as waiting', async () => {
-  const questions: ((answer: { readonly by: string }) => void)[] = []
+  const questions: ((answer: ApprovedBy) => void)[] = []
   const model = scriptedModel([
     ({ prompt }) => (prompt.at(-1)?.role === 'tool' ? { text: 'done' } : { calls: [{ name: 'reach', input: {} }] }),
   ])
@@ -132,7 +132,7 @@ test('a turn that waits for a person counts as waiting', async () => {
   await until(() => questions.length === 2)
   expect(shares.heldBy(ANN, 'turnsWaiting')).toBe(2)
   await expect(run(ANN, 'a3')).rejects.toMatchObject({ code: 'share_used' })
-  for (const answer of questions) answer({ by: 'device:owner' })
+  for (const answer of questions) answer({ by: 'device:owner', standing: 'operator' as const })
   await Promise.all(turns)
   expect(shares.heldBy(ANN, 'turnsWaiting')).toBe(0)
 })

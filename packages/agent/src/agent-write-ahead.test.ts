@@ -50,7 +50,7 @@ async function play(replies: readonly Call[][], { checkpoint }: State) {
     models: [model],
     approve: async ({ callId, summary }) => {
       happened.push({ kind: 'asked', key: summary.replace('key: ', ''), callId })
-      return { by: 'cli:me' }
+      return { by: 'cli:me', standing: 'operator' as const }
     },
   })
   await agent.resume(books)

@@ -119,7 +119,10 @@ describe('a tool that one agent may call', () => {
     await first.agent.accept(request('go', { session: SUPPORT }))
     await until(() => asked.length > 0)
     // The process is killed here; meanwhile the operator takes the tool away from this agent only.
-    const next = arrange({ books, policy: openPolicy, approve: async () => ({ by: 'cli:me' }) }, { support: settings({ tools: ['look'] }) })
+    const next = arrange(
+      { books, policy: openPolicy, approve: async () => ({ by: 'cli:me', standing: 'operator' as const }) },
+      { support: settings({ tools: ['look'] }) },
+    )
     expect(await next.resume()).toBe(1)
     await until(() => books.ends.length > 0)
     expect(books.ends).toMatchObject([{ agent: 'support', sessionId: SUPPORT, status: 'done' }])
@@ -132,7 +135,7 @@ describe('a tool that one agent may call', () => {
     const others: Record<string, AgentSettings> = { support: settings({ policy: v.parse(policySection.schema, {}) }) }
     const approve = async () => {
       others.support = settings({ tools: ['look'] })
-      return { by: 'cli:me' }
+      return { by: 'cli:me', standing: 'operator' as const }
     }
     const { agent, results } = arrange({ approve }, others)
     await agent.run(request('go', { session: SUPPORT }))
@@ -160,7 +163,7 @@ test('a turn stays in the workspace that it began in, under the policy of now', 
   const others: Record<string, AgentSettings> = { support: settings({ policy: v.parse(policySection.schema, {}) }) }
   const approve = async () => {
     others.support = settings({ workspace: memoryWorkspace({}, '/moved'), policy: { ...openPolicy, always_ask: ['look'] } })
-    return { by: 'cli:me' }
+    return { by: 'cli:me', standing: 'operator' as const }
   }
   const { agent, calls } = arrange({ approve }, others)
   await agent.run(request('go', { session: SUPPORT }))
@@ -184,7 +187,7 @@ test('a turn whose agent is removed meanwhile calls no more tools', async () => 
   const others: Record<string, AgentSettings> = { support: settings({ policy: v.parse(policySection.schema, {}) }) }
   const approve = async () => {
     delete others.support
-    return { by: 'cli:me' }
+    return { by: 'cli:me', standing: 'operator' as const }
   }
   const { agent, calls, results } = arrange({ approve }, others)
   await agent.run(request('go', { session: SUPPORT }))

@@ -1,10 +1,10 @@
 /** Asks a person whether a tool call may run. The person sees the call as `shownCall` renders it and decides only this call. */
-import { AppError, type Logger, type Secret, type Tool } from '@sluice/sdk'
+import { AppError, type Decider, type Logger, type Secret, type Tool } from '@sluice/sdk'
 import { notConfigured } from './agent-settings.ts'
 import type { CallScope } from './call-scope.ts'
 import { boundedCall, callHash, shownCall } from './shown-call.ts'
-import { deniedText } from './tool-policy.ts'
-import type { Approver, ToolApprovalRequest } from './turn.ts'
+import { askedDecider, deniedText } from './tool-policy.ts'
+import type { ApprovedBy, Approver, ToolApprovalRequest } from './turn.ts'
 
 export interface ApprovalDeps {
   readonly log: Logger
@@ -15,7 +15,7 @@ export interface ApprovalDeps {
 }
 
 /** The person who approved, or the reason why the call does not run. */
-export type Answer = { readonly by: string } | { readonly refusal: string }
+export type Answer = ApprovedBy | { readonly refusal: string }
 
 interface Question {
   readonly callId: string
@@ -23,18 +23,27 @@ interface Question {
   readonly input: unknown
   /** The source of the untrusted text because of which a person is asked. */
   readonly untrusted: string | undefined
+  /** Who decides the call by the declaration of its tool. */
+  readonly decider: Decider
 }
 
 /**
  * Rejects when the turn ends, and with `unavailable` while the question cannot be stored or its answer cannot be read: nobody has refused
  * anything then, and a resumed turn asks again with the same key.
  */
-export async function askPerson(deps: ApprovalDeps, scope: CallScope, { callId, tool, input, untrusted }: Question): Promise<Answer> {
-  const { agent, turn, session, inbox, owner, cancellation } = scope
-  const approve = scope.approve ?? deps.approve
+export async function askPerson(
+  deps: ApprovalDeps,
+  scope: CallScope,
+  { callId, tool, input, untrusted, decider: declared }: Question,
+): Promise<Answer> {
+  const { agent, turn, session, inbox, owner, standing, cancellation } = scope
+  const decider = askedDecider(declared, standing)
+  const needsOperator = decider === 'operator' && standing !== 'operator'
+  // The client of the turn is not asked what it may not decide.
+  const approve = (needsOperator ? undefined : scope.approve) ?? deps.approve
   const denied = (asked: boolean): Answer => {
     const limits = scope.limits()
-    return { refusal: limits ? deniedText(agent, limits.policy, tool, { asked, untrusted }) : notConfigured(agent) }
+    return { refusal: limits ? deniedText(agent, limits.policy, tool, { asked, untrusted, needsOperator }) : notConfigured(agent) }
   }
   if (!approve) return denied(false)
   try {
@@ -46,6 +55,9 @@ export async function askPerson(deps: ApprovalDeps, scope: CallScope, { callId, 
       summary,
       callHash: hash,
       ...(untrusted !== undefined && { untrusted }),
+      decider,
+      standing,
+      sources: scope.sources(),
       agent,
       turn,
       session,

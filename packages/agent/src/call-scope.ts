@@ -32,8 +32,8 @@ export interface CallScope {
   readonly cancellation: Cancellation
   /** The signal of `ToolContext.superseded`. */
   readonly superseded: AbortSignal | undefined
-  /** Returns the source of untrusted text that the model has read; undefined without any. Reads the whole conversation. */
-  readonly untrusted: () => string | undefined
+  /** Returns the sources of untrusted text that the model has read, the newest first. Reads the whole conversation. */
+  readonly sources: () => readonly string[]
   /** Asks a person; the agent's approver is used when undefined. */
   readonly approve: Approver | undefined
   readonly whileAsking: WhileAsking
@@ -43,7 +43,7 @@ export interface CallScope {
 
 export function callScopeOf(
   { turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking }: TurnScope,
-  untrusted: CallScope['untrusted'],
+  sources: CallScope['sources'],
 ): CallScope {
   const { id, home, agent, session, delivery, client, owner, tools, cancellation, approve, tell, caller = owner } = turn
   return {
@@ -64,7 +64,7 @@ export function callScopeOf(
     get superseded() {
       return turn.superseded ?? turn.inLane?.superseded
     },
-    untrusted,
+    sources,
     approve,
     whileAsking,
     tell,

@@ -49,7 +49,7 @@ describe('a direct call', () => {
     const asked: string[] = []
     const approve: TestAgentOptions['approve'] = async ({ summary }) => {
       asked.push(summary)
-      return summary.includes('no') ? false : { by: 'cli:me' }
+      return summary.includes('no') ? false : { by: 'cli:me', standing: 'operator' as const }
     }
     const { make, answers, ran } = await arrange({
       policy: { level: 'supervised' },

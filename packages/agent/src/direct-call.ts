@@ -53,7 +53,7 @@ export async function runDirectCall(deps: DirectCallDeps, scope: TurnScope): Pro
   if (turn.checkpoint.some(({ role }) => role === 'tool')) return answer({ outcome: 'interrupted', output: INTERRUPTED.output })
   const { tool, input } = readDirectCall(turn.text)
   // No model has read anything.
-  const callScope = callScopeOf(scope, () => undefined)
+  const callScope = callScopeOf(scope, () => [])
   const prepared = deps.tools.prepare(callScope, { id: CALL_ID, name: tool, input: JSON.stringify(input) })
   let hasBegun = false
   const onBegin = async (risk: string) => {

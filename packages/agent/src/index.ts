@@ -20,6 +20,7 @@ export { type ExceededShare, type Held, type HeldShare, type ShareName, Shares, 
 export { createToolSpecs, type ToolSpecs } from './tool-specs.ts'
 export type {
   Agent,
+  ApprovedBy,
   Approver,
   CallRequest,
   CallResult,

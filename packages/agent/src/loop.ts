@@ -13,7 +13,7 @@ import { systemPrompt } from './system-prompt.ts'
 import type { ToolExecutor, ToolResultPart } from './tool-call.ts'
 import { runRound, type ToolRound } from './tool-round.ts'
 import type { TurnScope } from './turn-scope.ts'
-import { untrustedIn } from './untrusted-in.ts'
+import { sourcesIn } from './untrusted-in.ts'
 
 export interface LoopDeps {
   readonly askModel: AskModel
@@ -48,7 +48,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
     (...last: ModelMessage[]) =>
     (tokensMax: number): ModelMessage[] => [system, ...fitConversation(conversation, [...produced, ...last], { messagesMax, tokensMax })]
 
-  const callScope = callScopeOf(scope, () => untrustedIn(conversation, produced))
+  const callScope = callScopeOf(scope, () => sourcesIn(conversation, produced))
   const repeats = new Repeats()
   recall(open ? before.slice(0, -1) : before, repeats)
   progress.iterations += before.filter(({ role }) => role === 'assistant').length

@@ -39,7 +39,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     cancellation,
     superseded: undefined,
     // No model has read anything.
-    untrusted: () => undefined,
+    sources: () => [],
     approve: undefined,
     whileAsking: async (ask) => {
       const resumeDeadline = deps.deadlines.pause(deadline)

@@ -2,7 +2,7 @@
 import { isoTime } from '@sluice/kit'
 import type { ModelMessage, SessionStore } from '@sluice/sdk'
 import { shorten } from './shorten.ts'
-import { untrustedInMessage } from './untrusted-in.ts'
+import { sourcesInMessage } from './untrusted-in.ts'
 
 /** The part of a session that is summarised at once: a message, or tool calls with their results. */
 export interface Block {
@@ -62,7 +62,7 @@ function blocksOf(messages: readonly ModelMessage[], { upTo, atMs }: { readonly 
     const number = upTo - messages.length + at + 1
     const text = linesOf(message, date).join('\n')
     const before = message.role === 'tool' ? blocks.pop() : undefined
-    const untrusted = before?.untrusted || untrustedInMessage(message) !== undefined
+    const untrusted = before?.untrusted || sourcesInMessage(message).length > 0
     blocks.push({ upTo: number, upToMs: atMs, text: before === undefined ? text : `${before.text}\n${text}`, untrusted })
   }
   return blocks

@@ -1,5 +1,6 @@
-import { AppError, defineTool, Secret, type Tool } from '@sluice/sdk'
+import { AppError, defineTool, isAtLeast, Secret, STANDINGS, type Standing, type Tool } from '@sluice/sdk'
 import { until } from '@sluice/testkit/until'
+
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { callHash } from './shown-call.ts'
@@ -234,7 +235,7 @@ describe('the policy', () => {
     const asked: ToolApprovalRequest[] = []
     const approver = (answer: boolean) => async (question: ToolApprovalRequest) => {
       asked.push(question)
-      return answer && { by: 'somebody' }
+      return answer && { by: 'somebody', standing: 'operator' as const }
     }
     const input = { key: `token=abcdefgh12345678 ${'x'.repeat(200)}`, approved: true }
     const yes = await callTools([[call('reach', input)]], { tools, approve: approver(false) }, { session: 's', approve: approver(true) })
@@ -250,16 +251,84 @@ describe('the policy', () => {
         inbox: null,
         summary: `key: ${input.key}`,
         callHash: callHash('reach', { key: input.key }),
+        decider: 'asker',
+        standing: 'operator',
+        sources: [],
       },
     ])
     const no = await callTools([[call('reach', input)]], { tools, approve: approver(false) })
     expect(no.text).toContain('did not get it')
-    const nameless = await callTools([[call('reach', input)]], { tools, approve: async () => ({ by: '' }) })
+    const nameless = await callTools([[call('reach', input)]], { tools, approve: async () => ({ by: '', standing: 'operator' }) })
     expect(nameless.text).toContain('did not get it')
     const broken = await callTools([[call('reach', input)]], { tools, approve: () => Promise.reject(new Error('no channel')) })
     expect(broken.text).toContain('no person to ask here')
     const alone = await callTools([[call('reach', input)]], { tools, approve: async () => undefined })
     expect(alone.text).toContain('no person to ask here')
+  })
+})
+
+describe('a call that only an operator decides', () => {
+  const reach = (decider: Tool['decider'], risk: Tool['risk'] = 'execute'): Tool => ({
+    ...testTool('reach', () => 'ran', risk),
+    ...(decider && { decider }),
+  })
+  const from = (standing: Standing) => ({ limited: { client: 'ann', standing } })
+  const answered = (standing: Standing | null) => async () => ({ by: 'somebody', standing })
+
+  test.each(STANDINGS)('is asked only of operators for %s', async (standing) => {
+    const asked: string[] = []
+    const own = async () => {
+      asked.push('the client')
+      return { by: 'client', standing }
+    }
+    const operators = async ({ decider }: ToolApprovalRequest) => {
+      asked.push(decider)
+      return { by: 'cli:me', standing: 'operator' as const }
+    }
+    for (const decider of ['operator', 'asker'] as const)
+      await callTools([[call('reach')]], { tools: [reach(decider)], approve: operators }, { ...from(standing), approve: own })
+    const decidesOwn = isAtLeast(standing, 'listed')
+    expect(asked).toEqual([standing === 'operator' ? 'the client' : 'operator', decidesOwn ? 'the client' : 'operator'])
+  })
+
+  test.each([
+    ['whatever the policy approves', { level: 'full', auto_approve: ['*'] }, 'execute'],
+    ['also without effects', { level: 'supervised' }, 'read'],
+  ] as const)('asks for others, %s', async (_, policy, risk) => {
+    const run = async (standing: Standing) =>
+      (await callTools([[call('reach')]], { tools: [reach('operator', risk)], policy: { ...policy, auto_approve: ['*'] } }, from(standing)))
+        .text
+    expect(await run('operator')).toBe('ran')
+    expect(await run('client')).toBe(
+      'Not run: reach needs the approval of an operator, and none can be asked. An operator names a conversation in [approvals] channels, or pairs a device of the role operator.',
+    )
+  })
+
+  test('does not run by the word of another, though it was asked about before it needed an operator', async () => {
+    let needsOperator = false
+    const tool = reach((_, { standing }) => (needsOperator && standing !== 'operator' ? 'operator' : 'asker'))
+    const run = async (standing: Standing | null) => {
+      needsOperator = false
+      const approve = async () => {
+        needsOperator = true
+        return answered(standing)()
+      }
+      return (await callTools([[call('reach')]], { tools: [tool], approve }, from('client'))).text
+    }
+    expect(await run('client')).toBe('Not run: reach needs the approval of an operator and did not get it.')
+    expect(await run(null)).toContain('did not get it')
+    expect(await run('operator')).toBe('ran')
+  })
+
+  test('is asked of operators again while it runs', async () => {
+    const tool: Tool = { ...reach('operator'), run: async (_, { ask }) => `${await ask?.({ question: 'go on?' })}` }
+    const asked: string[] = []
+    const approve = async ({ callId, decider }: ToolApprovalRequest) => {
+      asked.push(`${callId.includes('.1-') && callId.endsWith('.1') ? 'while it runs' : 'before'}: ${decider}`)
+      return { by: 'cli:me', standing: 'operator' as const }
+    }
+    expect((await callTools([[call('reach')]], { tools: [tool], approve }, from('listed'))).text).toBe('cli:me')
+    expect(asked).toEqual(['before: operator', 'while it runs: operator'])
   })
 })
 
@@ -294,7 +363,7 @@ describe('a call that would fail with an approval', () => {
     const asked: string[] = []
     const approve = async ({ tool: name }: ToolApprovalRequest) => {
       asked.push(name)
-      return { by: 'cli:me' }
+      return { by: 'cli:me', standing: 'operator' as const }
     }
     const { text, logs } = await callTools([[call('reach')]], { tools: [tool], approve, policy })
     return { asked, text, logs }
@@ -353,7 +422,7 @@ describe('a call is judged right before it runs', () => {
       policy,
       approve: async () => {
         policy.level = 'readonly'
-        return { by: 'cli:me' }
+        return { by: 'cli:me', standing: 'operator' as const }
       },
     })
     expect(text).toContain('level = "readonly"')
@@ -365,7 +434,7 @@ describe('a call is judged right before it runs', () => {
     const heard: TurnPart[] = []
     const changing = async () => {
       for (const part of heard) if (part.type === 'tool_call') Object.assign(part.input as object, { key: 'another' })
-      return { by: 'cli:me' }
+      return { by: 'cli:me', standing: 'operator' as const }
     }
     const asked = { tools, policy: { always_ask: ['change'] } }
     const { text } = await callTools(
@@ -375,7 +444,10 @@ describe('a call is judged right before it runs', () => {
     )
     expect(text).toContain('did not get it')
     expect(ran).toEqual([])
-    const { text: unchanged } = await callTools([[call('change', { key: 'shown' })]], { ...asked, approve: async () => ({ by: 'cli:me' }) })
+    const { text: unchanged } = await callTools([[call('change', { key: 'shown' })]], {
+      ...asked,
+      approve: async () => ({ by: 'cli:me', standing: 'operator' as const }),
+    })
     expect([unchanged, ran]).toEqual(['ran 1', ['shown']])
   })
 
@@ -426,7 +498,7 @@ describe('tools that always ask', () => {
 
   test('receive the person who approved, if any', async () => {
     const { given, unasked, tools } = alwaysAsking()
-    const somebody = async () => ({ by: 'roomchat:alice' })
+    const somebody = async () => ({ by: 'roomchat:alice', standing: 'operator' as const })
     await callTools([[call('approve')]], { tools, policy: { level: 'full' }, approve: somebody })
     await callTools([[call('approve')]], { tools: [unasked], approve: somebody })
     expect(given).toEqual(['roomchat:alice', undefined])
@@ -444,7 +516,7 @@ describe('tools that always ask', () => {
 
   test('are refused at level readonly when they have effects', async () => {
     const { tools } = alwaysAsking()
-    const somebody = async () => ({ by: 'somebody' })
+    const somebody = async () => ({ by: 'somebody', standing: 'operator' as const })
     const { results } = await callTools([[call('approve'), call('change')]], { tools, policy: { level: 'readonly' }, approve: somebody })
     expect(results[0]?.map((text) => text.slice(0, 7))).toEqual(['ran 1', 'Not run'])
   })

@@ -10,6 +10,7 @@ import {
   type CallingAgent,
   type Clock,
   checkHeld,
+  type Decider,
   type Events,
   type ModelMessage,
   type Outcome,
@@ -30,7 +31,7 @@ import type { Repeats } from './repeats.ts'
 import type { Scrub } from './scrub.ts'
 import { shorten } from './shorten.ts'
 import { parseToolInput } from './tool-input.ts'
-import { refusedText, type Verdict, verdict } from './tool-policy.ts'
+import { declaredDecider, operatorDenied, refusedText, type Verdict, verdict } from './tool-policy.ts'
 import type { CallResult } from './turn.ts'
 
 export interface ToolExecutorDeps extends ApprovalDeps {
@@ -60,6 +61,8 @@ export interface Judgement {
   readonly refusal?: string
   /** The source of the untrusted text because of which a person is asked. */
   readonly untrusted?: string | undefined
+  /** Who decides the call by the declaration of its tool; absent for a refused call. */
+  readonly decider?: Decider
 }
 
 export type ToolResultPart = Extract<Extract<ModelMessage, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
@@ -123,10 +126,13 @@ export class ToolExecutor {
     try {
       const risk = typeof tool.risk === 'function' ? tool.risk(input, by) : tool.risk
       if (halts) return { risk, verdict: 'run' }
-      const untrusted = by.policy.ask_after_untrusted && canHarm(tool, input, by, risk) ? scope.untrusted() : undefined
-      const asks = { alwaysAsks: alwaysAsks(tool, input, by), asksAfterUntrusted: untrusted !== undefined }
+      const untrusted = by.policy.ask_after_untrusted && canHarm(tool, input, by, risk) ? scope.sources()[0] : undefined
+      const decider = declaredDecider(tool, input, by, scope.standing)
+      const needsOperator = decider === 'operator' && scope.standing !== 'operator'
+      const asks = { alwaysAsks: alwaysAsks(tool, input, by), asksAfterUntrusted: untrusted !== undefined, needsOperator }
       const said = verdict(by.policy, { name: tool.name, ...asks }, risk)
-      return said === 'refuse' ? { risk, verdict: said, refusal: refusedText(scope.agent, tool.name) } : { risk, verdict: said, untrusted }
+      if (said === 'refuse') return { risk, verdict: said, refusal: refusedText(scope.agent, tool.name) }
+      return { risk, verdict: said, untrusted, decider }
     } catch (error) {
       this.#deps.log.error('tool failed', { tool: tool.name, turn: scope.turn, error })
       return refuse(FAULT)
@@ -185,13 +191,22 @@ export class ToolExecutor {
     }
     const answer =
       judged.verdict === 'ask'
-        ? await askPerson(this.#deps, scope, { callId: question, tool, input, untrusted: judged.untrusted })
+        ? await askPerson(this.#deps, scope, {
+            callId: question,
+            tool,
+            input,
+            untrusted: judged.untrusted,
+            decider: judged.decider ?? 'operator',
+          })
         : undefined
     if (answer && 'refusal' in answer) return this.refused(scope, answer.refusal)
     const { client, caller, standing, session, turn, cancellation, superseded } = scope
     cancellation.throwIfCancelled()
-    const { risk, refusal } = answer ? this.judge(scope, prepared) : judged
+    const { risk, refusal, decider } = answer ? this.judge(scope, prepared) : judged
     if (refusal !== undefined) return this.refused(scope, refusal)
+    // The decider of the call may have changed since the person was asked.
+    if (answer && decider === 'operator' && scope.standing !== 'operator' && answer.standing !== 'operator')
+      return this.refused(scope, operatorDenied(tool.name, true))
     if (onBegin) {
       await onBegin(risk)
       cancellation.throwIfCancelled()
@@ -208,7 +223,7 @@ export class ToolExecutor {
         reported = given
       }
       const who = { client, standing, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
-      const ask = risk === 'read' ? undefined : this.#asker(scope, tool, question)
+      const ask = risk === 'read' ? undefined : this.#asker(scope, tool, { question, decider: decider ?? 'operator' })
       const context = {
         ...{ ...by, ...who, workspace: by.workspace.as(used), session, turn, trace, report, signal: cancellation.signal },
         ...(superseded && { superseded }),
@@ -236,13 +251,17 @@ export class ToolExecutor {
   }
 
   /** Returns `ToolContext.ask` of a call. Calls without effects run side by side, and the turn can wait for one question at a time. */
-  #asker(scope: CallScope, tool: Tool, question: string): NonNullable<ToolContext['ask']> {
+  #asker(
+    scope: CallScope,
+    tool: Tool,
+    { question, decider }: { readonly question: string; readonly decider: Decider },
+  ): NonNullable<ToolContext['ask']> {
     const questions = new SerialQueue({ name: 'a question of a tool', tasksMax: QUESTIONS_MAX })
     let count = 0
     return (about) =>
       questions.run(async () => {
         const callId = `${question}.${++count}`
-        const answer = await askPerson(this.#deps, scope, { callId, tool, input: about, untrusted: undefined })
+        const answer = await askPerson(this.#deps, scope, { callId, tool, input: about, untrusted: undefined, decider })
         return 'by' in answer ? answer.by : undefined
       })
   }

@@ -2,6 +2,7 @@
 import type { Permit } from '@sluice/kit'
 import type {
   ClientId,
+  Decider,
   FinishReason,
   IdempotencyKey,
   MarkedFile,
@@ -38,6 +39,12 @@ export interface ToolApprovalRequest {
   readonly callHash: string
   /** The source of the untrusted text because of which a person is asked. */
   readonly untrusted?: string
+  /** Who decides: `operator` also for a principal that decides no call. */
+  readonly decider: Decider
+  /** The standing of the turn. */
+  readonly standing: Standing
+  /** The sources of the untrusted text that the model has read. */
+  readonly sources: readonly string[]
   /** The agent whose call it is. */
   readonly agent: string
   readonly turn: string
@@ -48,11 +55,17 @@ export interface ToolApprovalRequest {
   readonly owner?: string
 }
 
+/** The person who approved, as in `Approval.by` and `Approval.byStanding`. */
+export interface ApprovedBy {
+  readonly by: string
+  readonly standing: Standing | null
+}
+
 /**
- * Asks a person. Resolves to the person who approved, as in `Approval.by`; to undefined when there is no person to ask; to false when
- * a person rejects or the time is over. A timeout never approves.
+ * Asks a person. Resolves to the person who approved; to undefined when there is no person to ask; to false when a person rejects or the
+ * time is over. A timeout never approves.
  */
-export type Approver = (request: ToolApprovalRequest, signal: AbortSignal) => Promise<{ readonly by: string } | false | undefined>
+export type Approver = (request: ToolApprovalRequest, signal: AbortSignal) => Promise<ApprovedBy | false | undefined>
 
 /** The inbox message that a turn answers. The inbox worker has begun the attempt and decides what follows a failure. */
 export interface TurnDelivery {

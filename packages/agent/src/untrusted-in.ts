@@ -2,24 +2,15 @@
 import { type Conversation, type ModelMessage, untrustedSource } from '@sluice/sdk'
 import { namesReadableFile } from './attached-files.ts'
 
-/** Returns the source of the newest untrusted text; undefined without any. The stored messages alone decide, so a resumed turn finds the same. */
-export function untrustedIn({ messages, summary }: Pick<Conversation, 'messages' | 'summary'>, current: readonly ModelMessage[]) {
-  for (const list of [current, messages]) {
-    for (const message of list.toReversed()) {
-      const source = untrustedInMessage(message)
-      if (source !== undefined) return source
-    }
-  }
-  return summary?.untrusted ? 'the summary of earlier messages' : undefined
+/** Returns the sources of untrusted text, the newest first. The stored messages alone decide, so a resumed turn finds the same. */
+export function sourcesIn({ messages, summary }: Pick<Conversation, 'messages' | 'summary'>, current: readonly ModelMessage[]): string[] {
+  const found = [current, messages].flatMap((list) => list.toReversed().flatMap(sourcesInMessage))
+  return [...new Set([...found, ...(summary?.untrusted ? ['the summary of earlier messages'] : [])])]
 }
 
-export function untrustedInMessage(message: ModelMessage): string | undefined {
-  if (message.role === 'system') return undefined
-  for (const part of message.content) {
-    const source = untrustedInPart(message.role, part)
-    if (source !== undefined) return source
-  }
-  return undefined
+export function sourcesInMessage(message: ModelMessage): string[] {
+  if (message.role === 'system') return []
+  return message.content.flatMap((part) => untrustedInPart(message.role, part) ?? [])
 }
 
 type Part = Exclude<ModelMessage, { role: 'system' }>['content'][number]

@@ -6,7 +6,7 @@ import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, type Reply, scriptedModel } from './testing/scripted-model.ts'
 import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
 import type { ToolApprovalRequest, TurnRequest } from './turn.ts'
-import { untrustedIn } from './untrusted-in.ts'
+import { sourcesIn } from './untrusted-in.ts'
 
 const outside: Tool = { ...testTool('fetch', (key) => `page ${key}`), untrusted: () => 'https://evil.test/' }
 const tools: readonly Tool[] = [
@@ -95,7 +95,7 @@ test('without a person the call is refused', async () => {
 })
 
 test('an approval lets only the approved call run', async () => {
-  const { results } = await callTools(['fetch', 'reach'], { approve: async () => ({ by: 'device:a' }) })
+  const { results } = await callTools(['fetch', 'reach'], { approve: async () => ({ by: 'device:a', standing: 'operator' as const }) })
   expect(results[1]).toBe('ran')
 })
 
@@ -141,8 +141,8 @@ test('tools that a provider runs itself return untrusted text', () => {
   const result = { type: 'tool-result', toolCallId: '1', toolName: 'web_search', output: { type: 'json', value: [] } } as const
   const said = (part: object): ModelMessage => ({ role: 'assistant', content: [part as never] })
   const nothing = { upTo: 0, messages: [], summary: undefined }
-  expect(untrustedIn(nothing, [said(result)])).toBe('web_search of the provider')
-  expect(untrustedIn(nothing, [said({ type: 'text', text: frameUntrusted('quoted', 'x') })])).toBeUndefined()
+  expect(sourcesIn(nothing, [said(result)])).toEqual(['web_search of the provider'])
+  expect(sourcesIn(nothing, [said({ type: 'text', text: frameUntrusted('quoted', 'x') })])).toEqual([])
 })
 
 test.each([
@@ -156,14 +156,14 @@ test.each([
 ])('the source of a tool result that is %s is found', (_, output, source) => {
   const result = { type: 'tool-result', toolCallId: '1', toolName: 'fetch', output }
   const message: ModelMessage = { role: 'tool', content: [result as never] }
-  expect(untrustedIn({ messages: [], summary: undefined }, [message])).toBe(source)
-  expect(untrustedIn({ messages: [message], summary: undefined }, [])).toBe(source)
+  expect(sourcesIn({ messages: [], summary: undefined }, [message])).toEqual(source === undefined ? [] : [source])
+  expect(sourcesIn({ messages: [message], summary: undefined }, [])).toEqual(source === undefined ? [] : [source])
 })
 
 test('an untrusted summary alone is enough to ask', () => {
   const summary = { upTo: 1, upToMs: 1, text: 'x', model: 'm', atMs: 1 }
-  const about = (untrusted: boolean) => untrustedIn({ messages: [], summary: { ...summary, untrusted } }, [])
-  expect([about(true), about(false)]).toEqual(['the summary of earlier messages', undefined])
+  const about = (untrusted: boolean) => sourcesIn({ messages: [], summary: { ...summary, untrusted } }, [])
+  expect([about(true), about(false)]).toEqual([['the summary of earlier messages'], []])
 })
 
 test('a summary of untrusted messages is framed, and is untrusted itself', async () => {

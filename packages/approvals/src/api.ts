@@ -1,7 +1,7 @@
 /** Approvals over the API: who sees and decides one, how it is shown, and how a decision is refused. */
 
 import { isoTime } from '@sluice/kit'
-import { AppError, type Approval, type ApprovalKey, type Role } from '@sluice/sdk'
+import { AppError, type Approval, type ApprovalKey, DECIDERS, type Role } from '@sluice/sdk'
 import * as v from 'valibot'
 import { APPROVAL_STATES } from './states.ts'
 
@@ -13,7 +13,7 @@ export interface ApprovalCaller {
   readonly onControlSocket: boolean
 }
 
-/** `whole`: the caller sees the approval and may decide it. `outline`: the caller sees that it waits, but not the call. */
+/** `whole`: the caller sees the approval. `outline`: the caller sees that it waits, but not the call. */
 export type Access = 'whole' | 'outline' | 'none'
 
 /** The prompt target of every operator who follows events. */
@@ -22,12 +22,16 @@ const DASHBOARD = 'dashboard'
 /** True if `[approvals] channels` makes operators approvers of every tool call. */
 export const operatorsApprove = (targets: readonly string[]): boolean => targets.some((target) => target.toLowerCase() === DASHBOARD)
 
-/** A tool call belongs to the device it is made for; operators decide everything else. */
-export function accessOf({ gate, owner }: Pick<Approval, 'gate' | 'owner'>, caller: ApprovalCaller, targets: readonly string[]): Access {
+/** A tool call belongs to the device it is made for; operators see everything else, and the calls that only they decide. */
+export function accessOf(
+  { gate, owner, decider }: Pick<Approval, 'gate' | 'owner' | 'decider'>,
+  caller: ApprovalCaller,
+  targets: readonly string[],
+): Access {
   if (caller.onControlSocket) return 'whole'
   const isOperator = caller.role === 'operator'
   if (gate !== 'tool') return isOperator ? 'whole' : 'none'
-  if (owner === caller.owner || (isOperator && operatorsApprove(targets))) return 'whole'
+  if (owner === caller.owner || (isOperator && (decider === 'operator' || operatorsApprove(targets)))) return 'whole'
   return isOperator ? 'outline' : 'none'
 }
 
@@ -39,10 +43,12 @@ export const outlineOf = <Shown extends Pick<Approval, 'message'>>(approval: Sho
 export const unknownApproval = ({ runId, stepId }: ApprovalKey): AppError =>
   new AppError('not_found', `There is no approval of step ${stepId} of run ${runId}`)
 
-export const notYours = (): AppError =>
+export const notYours = ({ decider }: Pick<Approval, 'decider'>): AppError =>
   new AppError(
     'forbidden',
-    'A tool call is decided by the device that asked, by `sluice approvals` on this machine, or by the configured approvers ([approvals] channels)',
+    decider === 'operator'
+      ? 'Only an operator decides this call: a device of that role, `sluice approvals` on this machine, or the configured approvers ([approvals] channels)'
+      : 'A tool call is decided by the device that asked, by `sluice approvals` on this machine, or by the configured approvers ([approvals] channels)',
   )
 
 export const decidedBefore = ({ state, by }: Pick<Approval, 'state' | 'by'>): AppError =>
@@ -64,6 +70,12 @@ export const approvalSchema = v.object({
   call_sha256: v.pipe(
     nullableText,
     v.description('The SHA-256 of a tool call, its tool and exact input; the decision counts only for that call'),
+  ),
+  decider: v.pipe(
+    v.nullable(v.picklist(DECIDERS)),
+    v.description(
+      'Who decides it besides operators: `asker`, the person of the turn; `starter`, the person who started the procedure; `operator`: no other person',
+    ),
   ),
   state: v.picklist(APPROVAL_STATES),
   by: v.pipe(nullableText, v.description('`<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system`')),
@@ -99,6 +111,7 @@ export const shownApproval = (approval: Approval): ShownApproval => ({
   title: approval.title,
   message: approval.message,
   call_sha256: approval.callHash,
+  decider: approval.decider,
   state: approval.state,
   by: approval.by,
   feedback: approval.feedback,

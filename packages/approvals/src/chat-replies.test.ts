@@ -169,6 +169,30 @@ describe('an approval is not resolved by', () => {
   })
 
   test.each([
+    ['a sender whom only * admits', { sender: 'eve' }],
+    ['a sender who proves no identity', { sender: 'ann', unverified: true }],
+  ] as const)('%s, by text, button or thread; the sender gets a notice', async (_, who) => {
+    const { say, state, turns, prompt, sent } = await asked()
+    await say('community', { ...who, inReplyTo: '1', text: 'yes' })
+    await say('community', { ...who, to: { to: 'ops', thread: '1' }, text: 'no' })
+    await say('community', { ...who, pressed: { message: '1', value: prompt.buttons?.[0]?.value ?? '' } })
+    expect(await state()).toBe('pending')
+    expect(turns).toEqual([])
+    expect(sent.slice(1).map(({ text }) => text)).toEqual(Array(3).fill('You cannot decide this. An operator decides it.'))
+  })
+
+  test.each([
+    ['a channel that verifies no request', { channels: [richChannel('community', { webhook: { unsigned: 'secret' } as never })] }, {}],
+    ['a sender who stands lower than the turn', {}, { standing: 'operator' }],
+    ['the source of untrusted text before the call', {}, { sources: ['message from ann on community'] }],
+    ['a listed sender, where an operator decides', {}, { decider: 'operator' }],
+  ])('%s', async (_, options, question) => {
+    const { say, state } = await asked(options, question)
+    await say('community', { inReplyTo: '1', text: 'yes' })
+    expect(await state()).toBe('pending')
+  })
+
+  test.each([
     ['an unknown token', { message: '1', value: 'a.AAAAAAAAAAAAAAAA' }],
     ['no token', { message: '1', value: 'approve' }],
     ['no value', { message: '1', value: '' }],
@@ -193,6 +217,17 @@ describe('an approval is not resolved by', () => {
   })
 })
 
+test.each([
+  ['a sender of [channels_config.<channel>] operators', { operators: ['ann'] }],
+  ['a named sender in a conversation of [approvals] channels', { targets: ['community'] }],
+])('%s decides as an operator', async (_, options) => {
+  const { say, approvals } = await asked(options, { decider: 'operator', standing: 'listed' })
+  await say('community', { sender: 'eve', inReplyTo: '1', text: 'yes' })
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
+  await say('community', { inReplyTo: '1', text: 'yes' })
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'approved', by: 'community:ann', byStanding: 'operator' })
+})
+
 describe('the first decision wins', () => {
   test('and later replies and buttons get the decision as an answer', async () => {
     const { say, state, sent, prompt, turns, events } = await asked()
@@ -209,8 +244,8 @@ describe('the first decision wins', () => {
   test('of two at the same time', async () => {
     const { approvals, say, sent, events, settle } = await asked()
     const [one, two] = await Promise.all([
-      approvals.decide(KEY, { state: 'approved', by: 'device:d1' }),
-      approvals.decide(KEY, { state: 'rejected', by: 'device:d2' }),
+      approvals.decide(KEY, { state: 'approved', by: 'device:d1', who: { standing: 'listed', isAsked: true } }),
+      approvals.decide(KEY, { state: 'rejected', by: 'device:d2', who: { standing: 'listed', isAsked: true } }),
       say('community', { inReplyTo: '1', text: 'no' }),
     ])
     expect([one.won, two.won]).toEqual([true, false])
@@ -280,7 +315,7 @@ describe('after a restart', () => {
 
   test('a decision that its gate had not acknowledged is dispatched again', async () => {
     const first = await asked({}, { gate: 'sop' })
-    await first.approvals.decide(KEY, { state: 'approved', by: 'device:d1' })
+    await first.approvals.decide(KEY, { state: 'approved', by: 'device:d1', who: { standing: 'listed', isAsked: true } })
     await first.settle()
     expect(await first.approvals.get(KEY)).toMatchObject({ state: 'approved', acknowledgedAtMs: null })
     expect(first.events()).toEqual(['human_approval_request'])
@@ -313,7 +348,7 @@ describe('the confirmation is sent after the gate has acknowledged the decision'
       calls += 1
       if (calls < 3) throw new Error('not now')
     })
-    await approvals.decide(KEY, { state: 'approved', by: 'device:d1' })
+    await approvals.decide(KEY, { state: 'approved', by: 'device:d1', who: { standing: 'listed', isAsked: true } })
     await settle()
     expect([calls, sent.length, events().length]).toEqual([1, 1, 1])
     for (let minute = 0; minute < 5; minute++) {
@@ -380,7 +415,7 @@ test('a reply that reaches another process than the one that asked is recognised
   const elsewhere = new ApprovalRegistry({
     ...{ store: store.approvals, inbox: store.inbox, bus: (await bench()).bus, clock, log: host.log },
     ownership: { ownsAll: false, of: () => undefined, held: () => [], onShards: async () => () => undefined },
-    ...{ channels: () => [], features: () => [], targets: () => [], queued: () => undefined },
+    ...{ channels: () => [], features: () => [], targets: () => [], operators: () => [], queued: () => undefined },
   })
   await elsewhere.start()
   await ask({ channels: ['community'] })

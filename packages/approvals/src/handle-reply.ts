@@ -1,6 +1,8 @@
 /** Handles messages that answer approvals: the decision and the end of the message are one commit, and no turn runs. */
 import { type QueuedReply, waitingReplies } from '@sluice/delivery'
 import {
+  type Answerer,
+  AppError,
   type Approval,
   type ApprovalStore,
   type Approvals,
@@ -23,6 +25,8 @@ export interface ReplyHandling {
   readonly clock: Clock
   channels(): readonly Channel[]
   readonly texts: GatewayTexts
+  /** The sender of the message, as the person who answers this question. */
+  whoOf(approval: Approval): Answerer
   /** See `Approvals.decide`; the message `inbox` is done in the same commit if the decision wins. */
   decide(key: Approval, decision: Parameters<Approvals['decide']>[1], inbox: number): ReturnType<Approvals['decide']>
   /** Called with notices to send, once they are durable. */
@@ -48,10 +52,16 @@ export async function handleReply(handling: ReplyHandling, started: StartedMessa
   const decision = {
     state: approved ? 'approved' : 'rejected',
     by: `${channel}:${message.sender}`,
+    who: handling.whoOf(approval),
     ...(feedback !== null && { feedback }),
   } as const
-  const decided = await handling.decide(approval, decision, number)
-  if (!decided.won) await notify(handling, started, lateText(decided.approval, texts))
+  try {
+    const decided = await handling.decide(approval, decision, number)
+    if (!decided.won) await notify(handling, started, lateText(decided.approval, texts))
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'forbidden') throw error
+    await notify(handling, started, gatewayText('not_your_decision', texts))
+  }
 }
 
 /** A text was matched to its approval when it arrived, and is not matched again. */

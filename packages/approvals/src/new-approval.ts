@@ -19,6 +19,7 @@ export const keyText = ({ runId, stepId }: ApprovalKey): string => JSON.stringif
 /** Throws `invalid_request` for a question with a member that is too long or malformed. */
 export function newApproval(question: ApprovalRequest, nowMs: number): NewApproval {
   const { runId, stepId, gate, workflow, title, message, timeoutSecs, callHash = null, owner = null, origin } = question
+  const { decider = 'asker', standing = null, sources = [] } = question
   checkId(runId, 'run_id')
   checkId(stepId, 'step_id')
   checkLength(workflow, 'workflow_name', WORKFLOW_CHARS_MAX)
@@ -36,6 +37,9 @@ export function newApproval(question: ApprovalRequest, nowMs: number): NewApprov
     callHash,
     owner,
     person: origin?.sender ?? null,
+    decider,
+    standing,
+    sources,
     ...keywordsOf(question),
     createdAtMs: nowMs,
     expiresAtMs: timeoutSecs === 0 ? null : nowMs + Math.ceil(timeoutSecs * 1000),

@@ -31,7 +31,7 @@ test('refuses new approvals while too many wait, but accepts known ones', async 
   await ask('s2')
   await expect(ask('s3')).rejects.toMatchObject({ code: 'unavailable' })
   expect(await ask('s2')).toMatchObject({ opened: false, asked: [] })
-  await approvals.decide({ runId: 'r', stepId: 's1' }, { state: 'approved', by: 'device:d1' })
+  await approvals.decide({ runId: 'r', stepId: 's1' }, { state: 'approved', by: 'device:d1', who: { standing: 'listed', isAsked: true } })
   expect(await ask('s3')).toMatchObject({ opened: true })
 })
 
@@ -45,7 +45,7 @@ test('keeps the limit for callers that open approvals at the same time', async (
 test('does not keep an approval that is decided while it is opened', async () => {
   const { approvals, ask } = await arrange({ pendingMax: 1 })
   const opening = ask('s1')
-  await approvals.decide({ runId: 'r', stepId: 's1' }, { state: 'approved', by: 'device:d1' })
+  await approvals.decide({ runId: 'r', stepId: 's1' }, { state: 'approved', by: 'device:d1', who: { standing: 'listed', isAsked: true } })
   await opening
   await expect.poll(async () => (await approvals.get({ runId: 'r', stepId: 's1' }))?.acknowledgedAtMs).not.toBeNull()
   expect(await ask('s2')).toMatchObject({ opened: true })
@@ -75,7 +75,7 @@ test('expires an approval later when the store fails', async () => {
     isFull ? Promise.reject(new Error('the disk is full')) : store.approvals.decide(...args)
   const none = () => []
   const { log } = host
-  const deps = { bus, clock, log, channels: none, features: none, targets: none, queued: () => {}, ownership }
+  const deps = { bus, clock, log, channels: none, features: none, targets: none, operators: none, queued: () => {}, ownership }
   const approvals = new ApprovalRegistry({ ...deps, inbox: store.inbox, store: { ...store.approvals, decide } })
   await approvals.start()
   await approvals.open({ runId: 'r', stepId: 's', gate: 'event', workflow: 'w', title: 't', message: 'm', timeoutSecs: 1 })
@@ -99,14 +99,16 @@ test('resolves decision for each waiter, at once for a decided approval, until i
   expect(await left).toBeUndefined()
   expect(await approvals.decision(key, leaving.signal)).toBeUndefined()
   const waits = [approvals.decision(key, never.signal), approvals.decision(key, never.signal)]
-  await approvals.decide(key, { state: 'rejected', by: 'device:d1', feedback: 'no' })
+  await approvals.decide(key, { state: 'rejected', by: 'device:d1', who: { standing: 'listed', isAsked: true }, feedback: 'no' })
   expect(await Promise.all(waits)).toMatchObject([{ state: 'rejected' }, { state: 'rejected' }])
   expect(await approvals.decision(key, never.signal)).toMatchObject({ state: 'rejected', feedback: 'no' })
 })
 
 test('cannot decide an approval that was not opened', async () => {
   const { approvals } = await arrange()
-  await expect(approvals.decide({ runId: 'r', stepId: 's' }, { state: 'approved', by: 'device:d1' })).rejects.toMatchObject({
+  await expect(
+    approvals.decide({ runId: 'r', stepId: 's' }, { state: 'approved', by: 'device:d1', who: { standing: 'listed', isAsked: true } }),
+  ).rejects.toMatchObject({
     code: 'not_found',
   })
 })
@@ -114,7 +116,7 @@ test('cannot decide an approval that was not opened', async () => {
 test('emits events that fit the schema of events', async () => {
   const { approvals, bus, ask } = await arrange()
   await ask('s', 60)
-  await approvals.decide({ runId: 'r', stepId: 's' }, { state: 'approved', by: 'device:d1' })
+  await approvals.decide({ runId: 'r', stepId: 's' }, { state: 'approved', by: 'device:d1', who: { standing: 'listed', isAsked: true } })
   await expect.poll(() => bus.seq).toBe(2)
   for (const { envelope } of bus.recent(9)) expect(v.is(eventSchema, envelope), envelope.type).toBe(true)
 })

@@ -1,8 +1,9 @@
 /** The approval registry: asks people durably, accepts the first answer, dispatches it to its gate, then confirms it everywhere. */
 
-import { type DeliveryApprovals, type QueuedReply, waitingReplies } from '@sluice/delivery'
+import { type DeliveryApprovals, type QueuedReply, sourceOfMessage, standingOfSender, waitingReplies } from '@sluice/delivery'
 import type { Ownership } from '@sluice/kit'
 import {
+  type Answerer,
   AppError,
   type Approval,
   type ApprovalGate,
@@ -17,7 +18,9 @@ import {
   type GatewayTexts,
   type Inbound,
   type InboxStore,
+  isAtLeast,
   type Logger,
+  type NewDecision,
   type Outbound,
   type OwnedStore,
   type StartedMessage,
@@ -25,17 +28,18 @@ import {
   shardOf,
   shardOfTurn,
 } from '@sluice/sdk'
-import { type Access, type ApprovalCaller, accessOf, operatorsApprove, unknownApproval } from './api.ts'
+import { type Access, type ApprovalCaller, accessOf, notYours, operatorsApprove, unknownApproval } from './api.ts'
 import { type DecisionHandler, Dispatcher } from './dispatch.ts'
 import { type ApprovalEvents, emitRequested, emitResolved } from './events.ts'
 import { ExpiryTimer } from './expiry.ts'
 import { handleReply } from './handle-reply.ts'
 import { boundedFeedback } from './keywords.ts'
+import { mayDecide } from './may-decide.ts'
 import { keyText, newApproval } from './new-approval.ts'
 import { OpenApprovals, unfinishedApprovals } from './open-approvals.ts'
 import { askedTargets, confirmations, decidedPrompt, planPrompts } from './prompts.ts'
-import { ReplyMatcher, tokenIn } from './replies.ts'
-import { type PromptTargetOptions, promptTargets } from './targets.ts'
+import { answeredPrompt, ReplyMatcher, tokenIn } from './replies.ts'
+import { isOperatorsConversation, type PromptTargetOptions, promptTargets } from './targets.ts'
 
 export interface ApprovalOptions extends PromptTargetOptions {
   readonly store: ApprovalStore
@@ -46,6 +50,8 @@ export interface ApprovalOptions extends PromptTargetOptions {
   readonly bus: ApprovalEvents
   readonly clock: Clock
   readonly log: Logger
+  /** Returns the senders of a channel who are operators. */
+  operators(channel: string): readonly string[]
   /** The texts of `[gateway.texts]`; the English ones unless given. */
   texts?(): GatewayTexts
   /** Called with messages to send, once they are durable. */
@@ -53,8 +59,6 @@ export interface ApprovalOptions extends PromptTargetOptions {
   /** The number of approvals that may wait at the same time; `PENDING_MAX` unless given. */
   readonly pendingMax?: number
 }
-
-type Decision = Parameters<Approvals['decide']>[1]
 
 /** The callers that wait for the decision of one approval. */
 interface Waiters {
@@ -150,14 +154,20 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const numbers = kept.approval.prompts.map(({ number }) => number)
     queued(waitingReplies(prompts.flat(), numbers))
     this.#tell(kept.approval)
-    emitRequested(bus, kept.approval, operatorsApprove(this.#options.targets()))
+    emitRequested(bus, kept.approval, kept.approval.decider === 'operator' || operatorsApprove(this.#options.targets()))
     return { ...kept, asked: askedTargets(targets, prompts, numbers) }
   }
 
   /** See `Approvals.decide`. With `inbox`, that message is done in the same commit if its decision wins. */
-  async decide(key: ApprovalKey, { state, by, feedback }: Decision, inbox?: number): ReturnType<Approvals['decide']> {
+  async decide(key: ApprovalKey, given: NewDecision, inbox?: number): ReturnType<Approvals['decide']> {
     const { store, clock } = this.#options
-    const decision = { state, by, feedback: boundedFeedback(feedback ?? ''), atMs: clock.nowMs() }
+    const { state, by, feedback } = given
+    if ('who' in given) {
+      const known = await store.get(key)
+      if (known?.state === 'pending' && !mayDecide(known, given.who)) throw notYours(known)
+    }
+    const standing = 'who' in given ? given.who.standing : null
+    const decision = { state, by, standing, feedback: boundedFeedback(feedback ?? ''), atMs: clock.nowMs() }
     const decided = await store.decide(key, decision, inbox)
     if (!decided) throw unknownApproval(key)
     if (decided.won) this.#tell(decided.approval)
@@ -175,7 +185,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   }
 
   /** Whether a caller of the API may see and decide the approval. */
-  access(approval: Pick<Approval, 'gate' | 'owner'>, caller: ApprovalCaller): Access {
+  access(approval: Pick<Approval, 'gate' | 'owner' | 'decider'>, caller: ApprovalCaller): Access {
     return accessOf(approval, caller, this.#options.targets())
   }
 
@@ -213,7 +223,18 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   handleReply(message: StartedMessage): Promise<void> {
     const { store, inbox, clock, channels, queued } = this.#options
     const decide: ApprovalRegistry['decide'] = (key, decision, number) => this.decide(key, decision, number)
-    return handleReply({ store, inbox, matcher: this.#matcher, clock, channels, texts: this.#texts(), queued, decide }, message)
+    const whoOf = (approval: Approval): Answerer => this.#answererOf(approval, message)
+    return handleReply({ store, inbox, matcher: this.#matcher, clock, channels, texts: this.#texts(), queued, whoOf, decide }, message)
+  }
+
+  /** The sender of a reply: an operator in a conversation of `[approvals] channels`, where an entry of the allowlist names the sender. */
+  #answererOf(approval: Approval, { channel: name, message }: StartedMessage): Answerer {
+    const channel = this.#options.channels().find((candidate) => candidate.name === name)
+    if (!channel) return { standing: 'unverified', isAsked: false }
+    const own = standingOfSender(channel, message, this.#options.operators(name))
+    const prompt = answeredPrompt(approval, name, message)
+    const isOperator = isAtLeast(own, 'listed') && prompt !== undefined && isOperatorsConversation(prompt, this.#options)
+    return { standing: isOperator ? 'operator' : own, isAsked: prompt !== undefined, source: sourceOfMessage(name, message.sender) }
   }
 
   async current(message: Outbound, limits: Channel['limits']): Promise<Outbound> {

@@ -108,6 +108,16 @@ export class ReplyMatcher {
   }
 }
 
+/** Returns the prompt that the message answers; undefined where no prompt is in its conversation. */
+export const answeredPrompt = ({ prompts }: Approval, channel: string, message: Message): ApprovalPrompt | undefined =>
+  prompts.find((prompt) => quotesPrompt(message, channel, prompt)) ??
+  prompts.find(
+    (prompt) =>
+      prompt.channel === channel &&
+      prompt.account === message.account &&
+      (isConversationOf(message.to.to, prompt) || prompt.providerId === message.to.to),
+  )
+
 const answers = (candidate: OpenApproval, channel: Channel, inbound: Inbound): boolean =>
   candidate.prompts.some((prompt) => quotesPrompt(inbound, channel.name, prompt)) && verdictOf(typedText(inbound), candidate) !== undefined
 

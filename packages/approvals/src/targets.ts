@@ -3,6 +3,7 @@
 import { TARGETS } from '@sluice/config'
 import {
   type Address,
+  type ApprovalPrompt,
   type ApprovalRequest,
   type AskedTarget,
   buildHint,
@@ -112,6 +113,19 @@ export function promptTargets(
   }
   return { asked, conversations }
 }
+
+/** Whether the conversation of a prompt is one of `[approvals] channels`, as these are configured now. */
+export const isOperatorsConversation = (
+  { channel, account, to }: Pick<ApprovalPrompt, 'channel' | 'account' | 'to'>,
+  options: PromptTargetOptions,
+): boolean =>
+  targetsOf(options.targets(), undefined, options).some(
+    (target) =>
+      'conversation' in target &&
+      target.conversation.channel.name === channel &&
+      target.conversation.account === account &&
+      target.conversation.to.to === to.to,
+  )
 
 const isSamePlace = (a: Conversation, b: Conversation): boolean =>
   a.channel.name === b.channel.name && a.account === b.account && a.to.to === b.to.to && a.to.thread === b.to.thread

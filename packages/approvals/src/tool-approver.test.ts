@@ -1,7 +1,7 @@
 import type { ToolApprovalRequest } from '@sluice/agent'
 import { APPROVAL_MESSAGE_CHARS_MAX, AppError, type SopRun, type Store } from '@sluice/sdk'
 import { sessionOf } from '@sluice/sop/session'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
 import { createToolApprover, toolApprovalRequest } from './tool-approver.ts'
 
@@ -12,6 +12,9 @@ const REQUEST: ToolApprovalRequest = {
   tool: 'shell',
   summary: 'command: ls',
   callHash: 'hash of ls',
+  decider: 'asker',
+  standing: 'listed',
+  sources: [],
   agent: 'main',
   turn: 't1',
   session: null,
@@ -63,6 +66,7 @@ async function arrange(options: Parameters<typeof bench>[0] = {}) {
     approvals: made.approvals,
     inbox: made.store.inbox,
     run: async (id) => (id === RUN.id ? RUN : undefined),
+    hasOperator: async () => false,
     timeoutSecs: () => 300,
   })
   return { ...made, ask }
@@ -94,7 +98,76 @@ test('asks in the conversation that the turn answers', async () => {
   await settle()
   expect(sent.at(-1)).toMatchObject({ to: { to: 'room' }, text: expect.stringMatching(/^shell wants to run\n\ncommand: ls\n\nReply with/) })
   await say('plain', { to: { to: 'room' }, text: 'yes' })
-  expect(await answer).toEqual({ by: 'plain:ann' })
+  expect(await answer).toMatchObject({ by: 'plain:ann' })
+})
+
+describe('a call that only an operator decides', () => {
+  const OPERATORS = { ...REQUEST, inbox: 1, decider: 'operator', standing: 'stranger' } as const
+  const channels = [richChannel('workspace'), { name: 'plain' }]
+
+  test('is asked of the operators, not in the conversation of the turn', async () => {
+    const { ask, say, sent, settle, approvals } = await arrange({ channels, targets: ['workspace'] })
+    await say('plain', { to: { to: 'room' }, sender: 'eve', text: 'list the files' })
+    const before = sent.length
+    const answer = ask(OPERATORS, new AbortController().signal)
+    await settle()
+    expect(sent.slice(before).map(({ channel, to }) => [channel, to.to])).toEqual([['workspace', 'ops']])
+    await say('plain', { to: { to: 'room' }, sender: 'eve', text: 'approve' })
+    await say('workspace', { sender: 'eve', inReplyTo: '1', text: 'approve' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'pending', decider: 'operator', standing: 'stranger' })
+    await say('workspace', { inReplyTo: '1', text: 'approve' })
+    expect(await answer).toEqual({ by: 'workspace:ann', standing: 'operator' })
+  })
+
+  test('is asked of the operators if its asker is the source of untrusted text', async () => {
+    const { ask, say, sent, settle, approvals } = await arrange({ channels, targets: ['workspace'] })
+    await say('plain', { to: { to: 'room' }, text: 'list the files' })
+    const before = sent.length
+    const sources = ['http_request https://a.test', 'message from ann on plain']
+    const answer = ask({ ...REQUEST, inbox: 1, sources }, new AbortController().signal)
+    await settle()
+    expect(sent.slice(before).map(({ channel }) => channel)).toEqual(['workspace'])
+    await say('plain', { to: { to: 'room' }, text: 'approve' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'pending', sources })
+    await approvals.decide(KEY, { state: 'approved', by: 'device:d1', who: { standing: 'operator', isAsked: false } })
+    expect(await answer).toEqual({ by: 'device:d1', standing: 'operator' })
+  })
+
+  test('is not asked where no operator can answer, though its own conversation could', async () => {
+    const { ask, say, approvals } = await arrange({ channels })
+    await say('plain', { to: { to: 'room' }, sender: 'eve', text: 'list the files' })
+    expect(await ask(OPERATORS, new AbortController().signal)).toBeUndefined()
+    expect(await approvals.get(KEY)).toBeUndefined()
+  })
+
+  test('waits for an operator with a device, without a prompt', async () => {
+    const { say, sent, settle, approvals, store } = await arrange({ channels })
+    const about = { approvals, inbox: store.inbox, run: async () => undefined, timeoutSecs: () => 300 }
+    const ask = createToolApprover({ ...about, hasOperator: async () => true })
+    await say('plain', { to: { to: 'room' }, sender: 'eve', text: 'list the files' })
+    const before = sent.length
+    const answer = ask(OPERATORS, new AbortController().signal)
+    await settle()
+    await approvals.decide(KEY, { state: 'approved', by: 'device:d1', who: { standing: 'operator', isAsked: false } })
+    expect(await answer).toEqual({ by: 'device:d1', standing: 'operator' })
+    expect(sent).toHaveLength(before)
+  })
+
+  test('is asked about again if its question has asked others', async () => {
+    const { ask, say, settle, approvals } = await arrange({ channels, targets: ['workspace'] })
+    await say('plain', { to: { to: 'room' }, text: 'list the files' })
+    void ask({ ...REQUEST, inbox: 1 }, new AbortController().signal)
+    await settle()
+    const again = ask({ ...OPERATORS, standing: 'listed' }, new AbortController().signal)
+    await settle()
+    await say('plain', { to: { to: 'room' }, text: 'yes' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'approved', byStanding: 'listed' })
+    await approvals.decide(
+      { ...KEY, stepId: 'call-1.operator' },
+      { state: 'approved', by: 'device:d1', who: { standing: 'operator', isAsked: false } },
+    )
+    expect(await again).toEqual({ by: 'device:d1', standing: 'operator' })
+  })
 })
 
 test('names an agent that is not the main agent', async () => {
@@ -133,6 +206,7 @@ test.each([
     approvals,
     inbox: { get: async () => undefined },
     run: async (id) => (id === RUN.id ? { ...RUN, event: { ...RUN.event, by: 'device:d7' } } : undefined),
+    hasOperator: async () => false,
     timeoutSecs: () => 300,
   })
   const aborting = new AbortController()
@@ -182,7 +256,7 @@ test('finds the answer that was given during a restart', async () => {
   const { ask, say, sent } = await arrange({ ...rich, folder: first.folder, clock: first.clock })
   await say('workspace', { to: { to: 'ops', thread: '1' }, text: 'approve' })
   const before = sent.length
-  expect(await ask(REQUEST, new AbortController().signal)).toEqual({ by: 'workspace:ann' })
+  expect(await ask(REQUEST, new AbortController().signal)).toMatchObject({ by: 'workspace:ann' })
   expect(sent).toHaveLength(before)
 })
 
@@ -216,8 +290,8 @@ test('asks again for a call that differs from the approved one', async () => {
   const first = ask(REQUEST, new AbortController().signal)
   await settle()
   await say('workspace', { to: { to: 'ops', thread: '1' }, text: 'approve' })
-  expect(await first).toEqual({ by: 'workspace:ann' })
-  expect(await ask(REQUEST, new AbortController().signal)).toEqual({ by: 'workspace:ann' })
+  expect(await first).toMatchObject({ by: 'workspace:ann' })
+  expect(await ask(REQUEST, new AbortController().signal)).toMatchObject({ by: 'workspace:ann' })
   const aborting = new AbortController()
   const other = ask({ ...REQUEST, callHash: 'hash of another' }, aborting.signal)
   await settle()

@@ -1,5 +1,6 @@
 /** Asks people in chats about tool calls, for turns without a client that could be asked. */
-import type { Approver, ToolApprovalRequest } from '@sluice/agent'
+import type { ApprovedBy, Approver, ToolApprovalRequest } from '@sluice/agent'
+import { sourceOfMessage } from '@sluice/delivery'
 import {
   APPROVAL_MESSAGE_CHARS_MAX,
   type Approval,
@@ -12,6 +13,7 @@ import {
   type SopRun,
 } from '@sluice/sdk'
 import { runOfSession } from '@sluice/sop/session'
+import { stillAsks } from './may-decide.ts'
 import type { ApprovalRegistry } from './registry.ts'
 
 export interface ToolApproverOptions {
@@ -19,6 +21,8 @@ export interface ToolApproverOptions {
   readonly inbox: Pick<InboxStore, 'get'>
   /** The run of a procedure; undefined for another id. */
   run(id: string): Promise<SopRun | undefined>
+  /** Whether an operator could answer on the dashboard: a device of that role is paired, or none is needed. */
+  hasOperator(): Promise<boolean>
   timeoutSecs(): number
   /** Default: the English texts. */
   texts?(): GatewayTexts
@@ -26,9 +30,10 @@ export interface ToolApproverOptions {
 
 /**
  * The approver asks in the conversation that the turn answers or that started the procedure, and in the conversations of
- * `[approvals] channels`. It resolves to undefined when it finds no conversation.
+ * `[approvals] channels`. A call that the person of the turn may not decide is asked of operators only. It resolves to undefined when it
+ * finds no conversation and no operator to ask.
  */
-export function createToolApprover({ approvals, inbox, run, timeoutSecs, texts = () => ({}) }: ToolApproverOptions): Approver {
+export function createToolApprover({ approvals, inbox, run, hasOperator, timeoutSecs, texts = () => ({}) }: ToolApproverOptions): Approver {
   const originOf = async (number: number): Promise<ApprovalRequest['origin']> => {
     const entry = await inbox.get(number)
     if (!entry?.message) return undefined
@@ -42,9 +47,12 @@ export function createToolApprover({ approvals, inbox, run, timeoutSecs, texts =
   }
   return async (request, signal) => {
     const procedure = request.inbox === null ? await runOf(request) : undefined
-    const origin = request.inbox === null ? procedure?.event.origin : await originOf(request.inbox)
-    const about = origin ? { origin } : {}
-    if (!approvals.isRunning || !approvals.reaches(about)) return undefined
+    const from = request.inbox === null ? procedure?.event.origin : await originOf(request.inbox)
+    const isSource = from?.sender !== undefined && request.sources.includes(sourceOfMessage(from.channel, from.sender))
+    const asksOperators = isSource || (request.decider === 'operator' && request.standing !== 'operator')
+    const about = from && !asksOperators ? { origin: from } : {}
+    if (!approvals.isRunning) return undefined
+    if (!approvals.reaches(about) && !(asksOperators && (await hasOperator()))) return undefined
     return askAboutTool(
       { approvals, signal },
       {
@@ -76,7 +84,7 @@ function warned(call: string, source: string, texts: GatewayTexts): string {
 }
 
 export const toolApprovalRequest = (request: ToolApprovalRequest, timeoutSecs: number, texts: GatewayTexts = {}): ApprovalRequest => {
-  const { turn, callId, tool, summary, callHash, session, owner, untrusted } = request
+  const { turn, callId, tool, summary, callHash, session, owner, untrusted, decider, standing, sources } = request
   return {
     runId: turn,
     stepId: callId,
@@ -85,6 +93,9 @@ export const toolApprovalRequest = (request: ToolApprovalRequest, timeoutSecs: n
     title: callTitle(request, texts),
     message: untrusted === undefined ? summary : warned(summary, untrusted, texts),
     callHash,
+    decider,
+    standing,
+    sources,
     session,
     ...(owner !== undefined && { owner }),
     timeoutSecs,
@@ -98,19 +109,25 @@ export const toolApprovalRequest = (request: ToolApprovalRequest, timeoutSecs: n
 export async function askAboutTool(
   { approvals, signal, onOpen }: { approvals: ApprovalRegistry; signal: AbortSignal; onOpen?: (approval: Approval) => void },
   question: ApprovalRequest,
-): Promise<{ readonly by: string } | false> {
+): Promise<ApprovedBy | false> {
   const { approval } = await openOwn(approvals, question)
   onOpen?.(approval)
   const decided = await approvals.decision(approval, signal)
-  if (decided) return decided.state === 'approved' && decided.by !== null ? { by: decided.by } : false
+  if (decided) return decided.state === 'approved' && decided.by !== null ? { by: decided.by, standing: decided.byStanding } : false
   // A turn that another node continues still waits for the answer.
   if (approvals.isRunning && !isLeaseLost(signal.reason)) await approvals.decide(approval, { state: 'cancelled', by: 'system' })
   return false
 }
 
-/** An answer counts only for the call it was given to. If the key has an approval of another call, another question is opened. */
+/**
+ * An answer counts only for the call it was given to, from a person who may decide that call. If the key has an approval of another call,
+ * or one that asked others, another question is opened.
+ */
 async function openOwn(approvals: ApprovalRegistry, question: ApprovalRequest): ReturnType<ApprovalRegistry['open']> {
+  const { callHash = null, decider = 'asker' } = question
   const first = await approvals.open(question)
-  if (first.approval.callHash === (question.callHash ?? null)) return first
-  return approvals.open({ ...question, stepId: `${question.stepId}.${question.callHash}` })
+  const found =
+    first.approval.callHash === callHash ? first : await approvals.open({ ...question, stepId: `${question.stepId}.${callHash}` })
+  if (stillAsks(found.approval, decider)) return found
+  return approvals.open({ ...question, stepId: `${found.approval.stepId}.${decider}` })
 }

@@ -82,7 +82,7 @@ export async function runHere(context: CliContext, turn: AgentTurn): Promise<Age
   if (!lock) return undefined
   try {
     const approve = async ({ tool, summary }: Asked, signal: AbortSignal) =>
-      (await confirm(context.out, { tool, summary }, signal)) && { by: operator() }
+      (await confirm(context.out, { tool, summary }, signal)) && { by: operator(), standing: 'operator' as const }
     const runtime = await openRuntime({ ...context, quiet: true, lock, ...(turn.canAsk && { approve }) })
     try {
       const agent = agentNamed(runtime, turn.agent)

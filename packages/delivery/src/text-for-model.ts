@@ -1,7 +1,10 @@
 /** Makes the text of a message for the model: the words of the sender, with the parts framed that nobody vouches for. */
-import { frameUntrusted, type Inbound, isAtLeast } from '@sluice/sdk'
+import { frameSource, frameUntrusted, type Inbound, isAtLeast } from '@sluice/sdk'
 import { type MediaOptions, textWithMedia } from './media.ts'
 import { standingOfSender } from './standing-of-sender.ts'
+
+/** Returns the source of the text of a sender whom nobody vouches for, as its frame names it. */
+export const sourceOfMessage = (channel: string, sender: string): string => frameSource(`message from ${sender} on ${channel}`)
 
 /**
  * Returns the text with its attachments as `textWithMedia` does. The whole text is framed unless the sender is verified and an entry
@@ -11,7 +14,7 @@ export async function textForModel(message: Inbound, options: MediaOptions): Pro
   const { channel } = options
   const { sender, text, quotedFrom } = message
   if (!isAtLeast(standingOfSender(channel, message, []), 'listed'))
-    return frameUntrusted(`message from ${sender} on ${channel.name}`, await textWithMedia(message, options))
+    return frameUntrusted(sourceOfMessage(channel.name, sender), await textWithMedia(message, options))
   if (quotedFrom === undefined || quotedFrom >= text.length) return textWithMedia(message, options)
   const quoted = frameUntrusted(`quote in a message from ${sender} on ${channel.name}`, text.slice(quotedFrom))
   return textWithMedia({ ...message, text: `${text.slice(0, quotedFrom)}${quoted}` }, options)

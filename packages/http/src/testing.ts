@@ -300,6 +300,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
       channels: () => snapshots.current().channels,
       features: () => snapshots.current().features,
       targets: () => options.approvalChannels ?? [],
+      operators: () => [],
       queued,
     }),
     clock,

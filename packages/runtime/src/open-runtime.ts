@@ -16,6 +16,7 @@ import {
   type LoadedConfig,
   limitsOf,
   logSection,
+  operatorsOf,
   parseConfig,
   readConfigText,
   readNodeText,
@@ -470,6 +471,7 @@ export class OpenRuntime implements Runtime {
       channels: () => this.snapshot().channels,
       features: () => this.snapshot().features,
       targets: () => this.config().core(approvalsSection).channels,
+      operators: (channel) => operatorsOf(this.config(), channel),
       texts: () => this.config().core(gatewaySection).texts,
       queued: this.delivery.queued,
     })
@@ -485,6 +487,7 @@ export class OpenRuntime implements Runtime {
         },
       },
       run: this.store.sops.get,
+      hasOperator: () => this.#hasOperator(),
       timeoutSecs: () => this.config().core(approvalsSection).tool_timeout_secs,
       texts: () => this.config().core(gatewaySection).texts,
     })
@@ -505,6 +508,14 @@ export class OpenRuntime implements Runtime {
       approve: this.#options.approve ?? askInChats,
       within: this.traces.within,
     })
+  }
+
+  /** Whether an operator could answer on the dashboard. */
+  async #hasOperator(): Promise<boolean> {
+    if (!this.config().core(gatewaySection).require_pairing) return true
+    const nowMs = this.clock.nowMs()
+    const devices = await this.store.devices.list()
+    return devices.some(({ role, expiresAtMs }) => role === 'operator' && (expiresAtMs === null || expiresAtMs > nowMs))
   }
 
   #createCommands(): CommandRuns {

@@ -4,6 +4,8 @@
  */
 import type { Address } from './channel.ts'
 import type { NewReply } from './reply.ts'
+import type { Standing } from './standing.ts'
+import type { Decider } from './tool.ts'
 
 /** `pending` becomes exactly one of the other states, which is final. A timeout makes it `expired`, never `approved`. */
 export type ApprovalState = 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
@@ -29,6 +31,12 @@ export interface NewApproval extends ApprovalKey {
   readonly owner?: string | null
   /** The sender of the message that caused the question, where it is known. */
   readonly person?: string | null
+  /** Who decides it; absent for a question of an earlier release, which the persons decide who were asked. */
+  readonly decider?: Decider | null
+  /** The standing of the turn that asks. A person below it does not decide. Absent where it is not known. */
+  readonly standing?: Standing | null
+  /** The sources of untrusted text that the model had read. A person who is one of them does not decide. */
+  readonly sources?: readonly string[]
   /** The keywords in lower case; no keyword is in both lists. */
   readonly approveKeywords: readonly string[]
   readonly rejectKeywords: readonly string[]
@@ -54,9 +62,14 @@ export interface Approval extends NewApproval {
   readonly callHash: string | null
   readonly owner: string | null
   readonly person: string | null
+  readonly decider: Decider | null
+  readonly standing: Standing | null
+  readonly sources: readonly string[]
   readonly state: ApprovalState
   /** The person or cause of the decision: `<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system`. */
   readonly by: string | null
+  /** The standing of that person; null for a cause, and for a decision of an earlier release. */
+  readonly byStanding: Standing | null
   readonly feedback: string | null
   readonly decidedAtMs: number | null
   /** The time when the gate acknowledged the decision; null until then. */
@@ -67,6 +80,8 @@ export interface Approval extends NewApproval {
 export interface Decision {
   readonly state: Exclude<ApprovalState, 'pending'>
   readonly by: string
+  /** As `Approval.byStanding`. */
+  readonly standing?: Standing | null
   readonly feedback: string | null
   readonly atMs: number
 }

@@ -60,6 +60,10 @@ export const GATEWAY_TEXTS = {
   expired: { text: 'Expired: no answer in time', when: 'nobody answered an approval in time' },
   pending: { text: 'Still waiting for an answer', when: 'an approval waits' },
   already_decided: { text: 'Already {decision}', when: 'a sender answers an approval that was decided before' },
+  not_your_decision: {
+    text: 'You cannot decide this. An operator decides it.',
+    when: 'a sender answers an approval that others decide',
+  },
   tool_wants: { text: '{tool} wants to run', when: 'the title of an approval for a tool call of the main agent' },
   tool_of_agent_wants: { text: '{tool} of agent {agent} wants to run', when: 'the title of an approval for a tool call of another agent' },
   tool_of_step_wants: {

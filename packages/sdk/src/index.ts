@@ -26,7 +26,7 @@ export type {
   NewApproval,
   OwnedApprovalStore,
 } from './approval-store.ts'
-export type { ApprovalRequest, Approvals, AskedTarget } from './approvals.ts'
+export type { Answerer, ApprovalRequest, Approvals, AskedTarget, NewDecision } from './approvals.ts'
 export { APPROVAL_MESSAGE_CHARS_MAX } from './approvals.ts'
 export { ATTACHMENT_PATH, ATTACHMENTS, namedAttachments } from './attachments.ts'
 export { AUDIT_ROOT, auditHash } from './audit-hash.ts'
@@ -259,11 +259,11 @@ export type {
   StoreToolOptions,
 } from './store-backend.ts'
 export type { CallingAgent, Decider, Risk, Tool, ToolContext, ToolReport } from './tool.ts'
-export { defineTool } from './tool.ts'
+export { DECIDERS, defineTool } from './tool.ts'
 export type { Trace, TraceParent, WithinTrace } from './trace.ts'
 export { formatTraceContext, formatTraceparent, parseTraceContext, parseTraceparent } from './trace.ts'
 export { typedText } from './typed-text.ts'
-export { frameUntrusted, UNTRUSTED_RULE, untrustedSource, visibleText, withoutFrames } from './untrusted.ts'
+export { frameSource, frameUntrusted, UNTRUSTED_RULE, untrustedSource, visibleText, withoutFrames } from './untrusted.ts'
 export { sameOrigin } from './url-host.ts'
 export { type Proof, type RequestToSign, type SignedRequest, signProof, verifyProof } from './webhook-proof.ts'
 export {

@@ -16,7 +16,8 @@ export type Risk = 'read' | 'write' | 'execute'
  * Who may decide a call that needs an approval (docs/approvals.md#who-may-decide): `asker`, the principal of the turn, `starter`, the
  * person who started the procedure, or only an `operator`. Operators decide every call, and a principal below `listed` decides none.
  */
-export type Decider = 'asker' | 'starter' | 'operator'
+export const DECIDERS = ['asker', 'starter', 'operator'] as const
+export type Decider = (typeof DECIDERS)[number]
 
 /** The agent that makes a call, with its limits. They are in force when the call runs; do not keep them. */
 export interface CallingAgent {

@@ -21,6 +21,9 @@ const HIDDEN_RUN = /(?:\p{Join_Control}|[\ufe00-\ufe0f]){3,}/gu
 /** Removes control, bidirectional and invisible characters, and replaces half surrogate pairs. Keeps line breaks and tabs. */
 export const visibleText = (text: string): string => text.toWellFormed().replace(/\r\n?/g, '\n').replace(HIDDEN, '').replace(HIDDEN_RUN, '')
 
+/** Returns a source as the frame names it. */
+export const frameSource = (source: string): string => oneLine(visibleText(source), SOURCE_CHARS_MAX).replace(/["<>]/g, "'")
+
 /**
  * Returns the text between two lines that name its source, such as `http_request https://example.com`, and an id. The id is derived
  * from source and text: the same text always gets the same frame, and a text cannot contain its own id. The marks of frames inside
@@ -28,7 +31,7 @@ export const visibleText = (text: string): string => text.toWellFormed().replace
  */
 export function frameUntrusted(source: string, text: string): string {
   const shown = visibleText(text).replace(FORGED, '[')
-  const name = oneLine(visibleText(source), SOURCE_CHARS_MAX).replace(/["<>]/g, "'")
+  const name = frameSource(source)
   const id = sha256Hex(`${name}\n${shown}`).slice(0, ID_DIGITS)
   return `<untrusted source="${name}" id="${id}">\n${shown}\n</untrusted id="${id}">`
 }

@@ -25,7 +25,7 @@ test('on the real store, a run passes gates, steps and restarts with an intact l
   const hasTurn = () => bench.agent.live.length > 0
   const approve = async (stepId: string) => {
     await until(() => bench.approvals.all().some((approval) => approval.stepId === stepId))
-    await bench.approvals.decide({ runId, stepId }, { state: 'approved', by: 'chat:anna' })
+    await bench.approvals.decide({ runId, stepId }, { state: 'approved', by: 'chat:anna', who: { standing: 'listed', isAsked: true } })
   }
 
   await approve('step-1')

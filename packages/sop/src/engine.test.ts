@@ -382,7 +382,7 @@ describe('after a restart', () => {
     const runId = await bench.fire('a')
     const { approvals } = bench
     const restarted = bench.restart()
-    await approvals.decide({ runId, stepId: 'step-1' }, { state: 'approved', by: 'chat:anna' })
+    await approvals.decide({ runId, stepId: 'step-1' }, { state: 'approved', by: 'chat:anna', who: { standing: 'listed', isAsked: true } })
     await restarted
     expect(bench.turnOf(runId)).toBeDefined()
     expect(bench.approvals.all()).toHaveLength(1)

@@ -175,7 +175,10 @@ export class SopEngine implements Sops {
     const run = await this.#runs.read(runId)
     if (!run.gate) throw new AppError('conflict', `The run ${runId} does not wait for an approval: it is ${run.status}`)
     await this.#activeRuns.openApproval(run)
-    const { won, approval } = await this.#ports.approvals.decide({ runId, stepId: run.gate.stepId }, { state: 'approved', by })
+    const { won, approval } = await this.#ports.approvals.decide(
+      { runId, stepId: run.gate.stepId },
+      { state: 'approved', by, who: { standing: 'operator', isAsked: false } },
+    )
     await this.#activeRuns.applyDecision(approval)
     if (won) return this.#runs.read(runId)
     throw new AppError('conflict', `Step ${run.step} of the run ${runId} was already ${approval.state} by ${approval.by ?? 'system'}`)

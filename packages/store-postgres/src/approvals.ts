@@ -19,20 +19,21 @@ import { shardQuery } from './shard-reads.ts'
 import type { Tx } from './writer.ts'
 
 const COLUMNS =
-  'number, run_id, step_id, gate, workflow, title, message, call_hash, owner, person, approve_json, reject_json, created_at, expires_at, token, state, decided_by, feedback, decided_at, settled_at'
+  'number, run_id, step_id, gate, workflow, title, message, call_hash, owner, person, decider, standing, sources_json, approve_json, reject_json, created_at, expires_at, token, state, decided_by, decided_standing, feedback, decided_at, settled_at'
 // The approval of a tool call belongs to the shard of its turn.
 const OPEN = `
   INSERT INTO approvals (
-    run_id, step_id, gate, workflow, title, message, call_hash, owner, person, approve_json, reject_json, created_at, expires_at, token, shard
-  ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
-    coalesce((SELECT shard FROM turns WHERE turns.id = $1 AND $3 = 'tool'), $15)) ON CONFLICT DO NOTHING
+    run_id, step_id, gate, workflow, title, message, call_hash, owner, person, decider, standing, sources_json, approve_json, reject_json, created_at, expires_at,
+    token, shard
+  ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+    coalesce((SELECT shard FROM turns WHERE turns.id = $1 AND $3 = 'tool'), $18)) ON CONFLICT DO NOTHING
   RETURNING number`
 const QUEUE_PROMPTS = `
   WITH queued AS (${insertReplies(2, 'NULL::bigint', '')} RETURNING number, channel, account, to_json)
   INSERT INTO approval_prompts (outbox, approval, channel, account, to_json) SELECT number, $1, channel, account, to_json FROM queued`
 const DECIDE = `
-  UPDATE approvals SET state = $1, decided_by = $2, feedback = $3, decided_at = $4
-  WHERE run_id = $5 AND step_id = $6 AND state = 'pending' RETURNING number`
+  UPDATE approvals SET state = $1, decided_by = $2, decided_standing = $3, feedback = $4, decided_at = $5
+  WHERE run_id = $6 AND step_id = $7 AND state = 'pending' RETURNING number`
 /** Expires an approval at its time, even if no process has noticed yet. */
 const EXPIRE = `
   UPDATE approvals SET state = 'expired', decided_by = 'timeout', decided_at = $1
@@ -85,10 +86,10 @@ export function createApprovals(db: Db): ApprovalStore {
         return { opened, approval }
       })
     },
-    decide: ({ runId, stepId }, { state, by, feedback, atMs }, inbox) =>
+    decide: ({ runId, stepId }, { state, by, standing = null, feedback, atMs }, inbox) =>
       writer.transaction(async (tx) => {
         if (state === 'approved' || state === 'rejected') await tx.all(EXPIRE, atMs, runId, stepId)
-        const won = (await tx.get(DECIDE, state, by, feedback, atMs, runId, stepId)) !== undefined
+        const won = (await tx.get(DECIDE, state, by, standing, feedback, atMs, runId, stepId)) !== undefined
         const approval = await find(tx, GET, runId, stepId)
         if (!approval) return undefined
         if (won && inbox !== undefined) await tx.all(END_INBOX, inbox, atMs)
@@ -130,6 +131,9 @@ const valuesOfApproval = (asked: NewApproval): unknown[] => [
   asked.callHash ?? null,
   asked.owner ?? null,
   asked.person ?? null,
+  asked.decider ?? null,
+  asked.standing ?? null,
+  JSON.stringify(asked.sources ?? []),
   JSON.stringify(asked.approveKeywords),
   JSON.stringify(asked.rejectKeywords),
   asked.createdAtMs,

@@ -656,4 +656,12 @@ export const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE turns ADD COLUMN place bigint;
   `,
   },
+  {
+    sql: `
+  -- Who may decide an approval: the decider that the tool declares, the standing of whoever asked, the sources of untrusted text, and the
+  -- standing of the person who decided. Null for those of earlier releases.
+  ALTER TABLE approvals
+    ADD COLUMN decider text, ADD COLUMN standing text, ADD COLUMN sources_json text, ADD COLUMN decided_standing text;
+  `,
+  },
 ]

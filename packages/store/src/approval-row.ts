@@ -1,5 +1,5 @@
 /** An approval and its prompts, as rows of their tables and as callers see them. */
-import type { Approval, ApprovalGate, ApprovalPrompt, ApprovalState } from '@sluice/sdk'
+import type { Approval, ApprovalGate, ApprovalPrompt, ApprovalState, Decider, Standing } from '@sluice/sdk'
 
 export interface ApprovalColumns {
   readonly number: number
@@ -12,6 +12,9 @@ export interface ApprovalColumns {
   readonly call_hash: string | null
   readonly owner: string | null
   readonly person: string | null
+  readonly decider: Decider | null
+  readonly standing: Standing | null
+  readonly sources_json: string | null
   readonly approve_json: string
   readonly reject_json: string
   readonly created_at: number
@@ -19,13 +22,14 @@ export interface ApprovalColumns {
   readonly token: string
   readonly state: ApprovalState
   readonly decided_by: string | null
+  readonly decided_standing: Standing | null
   readonly feedback: string | null
   readonly decided_at: number | null
   readonly settled_at: number | null
 }
 
 export const APPROVAL_COLUMNS =
-  'number, run_id, step_id, gate, workflow, title, message, call_hash, owner, person, approve_json, reject_json, created_at, expires_at, token, state, decided_by, feedback, decided_at, settled_at'
+  'number, run_id, step_id, gate, workflow, title, message, call_hash, owner, person, decider, standing, sources_json, approve_json, reject_json, created_at, expires_at, token, state, decided_by, decided_standing, feedback, decided_at, settled_at'
 
 export interface PromptColumns {
   readonly outbox: number
@@ -55,6 +59,9 @@ export const toApproval = (row: ApprovalColumns, prompts: readonly PromptColumns
   callHash: row.call_hash,
   owner: row.owner,
   person: row.person,
+  decider: row.decider,
+  standing: row.standing,
+  sources: JSON.parse(row.sources_json ?? '[]'),
   approveKeywords: JSON.parse(row.approve_json),
   rejectKeywords: JSON.parse(row.reject_json),
   createdAtMs: row.created_at,
@@ -62,6 +69,7 @@ export const toApproval = (row: ApprovalColumns, prompts: readonly PromptColumns
   token: row.token,
   state: row.state,
   by: row.decided_by,
+  byStanding: row.decided_standing,
   feedback: row.feedback,
   decidedAtMs: row.decided_at,
   acknowledgedAtMs: row.settled_at,

@@ -8,11 +8,13 @@ import { prepareReplies } from './outbox.ts'
 
 const OPEN = `
   INSERT INTO approvals (
-    run_id, step_id, gate, workflow, title, message, call_hash, owner, person, approve_json, reject_json, created_at, expires_at, token
-  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, step_id) DO NOTHING`
+    run_id, step_id, gate, workflow, title, message, call_hash, owner, person, decider, standing, sources_json,
+    approve_json, reject_json, created_at, expires_at, token
+  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, step_id) DO NOTHING`
 const ADD_PROMPT = 'INSERT INTO approval_prompts (outbox, approval, channel, account, to_json) VALUES (?, ?, ?, ?, ?)'
 const DECIDE = `
-  UPDATE approvals SET state = ?, decided_by = ?, feedback = ?, decided_at = ? WHERE run_id = ? AND step_id = ? AND state = 'pending'`
+  UPDATE approvals SET state = ?, decided_by = ?, decided_standing = ?, feedback = ?, decided_at = ?
+  WHERE run_id = ? AND step_id = ? AND state = 'pending'`
 /** Expires an approval at its time, even if the daemon has not noticed yet. */
 const EXPIRE = `
   UPDATE approvals SET state = 'expired', decided_by = 'timeout', decided_at = ?
@@ -52,10 +54,10 @@ export function createApprovals(db: Database, writer: Writer): ApprovalStore {
         return { opened, approval }
       })
     },
-    decide: (key, { state, by, feedback, atMs }, inbox) =>
+    decide: (key, { state, by, standing = null, feedback, atMs }, inbox) =>
       writer.write(() => {
         if (state === 'approved' || state === 'rejected') db.run(EXPIRE, atMs, key.runId, key.stepId, atMs)
-        const won = db.run(DECIDE, state, by, feedback, atMs, key.runId, key.stepId) > 0
+        const won = db.run(DECIDE, state, by, standing, feedback, atMs, key.runId, key.stepId) > 0
         const approval = find(key)
         if (!approval) return undefined
         if (won && inbox !== undefined) endMessage(db, inbox, atMs)
@@ -105,6 +107,9 @@ function prepareOpening(db: Database, asked: NewApproval, prompts: readonly NewR
     asked.callHash ?? null,
     asked.owner ?? null,
     asked.person ?? null,
+    asked.decider ?? null,
+    asked.standing ?? null,
+    JSON.stringify(asked.sources ?? []),
     JSON.stringify(asked.approveKeywords),
     JSON.stringify(asked.rejectKeywords),
     asked.createdAtMs,

@@ -678,4 +678,12 @@ export const MIGRATIONS: readonly string[] = [
   DROP TRIGGER costs_of_turns;
   DROP TRIGGER admissions_of_other_turns;
   `,
+  `
+  -- Who may decide an approval: the decider that the tool declares, the standing of whoever asked, the sources of untrusted text, and the
+  -- standing of the person who decided. Null for those of earlier releases.
+  ALTER TABLE approvals ADD COLUMN decider TEXT;
+  ALTER TABLE approvals ADD COLUMN standing TEXT;
+  ALTER TABLE approvals ADD COLUMN sources_json TEXT;
+  ALTER TABLE approvals ADD COLUMN decided_standing TEXT;
+  `,
 ]

@@ -30,7 +30,11 @@ test('a decision on any node is made once and continues the turn within a second
     const startedMs = performance.now()
     const decisions = await Promise.all(
       [first, second, first, second].map(({ runtime }, at) =>
-        runtime.approvals.decide(key, { state: at < 2 ? 'approved' : 'rejected', by: `operator-${at}` }),
+        runtime.approvals.decide(key, {
+          state: at < 2 ? 'approved' : 'rejected',
+          by: `operator-${at}`,
+          who: { standing: 'operator', isAsked: false },
+        }),
       ),
     )
     expect(decisions.filter(({ won }) => won)).toHaveLength(1)
@@ -47,7 +51,9 @@ test('a decision given on a node that does not run the turn continues it within 
   const turn = first.runtime.agent.run({ ...request(sessionOf(second, 'a'), 'act now'), approve: approveOn(first) })
   const key = await vi.waitFor(() => pendingOf(second), 20_000)
   const startedMs = performance.now()
-  expect(await second.runtime.approvals.decide(key, { state: 'approved', by: 'device:d1' })).toMatchObject({ won: true })
+  expect(
+    await second.runtime.approvals.decide(key, { state: 'approved', by: 'device:d1', who: { standing: 'operator', isAsked: false } }),
+  ).toMatchObject({ won: true })
   await turn
   expect(performance.now() - startedMs).toBeLessThan(1000)
   expect([first.acted, second.acted]).toEqual([1, 0])
@@ -67,7 +73,7 @@ test('the question of a stored turn outlives its node, and the answer continues 
   await first.link.restore()
   await sleep(3000)
   expect(await second.runtime.store.approvals.get(key)).toMatchObject({ state: 'pending' })
-  await first.runtime.approvals.decide(key, { state: 'approved', by: 'device:d1' })
+  await first.runtime.approvals.decide(key, { state: 'approved', by: 'device:d1', who: { standing: 'operator', isAsked: false } })
   expect(await turn).toMatchObject({ text: 'answer to act now' })
   expect([first.acted, second.acted]).toEqual([0, 1])
 }, 60_000)

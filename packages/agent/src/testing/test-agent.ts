@@ -111,6 +111,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
 
 export const request = (text: string, more: Partial<Omit<TurnRequest, 'trace'>> = {}): TurnRequest & { readonly trace: Trace } => ({
   owner: 'owner',
+  limited: { client: 'owner', standing: 'operator' },
   source: 'test',
   session: null,
   text,

@@ -47,6 +47,8 @@ export interface ApprovalBenchOptions {
   readonly idOf?: (number: number) => string
   /** `[approvals] channels`. */
   readonly targets?: readonly string[]
+  /** The senders who are operators, in every channel. */
+  readonly operators?: readonly string[]
   readonly turn?: (request: TurnRequest) => string | Promise<string>
   /** `[delivery] max_pending`. */
   readonly maxPending?: number
@@ -127,7 +129,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
   const channels = (options.channels ?? [richChannel('community')]).map((given): Channel => {
     const name = given.name ?? 'plain'
     return {
-      allow: ['*'],
+      allow: ['*', 'ann'],
       limits: { text: 1000, unit: 'utf16' },
       async send(to, outbound) {
         const next = (ids.get(name) ?? 0) + 1
@@ -157,6 +159,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     channels: () => channels,
     features: () => [],
     targets: () => options.targets ?? [],
+    operators: () => options.operators ?? [],
     queued: (replies) => deliveries?.queued(replies),
   })
   await approvals.start()
@@ -173,7 +176,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       admission: new Admission({ store: store.admissions, clock, events: bus, limitsOf: () => [] }),
       shares: new Shares({ clock, events: bus, sharesOf: () => NO_SHARES }),
       loopTurns: () => 0,
-      operators: () => [],
+      operators: () => options.operators ?? [],
       notify: () => {},
     },
     events: bus,

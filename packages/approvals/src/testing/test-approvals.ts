@@ -36,6 +36,7 @@ export function openTestApprovals(deps: {
     channels: none,
     features: none,
     targets: none,
+    operators: none,
     queued: () => {},
   })
   return {

@@ -91,16 +91,16 @@ describe('two processes on one store', () => {
     const [first, second] = [await startProcess({ shards: LOW }), await startProcess({ shards: HIGH })]
     const to = conversationIn(HIGH)
     const key = { runId: idIn(HIGH, 'run'), stepId: 's' }
-    const origin = { channel: 'x', account: 'bot', to, sender: to.to }
+    const origin = { channel: 'x', account: 'bot', to, sender: 'ann' }
     const about = { gate: 'event', workflow: 'w', title: 'Deploy?', message: 'm', timeoutSecs: 0, origin } as const
     await second.runtime.approvals.open({ ...key, ...about })
     // The clock stands still, so that the first process has not noticed the approval when the answer arrives.
     await vi.waitFor(() => expect(second.sent).toHaveLength(1))
     const waiting = second.runtime.approvals.decision(key, new AbortController().signal)
-    await first.receive({ to, sender: to.to, text: 'approve' })
+    await first.receive({ to, text: 'approve' })
     await eventually(async () => expect(await second.runtime.approvals.get(key)).toMatchObject({ state: 'approved' }))
     await eventually(async () => expect((await second.runtime.approvals.get(key))?.acknowledgedAtMs).not.toBeNull())
-    expect(await waiting).toMatchObject({ state: 'approved', by: `x:${to.to}` })
+    expect(await waiting).toMatchObject({ state: 'approved', by: 'x:ann' })
     expect([...first.asked, ...second.asked]).toEqual([])
   })
 })

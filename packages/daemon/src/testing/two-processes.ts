@@ -79,7 +79,7 @@ export async function startProcess({ shards, send, answer, act, listen }: Proces
   const acted: string[] = []
   const channel: Channel = {
     name: 'x',
-    allow: ['*'],
+    allow: ['*', 'ann'],
     limits: { text: 1000, unit: 'utf16' },
     async send(_to, { text }) {
       await send?.(text)

@@ -14,7 +14,7 @@ import {
 import type { Runtime } from '@sluice/runtime'
 import { AppError, type Approval, type ApprovalKey, defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
-import { deciderOf, ownerOf } from '../identity.ts'
+import { deciderOf, ownerOf, standingOf } from '../identity.ts'
 import { cursorOf, filterText, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 500
@@ -129,11 +129,12 @@ const decideRoute = ({ approvals }: Runtime): Route =>
       const key = keyOf(params)
       const known = await approvals.get(key)
       const access = known ? approvals.access(known, callerOf(request)) : 'none'
-      if (access === 'none') throw unknownApproval(key)
-      if (access === 'outline') throw notYours()
+      if (!known || access === 'none') throw unknownApproval(key)
+      if (access === 'outline') throw notYours(known)
       const { won, approval } = await approvals.decide(key, {
         state: approved ? 'approved' : 'rejected',
         by: deciderOf(by),
+        who: { standing: standingOf(request.role), isAsked: known.owner === ownerOf(request.device) },
         ...(feedback !== undefined && { feedback }),
       })
       if (!won) throw decidedBefore(approval)

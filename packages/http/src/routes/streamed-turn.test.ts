@@ -76,7 +76,12 @@ test('asks the caller to approve a tool call, and takes the answer at /api/appro
     .toString()
     .split('\n')
   const { run_id, step_id } = JSON.parse(asked ?? '')
-  expect(await made.runtime.approvals.decide({ runId: run_id, stepId: step_id }, { state: 'approved', by: 'cli:alice' })).toMatchObject({
+  expect(
+    await made.runtime.approvals.decide(
+      { runId: run_id, stepId: step_id },
+      { state: 'approved', by: 'cli:alice', who: { standing: 'listed', isAsked: true } },
+    ),
+  ).toMatchObject({
     won: true,
   })
   const last = Buffer.from((await reader?.read())?.value ?? []).toString()

@@ -56,6 +56,7 @@ function streamTurn(
 ): Response {
   const person = personOfRequest({ device, onControlSocket })
   const limited = limitedClient(person, role)
+  const { approvals, log } = runtime
   const run = async (send: (frame: ChatFrame) => void, signal: AbortSignal): Promise<void> => {
     try {
       const turn = await runtime.agent.run({
@@ -69,7 +70,7 @@ function streamTurn(
         trace,
         signal,
         listen: (part) => send(frameOf(part)),
-        ...(ask && { approve: new ChatApprovals(runtime.approvals, runtime.log, by, send).ask }),
+        ...(ask && { approve: new ChatApprovals({ approvals, log, by, standing: limited.standing, send }).ask }),
       })
       send(frameOfEnd(turn))
     } catch (error) {

@@ -2,25 +2,35 @@
 import { randomUUID } from 'node:crypto'
 import type { Approver } from '@sluice/agent'
 import { type ApprovalRegistry, askAboutTool, toolApprovalRequest } from '@sluice/approvals'
-import type { ApprovalKey, Logger } from '@sluice/sdk'
+import type { ApprovalKey, Logger, Standing } from '@sluice/sdk'
 import type { ChatFrame } from './chat-frames.ts'
 
 const TIMEOUT_SECS = 120
 /** While this many questions are open, further tool calls are rejected. */
 const PENDING_MAX = 64
 
+export interface ChatApprovalOptions {
+  readonly approvals: ApprovalRegistry
+  readonly log: Logger
+  readonly by: string
+  readonly standing: Standing
+  readonly send: (frame: ChatFrame) => void
+}
+
 export class ChatApprovals {
   readonly #approvals: ApprovalRegistry
   readonly #log: Logger
   readonly #by: string
+  readonly #standing: Standing
   readonly #send: (frame: ChatFrame) => void
   readonly #pending = new Map<string, ApprovalKey>()
 
-  /** `by` names the person in the chat, as in `Approval.by`. */
-  constructor(approvals: ApprovalRegistry, log: Logger, by: string, send: (frame: ChatFrame) => void) {
+  /** `by` and `standing` are those of the person in the chat, as in `Approval.by` and `Answerer`. */
+  constructor({ approvals, log, by, standing, send }: ChatApprovalOptions) {
     this.#approvals = approvals
     this.#log = log
     this.#by = by
+    this.#standing = standing
     this.#send = send
   }
 
@@ -61,7 +71,7 @@ export class ChatApprovals {
     if (!key) return false
     this.#pending.delete(requestId)
     this.#approvals
-      .decide(key, { state: approved ? 'approved' : 'rejected', by: this.#by })
+      .decide(key, { state: approved ? 'approved' : 'rejected', by: this.#by, who: { standing: this.#standing, isAsked: true } })
       .catch((error: unknown) => this.#log.error('answer to an approval not kept', { error }))
     return true
   }

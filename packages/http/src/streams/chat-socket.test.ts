@@ -95,12 +95,24 @@ test('abort and approvals arrive while a turn runs', async () => {
   client.send({ type: 'message', content: 'hello' })
   const { request } = await agent.turn(1)
   const answer = request.approve?.(
-    { tool: 'shell', agent: 'main', summary: '', callHash: 'h1', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
+    {
+      tool: 'shell',
+      agent: 'main',
+      summary: '',
+      callHash: 'h1',
+      decider: 'asker',
+      standing: 'operator',
+      sources: [],
+      turn: 'turn-1',
+      session: null,
+      callId: 'call-1',
+      inbox: null,
+    },
     new AbortController().signal,
   )
   const [, asked] = await client.messages.first(2)
   client.send({ type: 'approval_response', request_id: asked?.request_id, decision: 'approve' })
-  expect(await answer).toEqual({ by: 'device:d1' })
+  expect(await answer).toMatchObject({ by: 'device:d1' })
   client.send({ type: 'abort' })
   expect((await client.messages.first(3)).at(-1)).toEqual({ type: 'aborted', turn_id: 'turn-1' })
 })
@@ -114,7 +126,19 @@ test('another connection cannot answer an approval of this one', async () => {
   const { request } = await agent.turn(1)
   const cancel = new AbortController()
   const answer = request.approve?.(
-    { tool: 'shell', agent: 'main', summary: '', callHash: 'h1', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
+    {
+      tool: 'shell',
+      agent: 'main',
+      summary: '',
+      callHash: 'h1',
+      decider: 'asker',
+      standing: 'operator',
+      sources: [],
+      turn: 'turn-1',
+      session: null,
+      callId: 'call-1',
+      inbox: null,
+    },
     cancel.signal,
   )
   const [, asked] = await client.messages.first(2)

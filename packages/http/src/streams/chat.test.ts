@@ -95,6 +95,9 @@ const ASKED = {
   summary: 'command: ls',
   agent: 'main',
   callHash: 'h1',
+  decider: 'asker' as const,
+  standing: 'client' as const,
+  sources: [],
   turn: 'turn-1',
   session: 'd1/s',
   callId: 'call-1',
@@ -250,7 +253,7 @@ describe('approvals', () => {
   }
 
   test.each([
-    ['approve', { by: 'device:d1' }],
+    ['approve', { by: 'device:d1', standing: 'operator' }],
     ['deny', false],
   ])('%s answers the tool %s', async (decision, approved) => {
     const { answer, asked, send } = await ask()
@@ -271,8 +274,8 @@ describe('approvals', () => {
   test('an answer that is given elsewhere counts', async () => {
     const { approvals, answer } = await ask()
     expect(await approvals.get(KEY)).toMatchObject({ gate: 'tool', workflow: 'shell', message: 'command: ls', state: 'pending' })
-    await approvals.decide(KEY, { state: 'approved', by: 'cli:ops' })
-    expect(await answer).toEqual({ by: 'cli:ops' })
+    await approvals.decide(KEY, { state: 'approved', by: 'cli:ops', who: { standing: 'operator', isAsked: true } })
+    expect(await answer).toEqual({ by: 'cli:ops', standing: 'operator' })
   })
 
   test('the end of the turn or of the connection withdraws the question', async () => {
@@ -292,15 +295,15 @@ describe('approvals', () => {
     cancel.abort()
     expect(await answer).toBe(false)
     expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
-    await approvals.decide(KEY, { state: 'approved', by: 'device:d2' })
+    await approvals.decide(KEY, { state: 'approved', by: 'device:d2', who: { standing: 'operator', isAsked: true } })
     const { request } = await agent.turn(1)
-    expect(await request.approve?.(ASKED, new AbortController().signal)).toEqual({ by: 'device:d2' })
+    expect(await request.approve?.(ASKED, new AbortController().signal)).toEqual({ by: 'device:d2', standing: 'operator' })
   })
 
   test('the approval of one call does not approve another with the same id', async () => {
     const { send, asked, answer, agent, frames } = await ask()
     send({ type: 'approval_response', request_id: asked.request_id, decision: 'approve' })
-    expect(await answer).toEqual({ by: 'device:d1' })
+    expect(await answer).toMatchObject({ by: 'device:d1' })
     const { request } = await agent.turn(1)
     const cancel = new AbortController()
     const other = request.approve?.({ ...ASKED, summary: 'command: rm -rf .', agent: 'main', callHash: 'h2' }, cancel.signal)

@@ -51,7 +51,7 @@ export class Chat {
     this.#options = options
     this.#owner = ownerOfSession(session)
     this.#limited = limitedClient(options.caller, options.role)
-    this.#approvals = new ChatApprovals(approvals, log, by, send)
+    this.#approvals = new ChatApprovals({ approvals, log, by, standing: this.#limited.standing, send })
   }
 
   /** Takes one text message of the client. Never throws. */

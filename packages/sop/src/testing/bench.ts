@@ -59,7 +59,9 @@ export class SopBench {
   /** Decides the gate at which the run waits. */
   async decide(runId: string, state: 'approved' | 'rejected' | 'expired' | 'cancelled', feedback?: string): Promise<void> {
     const { gate } = await this.run(runId)
-    const decision = { state, by: 'chat:anna', ...(feedback !== undefined && { feedback }) }
+    const by = { by: 'chat:anna', ...(feedback !== undefined && { feedback }) }
+    const isAnswer = state === 'approved' || state === 'rejected'
+    const decision = isAnswer ? { state, ...by, who: { standing: 'listed', isAsked: true } as const } : { state, ...by }
     await this.approvals.decide({ runId, stepId: gate?.stepId ?? '' }, decision)
     await this.settle()
   }

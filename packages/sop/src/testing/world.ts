@@ -2,7 +2,7 @@
  * A simulated daemon with procedures, driven through one interleaving. Each call that the engine makes proceeds when the test
  * chooses it, people and events act in between, and the process may crash at any moment and restart on the stored state.
  */
-import { type Approval, type AuditRow, type ClientId, SOP_ENDED, type SopRun } from '@sluice/sdk'
+import { type Approval, type AuditRow, type ClientId, type NewDecision, SOP_ENDED, type SopRun } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { memoryApprovals } from '@sluice/testkit/memory-approvals'
 import { memorySopStore } from '@sluice/testkit/memory-sop-store'
@@ -170,7 +170,7 @@ export class World {
     for (const approval of approvals.all()) {
       if (approval.state !== 'pending') continue
       const decide = (state: 'approved' | 'rejected' | 'expired' | 'cancelled') =>
-        approvals.decide(approval, { state, by: state === 'expired' ? 'timeout' : 'chat:anna' }).catch(ignore)
+        approvals.decide(approval, decisionOf(state)).catch(ignore)
       moves.push(
         move('approve', 60, () => decide('approved')),
         move('reject', 3, () => decide('rejected')),
@@ -234,7 +234,7 @@ export class World {
     const pending = approvals.all().find(({ state }) => state === 'pending')
     if (hop) this.#pass(hop)
     else if (turn) agent.end(turn.id, { status: 'done', response: 'done' })
-    else if (pending) void approvals.decide(pending, { state: 'approved', by: 'chat:anna' })
+    else if (pending) void approvals.decide(pending, { state: 'approved', by: 'chat:anna', who: { standing: 'listed', isAsked: true } })
     else void engine.refresh().catch(ignore)
   }
 
@@ -310,6 +310,11 @@ function pick(moves: readonly Move[], choice: number): Move {
     left -= move.weight
   }
   throw new Error('there is no move')
+}
+
+const decisionOf = (state: 'approved' | 'rejected' | 'expired' | 'cancelled'): NewDecision => {
+  if (state === 'expired') return { state, by: 'timeout' }
+  return state === 'cancelled' ? { state, by: 'system' } : { state, by: 'chat:anna', who: { standing: 'listed', isAsked: true } }
 }
 
 const ignore = (): undefined => undefined

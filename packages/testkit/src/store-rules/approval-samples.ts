@@ -14,6 +14,9 @@ export const asked = (runId: string, part: Partial<NewApproval> = {}): NewApprov
     callHash: 'the hash of a call',
     owner: 'device-1',
     person: 'ann',
+    decider: 'asker',
+    standing: 'listed',
+    sources: ['message from eve on roomchat'],
     approveKeywords: ['approve', 'yes'],
     rejectKeywords: ['reject'],
     createdAtMs: 1_000,
@@ -27,6 +30,7 @@ export const asked = (runId: string, part: Partial<NewApproval> = {}): NewApprov
 export const decision = (state: Decision['state'], part: Partial<Decision> = {}): Decision => ({
   state,
   by: 'roomchat:+15550100',
+  standing: 'operator',
   feedback: null,
   atMs: 2_000,
   ...part,

@@ -8,7 +8,7 @@ import { own, type StoreRules } from './store-bench.ts'
 
 const key = (runId: string, stepId = 'step-1'): ApprovalKey => ({ runId, stepId })
 const idsOf = (approvals: readonly Approval[]): string[] => approvals.map(({ runId }) => runId)
-const pending = { state: 'pending', by: null, feedback: null, decidedAtMs: null, acknowledgedAtMs: null } as const
+const pending = { state: 'pending', by: null, byStanding: null, feedback: null, decidedAtMs: null, acknowledgedAtMs: null } as const
 
 async function openAll(store: Store, runs: readonly string[]): Promise<void> {
   for (const run of runs) await store.approvals.open(asked(run), [])
@@ -108,6 +108,7 @@ export const approvalRules: StoreRules = {
       ...asked('r1'),
       state: 'approved',
       by: first.by,
+      byStanding: 'operator',
       feedback: 'go on',
       decidedAtMs: 5_000,
       acknowledgedAtMs: null,

@@ -4226,6 +4226,8 @@ export interface operations {
               message: string
               /** The SHA-256 of a tool call, its tool and exact input; the decision counts only for that call */
               call_sha256: string | null
+              /** Who decides it besides operators: `asker`, the person of the turn; `starter`, the person who started the procedure; `operator`: no other person */
+              decider: 'asker' | 'starter' | 'operator' | null
               state: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
               /** `<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system` */
               by: string | null
@@ -4292,6 +4294,8 @@ export interface operations {
             message: string
             /** The SHA-256 of a tool call, its tool and exact input; the decision counts only for that call */
             call_sha256: string | null
+            /** Who decides it besides operators: `asker`, the person of the turn; `starter`, the person who started the procedure; `operator`: no other person */
+            decider: 'asker' | 'starter' | 'operator' | null
             state: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
             /** `<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system` */
             by: string | null
@@ -7072,6 +7076,8 @@ export interface operations {
                 message: string
                 /** The SHA-256 of a tool call, its tool and exact input; the decision counts only for that call */
                 call_sha256: string | null
+                /** Who decides it besides operators: `asker`, the person of the turn; `starter`, the person who started the procedure; `operator`: no other person */
+                decider: 'asker' | 'starter' | 'operator' | null
                 state: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
                 /** `<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system` */
                 by: string | null
