@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { testRandom } from '@sluice/testkit/random'
 import { Decrypter, Encrypter } from 'age-encryption'
 import { describe, expect, test } from 'vitest'
 import { isSealed, seal, unseal } from './age.ts'
@@ -7,6 +7,8 @@ const PASSPHRASE = 'correct horse battery staple'
 /** A small one, so that a test takes milliseconds. */
 const WORK_FACTOR = 10
 const TIMEOUT = { timeout: 60_000 }
+
+const randomBytes = (length: number): Buffer => Buffer.from(testRandom().bytes(length))
 
 async function* pieces(bytes: Uint8Array, size: number): AsyncIterable<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)

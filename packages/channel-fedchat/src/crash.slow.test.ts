@@ -1,6 +1,7 @@
 /** A daemon that is killed again and again in an encrypted room, with matrix-nio as the person who writes and reads. */
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { seededRandom } from '@sluice/testkit/random'
 import { describe, expect, test } from 'vitest'
 import { bundle, type RunningDaemon, scratch, spawnDaemon, startDaemon } from '../../../qa/src/daemons/bundle.ts'
 import { FEDCHAT_BOT, FEDCHAT_PEOPLE, FEDCHAT_ROOM, FEDCHAT_TOKEN, type FedchatFake, startFedchatFake } from './testing/fake.ts'
@@ -38,14 +39,15 @@ function answered(ada: NioPerson): (string | undefined)[] {
 
 /** Kills the daemon `KILLS` times while `work` runs, some of them while it starts. Resolves to the last daemon. */
 async function killRepeatedly(dir: string, first: RunningDaemon): Promise<RunningDaemon> {
+  const random = seededRandom('kills')
   let daemon = first
   for (let kill = 0; kill < KILLS; kill++) {
-    await sleep(300 + Math.random() * 1500)
+    await sleep(300 + random() * 1500)
     daemon.kill('SIGKILL')
     await daemon.exited
     if (kill % 4 === 3) {
       const starting = spawnDaemon(PROFILE, dir)
-      await sleep(Math.random() * 1500)
+      await sleep(random() * 1500)
       starting.kill('SIGKILL')
       await starting.exited
     }
@@ -65,9 +67,10 @@ describe.skipIf(MISSING !== undefined)(`a daemon that is killed in an encrypted 
       await soon(() => expect(fake.syncs).toBeGreaterThan(1), 30_000)
       const asked: string[] = []
       const writing = (async () => {
+        const random = seededRandom('pauses')
         for (let nr = 1; nr <= MESSAGES; nr++) {
           asked.push(await ada.send(FEDCHAT_ROOM, { msgtype: 'm.text', body: `message ${nr}` }))
-          await sleep(Math.random() * 600)
+          await sleep(random() * 600)
         }
       })()
       daemon = await killRepeatedly(dir, daemon)

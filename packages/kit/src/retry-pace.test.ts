@@ -1,19 +1,11 @@
 import { AppError } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
+import { createRandom } from '@sluice/testkit/random'
 import { describe, expect, test } from 'vitest'
 import { REFUSED_MS, RetryPace, retry } from './retry-pace.ts'
 
 const DAY_MS = 86_400_000
 const SEEDS = Array.from({ length: 100 }, (_, seed) => seed)
-
-/** A small generator of random numbers, so that a failure can be repeated. */
-function seeded(seed: number): () => number {
-  let state = seed + 1
-  return () => {
-    state = (state * 48_271) % 2_147_483_647
-    return state / 2_147_483_647
-  }
-}
 
 /** Counts the attempts of a day whose connections each last `lastMs` and then fail. */
 function attemptsOfADay(random: () => number, lastMs: number): number {
@@ -29,14 +21,14 @@ function attemptsOfADay(random: () => number, lastMs: number): number {
 
 describe('RetryPace', () => {
   test.each([0, 5000, 55_000])('allows at most 300 connections in a day when each lasts %i ms', (lastMs) => {
-    for (const seed of SEEDS) expect(attemptsOfADay(seeded(seed), lastMs)).toBeLessThanOrEqual(300)
+    for (const seed of SEEDS) expect(attemptsOfADay(createRandom(seed).next, lastMs)).toBeLessThanOrEqual(300)
     expect(attemptsOfADay(() => 0, lastMs)).toBeLessThanOrEqual(300)
   })
 
   test('tries within 5 s of the end of an outage of less than 30 s', () => {
     for (const seed of SEEDS) {
       let nowMs = 0
-      const pace = new RetryPace({ clock: { monotonicMs: () => nowMs }, random: seeded(seed) })
+      const pace = new RetryPace({ clock: { monotonicMs: () => nowMs }, random: createRandom(seed).next })
       let beforeMs = 0
       while (nowMs < 30_000) {
         beforeMs = nowMs
@@ -62,7 +54,7 @@ describe('RetryPace', () => {
 
   test('is never in step with another one', () => {
     const clock = { monotonicMs: () => 0 }
-    const delays = SEEDS.map((seed) => new RetryPace({ clock, random: seeded(seed) }).failed())
+    const delays = SEEDS.map((seed) => new RetryPace({ clock, random: () => seed / SEEDS.length }).failed())
     expect(new Set(delays).size).toBe(SEEDS.length)
   })
 

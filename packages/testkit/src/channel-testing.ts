@@ -3,9 +3,9 @@ import type { Webhook } from '@sluice/sdk'
 import type { Chat } from './chat.ts'
 import type { CrashKind } from './crash-kind.ts'
 import type { FakeProvider } from './fake-provider.ts'
+import type { Random } from './random.ts'
 import type { SectionValues } from './section-values.ts'
 import type { ReferenceBody, SentRequest, Vector } from './vector.ts'
-import type { Random } from './webhook-fuzz/random.ts'
 import type { Scheme } from './webhook-fuzz/scheme.ts'
 
 /** A running fake of the platform, and the section that connects the channel to it: secrets set, every sender allowed. */

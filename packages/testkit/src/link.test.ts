@@ -133,3 +133,24 @@ test('a delay holds bytes back in both directions, and keeps their order when it
   socket.write('second')
   await expect.poll(() => heard).toBe('first second')
 })
+
+test('no other link takes the port of a link during a cut', async () => {
+  await link.cut('reset')
+  const others = Array.from({ length: 3 }, () => new Link())
+  const rival = createServer()
+  try {
+    for (const other of others) expect(await other.portTo(echo.port)).not.toBe(echo.port)
+    const claimed = once(rival, 'error')
+    rival.listen(echo.port, '127.0.0.2')
+    // A system without a second address of loopback has no claims.
+    expect(['EADDRINUSE', 'EADDRNOTAVAIL']).toContain((await claimed)[0].code)
+  } finally {
+    for (const other of others) await other.close()
+  }
+  await link.restore()
+  expect(await echoOf(await open(), 'hello')).toBe('hello')
+  await link.close()
+  const free = createServer().listen(echo.port, '127.0.0.1')
+  await once(free, 'listening')
+  free.close()
+})

@@ -5,6 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { threadId } from 'node:worker_threads'
 
 /**
  * How a cut looks to both ends. `reset`: open connections break, and nothing accepts others. `silent`: open connections stay
@@ -14,7 +15,10 @@ export type Cut = 'reset' | 'silent'
 
 /** Below the ports that a system gives to outgoing connections, so that a proxy gets its port back after a cut. */
 const PORTS = { first: 20_000, count: 12_000 }
-const PORT_ATTEMPTS_MAX = 50
+/** While a proxy exists, its port of this address is taken, so that the links of other processes leave the port alone during a cut. */
+const CLAIM_ADDRESS = '127.0.0.2'
+/** Each thread begins at another port. */
+let tried = process.pid * 101 + threadId
 
 /** A connection of a client, and its continuation to the server, which a connection that was opened in silence does not have. */
 interface Pair {
@@ -24,6 +28,7 @@ interface Pair {
 
 interface Proxy {
   readonly port: number
+  readonly claim: Server | undefined
   server: Server | undefined
 }
 
@@ -63,13 +68,16 @@ export class Link {
     const known = this.#proxies.get(port)
     if (known) return known.port
     for (let attempt = 1; ; attempt++) {
-      const own = PORTS.first + Math.floor(Math.random() * PORTS.count)
+      const own = PORTS.first + (tried++ % PORTS.count)
+      let claim: Server | undefined
       try {
-        const proxy: Proxy = { port: own, server: await this.#listen(own, port) }
+        claim = await claimPort(own)
+        const proxy: Proxy = { port: own, claim, server: await this.#listen(own, port) }
         this.#proxies.set(port, proxy)
         return own
       } catch (error) {
-        if (attempt === PORT_ATTEMPTS_MAX) throw error
+        claim?.close()
+        if (attempt === PORTS.count) throw error
       }
     }
   }
@@ -95,6 +103,7 @@ export class Link {
     const closing = [...this.#proxies.values()].map((proxy) => closeServer(proxy))
     this.#breakAll()
     await Promise.all(closing)
+    for (const { claim } of this.#proxies.values()) claim?.close()
   }
 
   #breakAll(): void {
@@ -153,6 +162,15 @@ export class Link {
       last = own
     }
   }
+}
+
+/** Rejects if a link has the port. Resolves to `undefined` on a system that has no second address of loopback. */
+function claimPort(port: number): Promise<Server | undefined> {
+  const claim = createServer((socket) => socket.destroy()).unref()
+  return new Promise((resolve, reject) => {
+    claim.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRNOTAVAIL' ? resolve(undefined) : reject(error)))
+    claim.listen(port, CLAIM_ADDRESS, () => resolve(claim))
+  })
 }
 
 function closeServer(proxy: Proxy): Promise<void> {

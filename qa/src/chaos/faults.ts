@@ -1,8 +1,8 @@
 /** Makes the fake of a platform fail now and then, and records the outcome of every request that sends. */
 import type { FakeProvider, ProviderFault, ProviderRequest } from '@sluice/testkit/fake-provider'
+import type { Random } from '@sluice/testkit/random'
 import { type FaultName, nameOf } from './history.ts'
 import { partsIn } from './marks.ts'
-import type { Random } from './random.ts'
 import type { Recorder } from './recorder.ts'
 
 const RETRY_AFTER_HEADERS = { 'retry-after': '1' }

@@ -1,5 +1,6 @@
 /** The command line of `pnpm chaos`. */
 import { parseArgs } from 'node:util'
+import { testSeed } from '@sluice/testkit/random'
 import { CHANNELS } from '../channels.ts'
 import { FAULTS, type FaultName } from '../cluster/faults.ts'
 import { KIND_NAMES, kindNamesOf } from './start-kinds.ts'
@@ -46,7 +47,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     options: {
       suite: { type: 'string' },
       loops: { type: 'string', default: '100' },
-      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+      seed: { type: 'string', default: String(testSeed()) },
       all: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       out: { type: 'string' },

@@ -2,8 +2,9 @@
  * Simulates the people who are asked about tool calls. Each answers once: some only after the daemon was killed several times,
  * and some at the moment when an operator aborts the turn.
  */
+
+import type { Random } from '@sluice/testkit/random'
 import { markIn } from './marks.ts'
-import type { Random } from './random.ts'
 import { ask, pause } from './request.ts'
 import type { Traffic } from './traffic.ts'
 import type { World } from './world.ts'

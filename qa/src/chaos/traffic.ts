@@ -2,10 +2,11 @@
  * Simulates senders and their platforms: each message is delivered again and again until it is acknowledged, and sometimes once
  * more after that.
  */
+
+import type { Random } from '@sluice/testkit/random'
 import type { Answer, Gate, Message } from './history.ts'
 import type { Kind } from './kind.ts'
 import { markOf } from './marks.ts'
-import type { Random } from './random.ts'
 import { ask, pause, post } from './request.ts'
 import type { World } from './world.ts'
 

@@ -1,12 +1,12 @@
 /** The world around the daemon, in this process: the platforms, a model, and a server on which tools have their effects. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
+import type { Random } from '@sluice/testkit/random'
 import { injectFaults } from './faults.ts'
 import type { CallResult, History } from './history.ts'
 import type { Kind } from './kind.ts'
 import { lineCommand, markIn, partsIn, replyOf } from './marks.ts'
 import { type Asked, type Model, type ModelAnswer, startModel } from './model.ts'
-import type { Random } from './random.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
 import { type KindsOptions, startKinds } from './start-kinds.ts'
 

@@ -1,6 +1,6 @@
 /** How soon the nodes of a cluster follow a change that one of them took: the revocation of a device, and a new configuration. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../chaos/random.ts'
+import type { Random } from '@sluice/testkit/random'
 import type { ClusterNode } from './cluster-node.ts'
 
 /** How soon one node followed one change. */

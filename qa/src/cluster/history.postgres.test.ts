@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { testSeed } from '@sluice/testkit/random'
 import { expect, test } from 'vitest'
 import { clusterSummary, runCluster } from './run-cluster.ts'
 
@@ -12,7 +13,7 @@ const KINDS = ['chatapp', 'line', 'telegram']
 
 test('messages to three nodes are kept, run in order and answered once through faults', { timeout: RUN_MS_MAX }, async ({ signal }) => {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-cluster-'))
-  const seed = Math.floor(Math.random() * 2 ** 31)
+  const seed = testSeed()
   const options = { dir, seed, signal, kinds: KINDS, messages: 1_000, seconds: SECONDS, rate: 4 }
   const result = await runCluster({ ...options, faults: ['kill', 'suspend', 'kill PostgreSQL'] })
   const { violations, acknowledged, messages } = clusterSummary(result)

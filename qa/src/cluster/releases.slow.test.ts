@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { testSeed } from '@sluice/testkit/random'
 import { expect, test } from 'vitest'
 import { PREVIOUS_VERSION, previousRelease, schemaVersion } from './previous-release.ts'
 import { clusterSummary, runCluster } from './run-cluster.ts'
@@ -16,7 +17,7 @@ test('nothing is lost or doubled while nodes of two releases share a database', 
   if ('missing' in previous) return context.skip(previous.missing)
   expect(previous.schemaVersion).toBeLessThan(schemaVersion())
   const dir = mkdtempSync(join(tmpdir(), 'sluice-releases-'))
-  const seed = Math.floor(Math.random() * 2 ** 31)
+  const seed = testSeed()
   const options = {
     previous: previous.program,
     dir,

@@ -1,7 +1,7 @@
 /**
  * Stops nodes of a cluster again and again, one to all at once, while others start, connections change their node, messages arrive, turns
  * run and the database is slow or gone: each stop ends, and only one without a database needs its limit.
- * SLUICE_STOPS is the number of rounds, SLUICE_SEED repeats the choices of a run.
+ * SLUICE_STOPS is the number of rounds, SLUICE_TEST_SEED repeats the choices of a run.
  */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,8 +14,8 @@ import storePostgres from '@sluice/store-postgres'
 import { startPostgres, type TestServer } from '@sluice/store-postgres/testing/postgres-server'
 import { testHost } from '@sluice/testkit/host'
 import { Link } from '@sluice/testkit/link'
+import { seededRandom, testSeed } from '@sluice/testkit/random'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createRandom } from '../chaos/random.ts'
 
 const ROUNDS = Number(process.env.SLUICE_STOPS ?? 30)
 const NODES = 3
@@ -35,8 +35,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const seed = Number(process.env.SLUICE_SEED ?? Math.floor(Math.random() * 2 ** 31))
-const { next: random } = createRandom(seed)
+const seed = testSeed()
+const random = seededRandom('stops')
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** One of the nodes, whose daemon is started and stopped. */

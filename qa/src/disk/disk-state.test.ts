@@ -1,6 +1,6 @@
+import { createRandom } from '@sluice/testkit/random'
 import { expect, test } from 'vitest'
 import { diskStateAt } from './disk-state.ts'
-import { seededRandom } from './random.ts'
 import { type Call, FOLDER } from './trace.ts'
 
 const call = (operation: Call['operation'], file: string, part: Partial<Call> = {}): Call => ({
@@ -17,7 +17,7 @@ const CREATED = [call('create', 'a'), sync(FOLDER)]
 
 const after = (calls: readonly Call[], survival: number) =>
   Object.fromEntries(
-    [...diskStateAt(calls, { after: calls.length, survival, random: seededRandom(1) })].map(([name, bytes]) => [
+    [...diskStateAt(calls, { after: calls.length, survival, random: createRandom(1).next })].map(([name, bytes]) => [
       name,
       Buffer.from(bytes).toString(),
     ]),
@@ -43,7 +43,7 @@ test('a write can tear only between sectors', () => {
 
 test('the length of a file may survive without its bytes', () => {
   const lengths = Array.from({ length: 50 }, (_, seed) => {
-    const state = diskStateAt([...CREATED, write('x')], { after: 3, survival: 0.5, random: seededRandom(seed) })
+    const state = diskStateAt([...CREATED, write('x')], { after: 3, survival: 0.5, random: createRandom(seed).next })
     return Buffer.from(state.get('a') ?? []).toString()
   })
   expect(new Set(lengths)).toEqual(new Set(['', '\0', 'x']))

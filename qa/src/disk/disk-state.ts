@@ -3,7 +3,6 @@
  * later change survives or not, independently, and a write may tear between any two sectors. A failed sync decides once: no
  * later sync brings back what it lost.
  */
-import type { Random } from './random.ts'
 import { type Call, FOLDER } from './trace.ts'
 
 const SECTOR_BYTES = 512
@@ -15,7 +14,8 @@ export interface PowerCut {
   readonly after: number
   /** The probability from 0 to 1 that an unsynced change survives. */
   readonly survival: number
-  readonly random: Random
+  /** Returns a number from 0 up to 1. */
+  readonly random: () => number
 }
 
 /** The bytes of one file in memory. */

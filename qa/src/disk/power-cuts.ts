@@ -1,11 +1,11 @@
 /** Cuts the power at many points of a run and audits the possible states after each. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { createRandom } from '@sluice/testkit/random'
 import { audit } from './audit.ts'
 import { diskStateAt } from './disk-state.ts'
 import { type Findings, problemAt } from './findings.ts'
 import { type Marks, parseMarks } from './marks.ts'
-import { type Random, seededRandom } from './random.ts'
 import type { ChildRun } from './run-child.ts'
 import { type Call, MARKS_FILE } from './trace.ts'
 
@@ -27,7 +27,7 @@ export interface PowerCutOptions {
 
 /** Audits the possible states after each cut of a run. */
 export async function tryPowerCuts(run: ChildRun, { cuts, outcomes, seed, root, onState }: PowerCutOptions): Promise<Findings> {
-  const random = seededRandom(seed)
+  const random = createRandom(seed).next
   const problems: string[] = []
   for (let cut = 0; cut < cuts; cut++) {
     const after = Math.ceil(((cut + random()) / cuts) * run.calls.length)
@@ -43,7 +43,12 @@ export async function tryPowerCuts(run: ChildRun, { cuts, outcomes, seed, root, 
 
 async function auditAfter(
   { file, calls }: ChildRun,
-  { after, survival, random, root }: { readonly after: number; readonly survival: number; readonly random: Random; readonly root: string },
+  {
+    after,
+    survival,
+    random,
+    root,
+  }: { readonly after: number; readonly survival: number; readonly random: () => number; readonly root: string },
 ): Promise<string[]> {
   const folder = mkdtempSync(join(root, 'state-'))
   try {

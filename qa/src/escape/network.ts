@@ -1,4 +1,5 @@
 /** Attempts on the network: a command reaches nothing, serves nothing and sends no raw packets. */
+import { randomUUID } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -10,6 +11,20 @@ import { SYSCALLS } from './syscalls.ts'
 
 /** Waits for arrivals, which the server reports on a later tick. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 20))
+
+/** Reads what the program that listens on a port sends first. Resolves to nothing if there is no program, or after a second. */
+const textFrom = (port: number): Promise<string> =>
+  new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1', timeout: 1000 })
+    let text = ''
+    socket.on('data', (bytes) => {
+      text = bytes.toString()
+      socket.destroy()
+    })
+    socket.on('timeout', () => socket.destroy())
+    socket.on('error', () => undefined)
+    socket.on('close', () => setTimeout(resolve, 10, text))
+  })
 
 /** Counts the connections to a port at `host` while `use` runs. */
 export async function connectionsTo(host: string, use: (port: number) => Promise<unknown>): Promise<number> {
@@ -44,8 +59,8 @@ async function packetsTo(kind: 'udp4' | 'udp6', host: string, use: (port: number
 
 const STREAM = `use IO::Socket::IP; my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], Type => SOCK_STREAM, Timeout => 1); print $s 'x' if $s`
 const PACKET = `use IO::Socket::IP; my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], Type => SOCK_DGRAM); send $s, 'x', 0 if $s`
-/** Serves one connection within a second at the address `$ARGV[0]` and port `$ARGV[1]`. */
-const SERVE = `use IO::Socket::INET; my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => $ARGV[0], LocalPort => $ARGV[1], ReuseAddr => 1) or exit; $s->timeout(1); my $c = $s->accept; print $c 'x' if $c`
+/** Serves one connection within a second at the address `$ARGV[0]` and port `$ARGV[1]`, with the word `$ARGV[2]`. */
+const SERVE = `use IO::Socket::INET; my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => $ARGV[0], LocalPort => $ARGV[1], ReuseAddr => 1) or exit; $s->timeout(1); my $c = $s->accept; print $c $ARGV[2] if $c`
 
 const ownAddress = () =>
   Object.values(networkInterfaces())
@@ -96,15 +111,15 @@ export const networkEscapes = (inBench: InBench): Rules => ({
   }),
   'the network: no server of a command is reachable': inBench(async ({ runPerl }) => {
     const port = 20_000 + Math.floor(Math.random() * 10_000)
-    const serving = runPerl(SERVE, ['127.0.0.1', String(port)])
-    let reached = 0
-    for (let round = 0; round < 20; round++) {
-      const socket = connect(port, '127.0.0.1', () => reached++).on('error', () => undefined)
-      await new Promise((resolve) => setTimeout(resolve, 25))
-      socket.destroy()
-    }
+    const word = `word-${randomUUID()}`
+    let isServing = true
+    const serving = runPerl(SERVE, ['127.0.0.1', String(port), word]).finally(() => {
+      isServing = false
+    })
+    let heard = ''
+    while (isServing && heard !== word) heard = await textFrom(port)
     await serving
-    expect(reached).toBe(0)
+    expect(heard).not.toBe(word)
   }),
   ...Object.fromEntries(
     Object.entries(SOCKETS).map(([what, numbers]) => [

@@ -1,5 +1,5 @@
 /** Checks that a webhook accepts no mutation of its valid requests. */
-import { createRandom } from '@sluice/testkit/webhook-fuzz/random'
+import { createRandom } from '@sluice/testkit/random'
 import { expect } from 'vitest'
 import { fuzz } from './fuzz.ts'
 import { schemeOf } from './schemes.ts'

@@ -1,5 +1,5 @@
 import type { Webhook } from '@sluice/sdk'
-import { createRandom } from '@sluice/testkit/webhook-fuzz/random'
+import { createRandom } from '@sluice/testkit/random'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { describe, expect, test } from 'vitest'
 import { expectRefused } from './expect-refused.ts'

@@ -1,6 +1,6 @@
 /** Sends mutations of valid requests to a channel's webhook and counts how many it accepts. */
 import { AppError, type Webhook } from '@sluice/sdk'
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { Random } from '@sluice/testkit/random'
 import { RawOf, type WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { type Mutation, mutate, mutationsOf } from './mutate-request.ts'

@@ -1,6 +1,7 @@
 /** Mutates a request: one to three changes of its headers, query, body or time. */
+
+import type { Random } from '@sluice/testkit/random'
 import { mutateBytes } from '@sluice/testkit/webhook-fuzz/mutate-bytes'
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { mutateText } from './mutate-text.ts'

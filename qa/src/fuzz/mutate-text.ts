@@ -1,5 +1,5 @@
 /** Applies one random change to a text. */
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { Random } from '@sluice/testkit/random'
 import { EDITS } from './text-edits.ts'
 import { ENCODINGS, NUMBERS } from './text-encodings.ts'
 import { SPELLINGS } from './text-spellings.ts'

@@ -3,7 +3,7 @@
  * several schemes, `--count` the number of mutations, `--seed` the seed of an earlier run.
  */
 import { parseArgs } from 'node:util'
-import { createRandom } from '@sluice/testkit/webhook-fuzz/random'
+import { createRandom } from '@sluice/testkit/random'
 import { type Finding, type FuzzResult, fuzz, shownRequest } from './fuzz.ts'
 import { SCHEMES, schemeOf } from './schemes.ts'
 

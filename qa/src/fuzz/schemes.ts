@@ -1,5 +1,5 @@
 /** The schemes by which channels and webhook triggers verify the origin of a request. */
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { Random } from '@sluice/testkit/random'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { WEBHOOKS } from '../channels.ts'
 import { SENDER_FUZZ } from './sender-schemes.ts'

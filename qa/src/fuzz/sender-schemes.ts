@@ -1,7 +1,7 @@
 /** The schemes of the services that start procedures. */
 import { AppError, SENDER_SCHEMES, type Verified, verifyProof, type Webhook } from '@sluice/sdk'
+import type { Random } from '@sluice/testkit/random'
 import { otherSecret } from '@sluice/testkit/webhook-fuzz/forge-mac'
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { signatureScheme } from '@sluice/testkit/webhook-fuzz/signature-scheme'
 import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'

@@ -1,5 +1,5 @@
 /** The type of a change of a header's value or of a query. */
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { Random } from '@sluice/testkit/random'
 
 /** `donor` is the same part of another valid request. */
 export type TextMutation = (value: string, random: Random, donor: string) => string

@@ -1,5 +1,5 @@
 /** Texts that look the same, or mean the same to a lenient parser. */
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { Random } from '@sluice/testkit/random'
 import { placeIn, type TextMutations } from './text-mutation.ts'
 
 /** Characters that look like others. */

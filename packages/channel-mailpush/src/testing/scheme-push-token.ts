@@ -1,7 +1,7 @@
 /** mailpush: the signed token of the push service, RS256 in a bearer header, verified with the keys of a server. */
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import type { Random } from '@sluice/testkit/random'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'

@@ -1,8 +1,8 @@
 /** Signatures of QQ for the fuzzer and the vectors: Ed25519 over time and body. The key is made here again, so that no fault of the channel is repeated. */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { sha256Hex } from '@sluice/sdk'
+import type { Random } from '@sluice/testkit/random'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'

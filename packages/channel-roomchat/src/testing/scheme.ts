@@ -1,8 +1,8 @@
 /** roomchat: HMAC-SHA256 in hex over a random value and the body, in headers of two spellings. */
 import { hmacSha256, sha256Hex } from '@sluice/sdk'
+import type { Random } from '@sluice/testkit/random'
 import { forgeMac } from '@sluice/testkit/webhook-fuzz/forge-mac'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'

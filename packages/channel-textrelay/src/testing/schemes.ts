@@ -1,7 +1,7 @@
 /** textrelay: the platform's own headers and the Standard Webhooks headers, each with a timestamp valid for 300 s. */
 import { bodyHmac } from '@sluice/sdk'
+import type { Random } from '@sluice/testkit/random'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { type Signature, signatureScheme } from '@sluice/testkit/webhook-fuzz/signature-scheme'
 import feature from '../index.ts'

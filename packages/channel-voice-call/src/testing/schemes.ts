@@ -1,8 +1,8 @@
 /** The ways in which the three providers sign their requests, for the fuzzer. The signatures are made apart from those of the channel. */
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { sha256Hex } from '@sluice/sdk'
+import type { Random } from '@sluice/testkit/random'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import { urlOf, type WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'

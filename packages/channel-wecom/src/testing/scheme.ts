@@ -1,7 +1,7 @@
 /** Signatures of WeCom for the fuzzer: a SHA-1 over sorted texts, made by WeCom's own library. They cover the encrypted text, and not its envelope. */
 import { sha256Hex } from '@sluice/sdk'
+import type { Random } from '@sluice/testkit/random'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import { urlOf, type WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'

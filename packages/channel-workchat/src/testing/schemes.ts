@@ -1,9 +1,9 @@
 /** workchat: a hash over time, nonce, key and body, valid for 300 s, or a token inside of the body. */
 import { createHash } from 'node:crypto'
 import { sha256Hex } from '@sluice/sdk'
+import type { Random } from '@sluice/testkit/random'
 import { forgeMac, otherSecret, type Part } from '@sluice/testkit/webhook-fuzz/forge-mac'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
-import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'

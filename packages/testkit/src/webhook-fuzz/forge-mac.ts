@@ -1,7 +1,7 @@
 /** Makes wrong signatures: with other secrets, over other bytes, in other orders and by other algorithms. */
 import { createHash, createHmac } from 'node:crypto'
+import type { Random } from '../random.ts'
 import { REWRITTEN, rewrite } from './mutate-bytes.ts'
-import type { Random } from './random.ts'
 
 /** A part of the signed bytes. */
 export type Part = string | Uint8Array

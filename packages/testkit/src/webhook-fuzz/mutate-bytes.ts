@@ -1,5 +1,5 @@
 /** Changes of a body, many of which keep its meaning. */
-import type { Random } from './random.ts'
+import type { Random } from '../random.ts'
 
 type ByteMutation = (body: Uint8Array, random: Random, donor: Uint8Array) => Uint8Array
 

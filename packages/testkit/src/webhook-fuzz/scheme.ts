@@ -1,6 +1,6 @@
 /** The fuzzer's description of one way to prove the origin of a request. */
 import type { Webhook } from '@sluice/sdk'
-import type { Random } from './random.ts'
+import type { Random } from '../random.ts'
 import type { WebhookRequest } from './request.ts'
 
 /** A webhook, valid requests for it, and how to forge others. */

@@ -1,7 +1,7 @@
 /** Platforms that sign nothing: every request carries a secret, in the URL or as a bearer token. */
 import type { Webhook } from '@sluice/sdk'
+import type { Random } from '../random.ts'
 import { otherSecret } from './forge-mac.ts'
-import type { Random } from './random.ts'
 import { urlOf, type WebhookRequest } from './request.ts'
 import type { Scheme } from './scheme.ts'
 import { validBodies } from './valid-bodies.ts'

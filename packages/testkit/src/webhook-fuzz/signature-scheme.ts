@@ -1,8 +1,8 @@
 /** Platforms that sign their requests as a `HmacScheme` describes. Signatures are made here again, so that the suite repeats no fault of the product. */
 import { createHmac } from 'node:crypto'
 import { type HmacScheme, sha256Hex, type Webhook } from '@sluice/sdk'
+import type { Random } from '../random.ts'
 import { forgeMac, type Part } from './forge-mac.ts'
-import type { Random } from './random.ts'
 import type { WebhookRequest } from './request.ts'
 import type { Scheme } from './scheme.ts'
 import { validBodies } from './valid-bodies.ts'

@@ -1,6 +1,6 @@
 /** Bodies of messages in the format of a channel's platform. */
 import type { Webhook } from '@sluice/sdk'
-import type { Random } from './random.ts'
+import type { Random } from '../random.ts'
 
 /** The body of a message, its id and the time it was sent. */
 export interface ValidBody {

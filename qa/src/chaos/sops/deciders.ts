@@ -1,8 +1,8 @@
 /** Simulates people who decide approvals: several at once, by every means, at random. Some approvals are left to expire. */
 
 import { TELEGRAM_GROUP, type TelegramMessage } from '@sluice/channel-telegram/testing'
+import type { Random } from '@sluice/testkit/random'
 import { run as runCommand } from '../../daemons/bundle.ts'
-import type { Random } from '../random.ts'
 import { ask, pause } from '../request.ts'
 import { type Attempt, gateName, type Means } from './history.ts'
 import { PEOPLE, type SopsWorld } from './world.ts'

@@ -1,5 +1,5 @@
 /** Simulates a subscriber of one life of the daemon that disconnects and reconnects with the id of the last event it got. */
-import type { Random } from '../random.ts'
+import type { Random } from '@sluice/testkit/random'
 import { pause } from '../request.ts'
 import type { SopsRecorder } from './recorder.ts'
 

@@ -1,6 +1,7 @@
 /** The script of the model for one step: it calls the step's tool once, may report the result, and ends. It repeats no call. */
+
+import type { Random } from '@sluice/testkit/random'
 import type { Asked, ModelAnswer } from '../model.ts'
-import type { Random } from '../random.ts'
 import { NOT_RUN } from '../world.ts'
 import { lineCommand, stepsOf } from './procedures.ts'
 

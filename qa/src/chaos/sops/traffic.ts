@@ -1,6 +1,6 @@
 /** Simulates programs that post events, start procedures by hand and ask for approvals, again and again until they are accepted. */
 import type { SopDispatch } from '@sluice/sdk'
-import type { Random } from '../random.ts'
+import type { Random } from '@sluice/testkit/random'
 import { type Answer, ask, pause } from '../request.ts'
 import type { PostedEvent } from './history.ts'
 import { lineCommand, sopsAt } from './procedures.ts'
