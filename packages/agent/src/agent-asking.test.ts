@@ -1,4 +1,4 @@
-import { AppError, type Tool } from '@sluice/sdk'
+import { AppError, Secret, type Tool } from '@sluice/sdk'
 import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
@@ -254,4 +254,20 @@ test('a tool with effects asks a person while it runs; one that reads cannot', a
   await expect(turn).resolves.toMatchObject({ text: 'reached' })
   await expect(asking({ tools: [asker('read')] }).agent.run(request('reach', { session: 'b' }))).resolves.toMatchObject({ text: 'reached' })
   expect(heard).toEqual([yes.by, 'cannot ask'])
+})
+
+test('the notice of a tool is shown below the call, visible and without secrets', async () => {
+  const notices = ['It has changed:\n+ text: "a\u202eb key-of-the-test"', `long ${'x'.repeat(20_000)}`]
+  const tool: Tool = { ...testTool('reach', () => 'ran', 'execute'), notice: () => notices.shift() }
+  const { agent, asked, questions } = asking({ tools: [tool], secrets: () => [new Secret('key-of-the-test')] })
+  const first = agent.run(request('reach'))
+  await asked(1)
+  expect(questions[0]?.summary).toBe('key: none\n\nIt has changed:\n+ text: "a\\u202eb [redacted]"')
+  questions[0]?.answer(yes)
+  await first
+  const second = agent.run(request('reach again', { session: 'b' }))
+  await asked(2)
+  expect(questions[1]?.summary).toMatch(/^key: none\n\nlong x{3994}…$/)
+  questions[1]?.answer(yes)
+  await second
 })

@@ -1,8 +1,8 @@
 /** Asks a person whether a tool call may run. The person sees the call as `shownCall` renders it and decides only this call. */
-import { AppError, type Decider, type Logger, type Secret, type Tool } from '@sluice/sdk'
+import { APPROVAL_MESSAGE_CHARS_MAX, AppError, type Decider, type Logger, type Secret, type Tool } from '@sluice/sdk'
 import { notConfigured } from './agent-settings.ts'
 import type { CallScope } from './call-scope.ts'
-import { boundedCall, callHash, shownCall } from './shown-call.ts'
+import { boundedCall, callHash, shownCall, shownText } from './shown-call.ts'
 import { askedDecider, deniedText } from './tool-policy.ts'
 import type { ApprovedBy, Approver, ToolApprovalRequest } from './turn.ts'
 
@@ -48,7 +48,7 @@ export async function askPerson(
   if (!approve) return denied(false)
   try {
     const hash = callHash(tool.name, input)
-    const summary = boundedCall(shownCall(input, deps.secrets()), hash)
+    const summary = summaryOf(tool, input, hash, deps.secrets())
     const request: ToolApprovalRequest = {
       callId,
       tool: tool.name,
@@ -75,4 +75,16 @@ export async function askPerson(
     deps.log.error('approval failed', { tool: tool.name, turn, error })
     return denied(false)
   }
+}
+
+/** The longest notice of a tool below a call. */
+const NOTICE_CHARS_MAX = 4000
+
+/** The notice follows the call, so that the call cannot be taken for a part of it. */
+function summaryOf(tool: Tool, input: unknown, hash: string, secrets: readonly Secret[]): string {
+  const call = shownCall(input, secrets)
+  const notice = shownText(tool.notice?.() ?? '', secrets)
+  if (notice === '') return boundedCall(call, hash)
+  const below = `\n\n${notice.length > NOTICE_CHARS_MAX ? `${notice.slice(0, NOTICE_CHARS_MAX - 1).toWellFormed()}…` : notice}`
+  return `${boundedCall(call, hash, APPROVAL_MESSAGE_CHARS_MAX - below.length)}${below}`
 }

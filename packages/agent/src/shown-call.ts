@@ -39,6 +39,16 @@ export function boundedCall(text: string, hash: string, charsMax = APPROVAL_MESS
   return `${text.slice(0, head).toWellFormed()}${note(tail - head)}${text.slice(tail).toWellFormed()}`
 }
 
+/** Shows a text of several lines with the same escapes and masks. */
+export const shownText = (text: string, secrets: readonly Secret[]): string => {
+  const values = secretValues(secrets)
+  const shownLine = (line: string): string =>
+    between(line, values)
+      .map((piece) => piece.replace(HIDDEN, escaped).replace(FENCE, escaped).replace(LONG_GAP, escaped))
+      .join(MASK)
+  return text.split('\n').map(shownLine).join('\n')
+}
+
 const shownName = (name: string, secrets: readonly string[]): string => (PLAIN_NAME.test(name) ? name : literal(name, secrets))
 
 function shownValue(value: unknown, secrets: readonly string[]): string {

@@ -1,7 +1,7 @@
 /**
  * The tools of one server as this machine knows them. The list is kept, so that a start of the daemon starts no server, and a server
- * that is down keeps its tools. The definitions that the operator accepted are kept as hashes: a tool whose definition changes, or that
- * is added later, asks a person again.
+ * that is down keeps its tools. Only an operator accepts a tool that changes or that is added later: until then the model sees the
+ * definition that was accepted before, or no such tool.
  */
 import { createHash } from 'node:crypto'
 import { SerialQueue } from '@sluice/kit'
@@ -16,18 +16,20 @@ export interface Offers {
   readonly prompts: boolean
 }
 
+const keptDefinition = v.object({
+  name: v.string(),
+  description: v.string(),
+  inputSchema: v.record(v.string(), v.unknown()),
+  readOnlyHint: v.boolean(),
+  hash: v.string(),
+})
+
 const keptList = v.object({
   /** Identifies the program or address that the list is from. */
   source: v.string(),
-  tools: v.array(
-    v.object({
-      name: v.string(),
-      description: v.string(),
-      inputSchema: v.record(v.string(), v.unknown()),
-      readOnlyHint: v.boolean(),
-      hash: v.string(),
-    }),
-  ),
+  tools: v.array(keptDefinition),
+  /** The last accepted definitions of tools whose present one is not accepted. */
+  former: v.optional(v.array(keptDefinition), []),
   offers: v.object({ resources: v.boolean(), prompts: v.boolean() }),
   /** The accepted hash of each tool that was ever accepted. */
   accepted: v.record(v.string(), v.string()),
@@ -75,11 +77,18 @@ export class KnownTools {
     return accepted !== undefined && Object.hasOwn(accepted, name) && accepted[name] === hash
   }
 
+  /** Returns the definition of a tool of the list that was accepted last: the present one or an earlier one. Undefined for a new tool. */
+  acceptedOf(present: Definition): Definition | undefined {
+    return this.isAccepted(present) ? present : this.#kept?.former.find(({ name }) => name === present.name)
+  }
+
   /** Keeps a list. All tools of the first list are accepted, because the operator configured the server. Resolves to false when nothing changed. */
   update(tools: readonly Definition[], offers: Offers): Promise<boolean> {
     return this.#changes.run(async () => {
       const accepted = this.#kept?.accepted ?? hashes(tools)
-      const next: KeptList = { source: this.#source, tools: [...tools], offers, accepted }
+      const known = new Map(this.tools.flatMap((tool) => this.acceptedOf(tool) ?? []).map((tool) => [tool.name, tool]))
+      const former = tools.flatMap((tool) => (accepted[tool.name] === tool.hash ? [] : (known.get(tool.name) ?? [])))
+      const next: KeptList = { source: this.#source, tools: [...tools], former, offers, accepted }
       if (JSON.stringify(next) === JSON.stringify(this.#kept)) return false
       await this.#keep(next)
       return true
@@ -89,7 +98,11 @@ export class KnownTools {
   /** Accepts these definitions from now on. */
   accept(tools: readonly Pick<Definition, 'name' | 'hash'>[]): Promise<void> {
     return this.#changes.run(async () => {
-      if (this.#kept) await this.#keep({ ...this.#kept, accepted: { ...this.#kept.accepted, ...hashes(tools) } })
+      if (!this.#kept) return
+      const accepted = { ...this.#kept.accepted, ...hashes(tools) }
+      const isAccepted = ({ name, hash }: Definition): boolean => accepted[name] === hash
+      const stillChanged = new Set(this.#kept.tools.filter((tool) => !isAccepted(tool)).map(({ name }) => name))
+      await this.#keep({ ...this.#kept, former: this.#kept.former.filter(({ name }) => stillChanged.has(name)), accepted })
     })
   }
 

@@ -57,28 +57,54 @@ describe('sluice mcp', () => {
     expect((await (await arrange({})).mcp('list')).printed).toEqual(["No MCP server is configured; 'sluice mcp add' adds one."])
   })
 
-  test('test shows what is offered; --accept accepts what has changed', async () => {
-    const { mcp, host, server, parts, audited } = await arrange()
+  test('test shows what is offered and what has changed', async () => {
+    const { mcp, host, server, audited } = await arrange()
     await expect.poll(() => host.refreshes).not.toEqual([])
     expect(await mcp('test notes')).toEqual({
       code: 0,
       printed: ['notes answers. It has 1 tool.', '  echo (execute): Echoes.'],
       warned: [],
     })
-    server.tools = [{ name: 'echo', description: 'Evil.\u001b[2J' }]
-    expect(await mcp('test notes')).toEqual({
-      code: 0,
-      printed: ['notes answers. It has 1 tool.', '  echo (execute, CHANGED: the next call asks): Evil.\\u001b[2J'],
-      warned: ["'sluice mcp test notes --accept' accepts what has changed."],
-    })
+    server.tools = [
+      { name: 'echo', description: 'Evil.\u001b[2J' },
+      { name: "it's", description: '' },
+    ]
+    const accept = (tool: string) =>
+      expect.stringMatching(new RegExp(`^    To use it as it is shown: sluice mcp accept notes ${tool} [0-9a-f]{64}$`))
+    expect((await mcp('test notes')).printed).toEqual([
+      'notes answers. It has 2 tools.',
+      '  echo (execute, CHANGED: each call asks): Evil.\\u001b[2J',
+      '    - description: "Echoes."',
+      String.raw`    + description: "Evil.\\u001b[2J"`,
+      accept('echo'),
+      "  it's (NEW: the agent does not have it): ",
+      '    + description: ""',
+      '    + readOnlyHint: false',
+      '    + parameters.type: "object"',
+      '    + parameters.properties: {}',
+      accept(String.raw`'it'\\''s'`),
+    ])
     expect(audited).toEqual([])
-    expect((await mcp('test notes --accept')).warned).toEqual([])
-    const tools = [{ name: 'echo', hash: expect.stringMatching(/^[0-9a-f]{64}$/) }]
-    expect(audited).toEqual([{ kind: 'tools_accepted', by: 'cli:ada', detail: { server: 'notes', tools } }])
-    // Nothing is left to accept, so nothing is recorded.
-    await mcp('test notes --accept')
-    expect(audited).toHaveLength(1)
-    expect(parts.tools?.[0]?.description).toBe('Evil.\\u001b[2J')
+  })
+
+  test('accept accepts exactly the definition that was shown', async () => {
+    const { mcp, host, server, parts, audited } = await arrange()
+    await expect.poll(() => host.refreshes).not.toEqual([])
+    const hashOf = async () => JSON.parse((await mcp('test notes', true)).printed[0] ?? '').tools[0].hash as string
+    server.tools = [{ name: 'echo', description: 'Evil.\u001b[2J' }]
+    const hash = await hashOf()
+    for (const other of [hash.slice(0, 16), hash.toUpperCase(), ''])
+      await expect(mcp(`accept notes echo ${other}`)).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(mcp(`accept notes more ${hash}`)).rejects.toMatchObject({ code: 'not_found' })
+    server.tools = [{ name: 'echo', description: 'Echoes, and more.' }]
+    const next = await hashOf()
+    await expect(mcp(`accept notes echo ${hash}`)).rejects.toMatchObject({ code: 'conflict' })
+    expect(audited).toEqual([])
+    expect(await mcp(`accept notes echo ${next}`)).toMatchObject({ code: 0, printed: ['Accepted echo.'] })
+    // Nothing is left to accept, so nothing more is recorded.
+    await mcp(`accept notes echo ${next}`)
+    expect(audited).toEqual([{ kind: 'tools_accepted', by: 'cli:ada', detail: { server: 'notes', tools: [{ name: 'echo', hash: next }] } }])
+    expect(parts.tools?.[0]?.description).toBe('Echoes, and more.')
   })
 
   test('test fails with the reason', async () => {

@@ -1,9 +1,11 @@
-/** The commands `sluice mcp list`, `test`, `add`, `remove` and `login`. See `docs/mcp.md`. */
+/** The commands `sluice mcp list`, `test`, `accept`, `add`, `remove` and `login`. See `docs/mcp.md`. */
 import { parseArgs } from 'node:util'
+import { requireShownHash } from '@sluice/kit'
 import { AppError, CATALOGUE, type CommandContext, type CommandHelp, errorText, type Host, oneLine, printableLine } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { CommandName } from './commands.ts'
 import { type McpConfig, mcpSection, type ServerConfig } from './config.ts'
+import { changesOf } from './definition-changes.ts'
 import { McpServer } from './mcp-server.ts'
 import { toolsOf } from './mcp-tools.ts'
 import type { RunningServers } from './running-servers.ts'
@@ -28,6 +30,8 @@ export class McpCommands {
         return this.#list(context)
       case 'mcp test':
         return this.#test(context)
+      case 'mcp accept':
+        return this.#accept(context)
       case 'mcp add':
         return this.#add(context)
       case 'mcp remove':
@@ -47,12 +51,22 @@ export class McpCommands {
   }
 
   async #test(context: CommandContext): Promise<number> {
-    const { words, values } = readArguments('mcp test', context, 1)
+    const { words } = readArguments('mcp test', context, 1)
     const server = await this.#server(words[0] ?? '')
     await server.list(context.signal)
-    const changed = server.known.tools.filter((tool) => !server.known.isAccepted(tool))
-    if (values.accept === true && changed.length > 0) await server.accept(changed, context.by)
     report(server, context)
+    return 0
+  }
+
+  async #accept(context: CommandContext): Promise<number> {
+    const { words } = readArguments('mcp accept', context, 3)
+    const [name = '', toolName = '', given = ''] = words
+    const server = await this.#server(name)
+    const tool = server.known.tools.find((one) => one.name === toolName)
+    if (!tool) throw new AppError('not_found', `The MCP server '${server.name}' has no tool '${printableLine(toolName)}'`)
+    requireShownHash({ given, present: tool.hash, name: `the tool '${tool.name}'`, lookAgain: `'sluice mcp test ${server.name}'` })
+    if (!server.known.isAccepted(tool)) await server.accept([tool], context.by)
+    context.print(context.json ? JSON.stringify({ accepted: tool.name, hash: tool.hash }) : `Accepted ${printableLine(tool.name)}.`)
     return 0
   }
 
@@ -219,6 +233,9 @@ function summaryLine(server: McpServer): string {
   return `${name}: ${printableLine(at)} (${oneLine(state, 2 * SHOWN_CHARS)}${asks})`
 }
 
+/** Returns a name as one word of a shell. */
+const quoted = (name: string): string => (/^[\w.-]+$/.test(name) ? name : `'${printableLine(name).replaceAll("'", String.raw`'\''`)}'`)
+
 const toolCount = (count: number): string => `${count} ${count === 1 ? 'tool' : 'tools'}`
 
 /** Shows what a server offers. */
@@ -229,26 +246,32 @@ function report(server: McpServer, { json, print, warn }: CommandContext): void 
   const tools = known.tools.map((tool) => ({
     ...tool,
     isAccepted: known.isAccepted(tool),
+    changes: changesOf(known.acceptedOf(tool), tool),
     offeredAs: isAllowed(tool.name) ? toolName(server.name, tool.name) : null,
   }))
   if (json) {
-    const shown = tools.map(({ name, description, isAccepted, offeredAs }) => ({
+    const shown = tools.map(({ name, description, isAccepted, changes, hash, offeredAs }) => ({
       name,
       description,
       offered_as: offeredAs,
-      risk: offeredAs === null ? null : offered.get(offeredAs)?.risk,
+      risk: offeredAs === null ? null : (offered.get(offeredAs)?.risk ?? null),
       accepted: isAccepted,
+      changes,
+      hash,
     }))
     print(JSON.stringify({ server: server.name, tools: shown, ...known.offers, problems }))
     return
   }
   const also = Object.entries(known.offers).flatMap(([name, has]) => (has ? [name] : []))
   print(`${server.name} answers. It has ${toolCount(tools.length)}${also.length > 0 ? `, ${also.join(' and ')}` : ''}.`)
-  for (const { name, description, isAccepted, offeredAs } of tools) {
-    const state =
-      offeredAs === null ? 'not in `tools`' : `${offered.get(offeredAs)?.risk}${isAccepted ? '' : ', CHANGED: the next call asks'}`
+  for (const { name, description, isAccepted, changes, hash, offeredAs } of tools) {
+    const tool = offeredAs === null ? undefined : offered.get(offeredAs)
+    const risk = tool?.risk ?? 'NEW: the agent does not have it'
+    const state = offeredAs === null ? 'not in `tools`' : `${risk}${tool && !isAccepted ? ', CHANGED: each call asks' : ''}`
     print(`  ${oneLine(name, SHOWN_CHARS)} (${state}): ${oneLine(description, SHOWN_CHARS)}`)
+    if (isAccepted) continue
+    for (const line of changes) print(`    ${line}`)
+    print(`    To use it as it is shown: sluice mcp accept ${server.name} ${quoted(name)} ${hash}`)
   }
   for (const problem of problems) warn(problem)
-  if (tools.some(({ isAccepted }) => !isAccepted)) warn(`'sluice mcp test ${server.name} --accept' accepts what has changed.`)
 }

@@ -63,11 +63,6 @@ export class McpServer {
           `The MCP server '${this.name}' ${connection.hashOf(name) === undefined ? 'no longer has' : 'has changed'} the tool '${name}'. The next turn gets its present tools.`,
         )
       }
-      // The approval of a call also accepts the definition that the call was made for.
-      if (context.approvedBy !== undefined && !this.known.isAccepted(definition)) {
-        await this.known.accept([definition])
-        this.#onChange()
-      }
       return connection.call(name, input, context)
     })
   }
@@ -81,8 +76,8 @@ export class McpServer {
   }
 
   /**
-   * Records who accepts these definitions of the last list, and accepts them. Throws `conflict`, records nothing and accepts none when
-   * one of them is another by now.
+   * Records which operator accepts these definitions of the last list, and accepts them. An approval of a call accepts none. Throws
+   * `conflict`, records nothing and accepts none when one of them is another by now.
    */
   async accept(tools: readonly Pick<Definition, 'name' | 'hash'>[], by: string): Promise<void> {
     const other = tools.find(({ name, hash }) => !this.known.tools.some((tool) => tool.name === name && tool.hash === hash))

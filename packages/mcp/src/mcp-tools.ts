@@ -2,46 +2,49 @@
 import { AppError, defineTool, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Definition } from './definition.ts'
+import { changesOf } from './definition-changes.ts'
 import type { McpServer } from './mcp-server.ts'
 import { resultText } from './result-text.ts'
 import { toolName } from './tool-name.ts'
 import { riskOf } from './tool-risk.ts'
 
-const CHANGED = 'The server has changed this tool. A person must approve its next call.'
-
 /** The server checks the arguments itself. */
 const anyObject = v.record(v.string(), v.unknown())
 
-/** Returns the tools that the configuration allows. */
+/** Returns the tools that the configuration allows and an operator has accepted, the changed ones as they were accepted. */
 export function toolsOf(server: McpServer): readonly Tool[] {
-  const { tools: allowed } = server.config
-  return server.known.tools.filter(({ name }) => allowed?.includes(name) ?? true).map((definition) => toolOf(server, definition))
+  const { config, known } = server
+  return known.tools
+    .filter(({ name }) => config.tools?.includes(name) ?? true)
+    .flatMap((present) => {
+      const accepted = known.acceptedOf(present)
+      return accepted ? [toolOf(server, present, accepted)] : []
+    })
 }
 
-function toolOf(server: McpServer, definition: Definition): Tool {
-  const isAccepted = () => server.known.isAccepted(definition)
-  // The model reads no text of a definition that no person has accepted.
-  const shown = isAccepted() ? definition : { description: CHANGED, inputSchema: withoutTexts(definition.inputSchema) }
+/** The model reads the accepted definition. A call is for the present one, and asks a person while that is not accepted. */
+function toolOf(server: McpServer, present: Definition, accepted: Definition): Tool {
   return defineTool({
-    name: toolName(server.name, definition.name),
-    description: shown.description || `The tool ${definition.name} of the MCP server ${server.name}.`,
+    name: toolName(server.name, accepted.name),
+    description: accepted.description || `The tool ${accepted.name} of the MCP server ${server.name}.`,
     input: anyObject,
-    inputSchema: shown.inputSchema,
-    risk: riskOf(server.config, definition),
+    inputSchema: accepted.inputSchema,
+    risk: riskOf(server.config, accepted),
     egress: true,
     untrusted: () => `MCP server ${server.name}`,
-    alwaysAsks: () => !isAccepted(),
+    alwaysAsks: () => !server.known.isAccepted(present),
+    notice: () =>
+      server.known.isAccepted(present)
+        ? undefined
+        : [`The MCP server '${server.name}' has changed this tool, and no operator has accepted it:`, ...changesOf(accepted, present)].join(
+            '\n',
+          ),
     async run(input, context) {
-      const result = await server.call(definition, input, context)
+      const result = await server.call(present, input, context)
       const text = resultText(result)
-      if (result.isError) throw new AppError('upstream', text || `The tool '${definition.name}' failed without a reason`)
+      if (result.isError) throw new AppError('upstream', text || `The tool '${accepted.name}' failed without a reason`)
       if (result.structuredContent !== undefined) context.report?.({ data: JSON.stringify(result.structuredContent) })
       return text
     },
   })
 }
-
-const withoutTexts = (schema: Definition['inputSchema']): Definition['inputSchema'] =>
-  JSON.parse(
-    JSON.stringify(schema, (key, value) => (['description', 'default'].includes(key) && typeof value === 'string' ? undefined : value)),
-  )

@@ -80,7 +80,7 @@ async function checkServer(server: McpServer, signal: AbortSignal): Promise<Find
     ...server.problems.map((problem) => warn(problem, 'ask the author of the server for a smaller or unique definition')),
     ...unknown.map((tool) => warn(`it has no tool '${tool}'`, `correct tools under [mcp.servers.${name}]`)),
     ...(changed.length > 0
-      ? [warn(`changed tools: ${changed.map((tool) => tool.name).join(', ')}`, `'sluice mcp test ${name} --accept' accepts them`)]
+      ? [warn(`new or changed tools: ${changed.map((tool) => tool.name).join(', ')}`, `'sluice mcp test ${name}' shows how to accept them`)]
       : []),
   ]
 }

@@ -2,6 +2,7 @@
 import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { McpConfig } from './config.ts'
+import { changesOf } from './definition-changes.ts'
 import type { McpServer } from './mcp-server.ts'
 import type { RunningServers } from './running-servers.ts'
 import { riskOf } from './tool-risk.ts'
@@ -11,8 +12,15 @@ const toolSchema = v.object({
   description: v.string(),
   used: v.pipe(v.boolean(), v.description('False: `tools` of the server leaves it out')),
   risk: v.picklist(['read', 'write', 'execute']),
-  accepted: v.pipe(v.boolean(), v.description('False: its definition is new or changed, so that its next call asks a person')),
-  hash: v.pipe(v.string(), v.description('Identifies the definition, for its acceptance')),
+  accepted: v.pipe(
+    v.boolean(),
+    v.description('False: a call asks a person if the tool has changed, and the agent has no such tool if it is new'),
+  ),
+  changes: v.pipe(
+    v.array(v.string()),
+    v.description('What differs from the accepted definition: `- path: value` as it was, `+ path: value` as it is'),
+  ),
+  hash: v.pipe(v.string(), v.description('The SHA-256 of the definition, for its acceptance')),
 })
 
 const serverSchema = v.object({
@@ -111,6 +119,7 @@ function shownServer(name: string, config: McpConfig['servers'][string], server:
       used: wanted === undefined || wanted.includes(tool.name),
       risk: riskOf(config, tool),
       accepted: known?.isAccepted(tool) ?? false,
+      changes: [...changesOf(known?.acceptedOf(tool), tool)],
       hash: tool.hash,
     })),
   }

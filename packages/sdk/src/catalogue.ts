@@ -132,13 +132,16 @@ export const CATALOGUE = {
     section: 'mcp',
     namesItsTools: true,
     routes: ['POST /mcp', 'GET /api/mcp/servers', 'POST /api/mcp/servers/:name/test', 'POST /api/mcp/servers/:name/accept'],
-    commands: ['mcp list', 'mcp test', 'mcp add', 'mcp remove', 'mcp login'],
+    commands: ['mcp list', 'mcp test', 'mcp accept', 'mcp add', 'mcp remove', 'mcp login'],
     commandHelp: {
       'mcp list': { summary: 'List the configured MCP servers and their tools' },
       'mcp test': {
         summary: 'Connect to an MCP server and show what it offers and what has changed',
         usage: '<name>',
-        options: { accept: { help: 'accept changed and new tools, so that their next call does not ask' } },
+      },
+      'mcp accept': {
+        summary: 'Accept a new or changed tool as it is; the hash identifies the definition that you have read',
+        usage: '<name> <tool> <hash>',
       },
       'mcp add': {
         summary: 'Add an MCP server to the configuration: a program after --, or an address',

@@ -96,6 +96,11 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
    */
   readonly decider?: Decider | ((input: v.InferOutput<Schema>, by: CallingAgent & Pick<ToolContext, 'standing'>) => Decider)
   /**
+   * Returns what the person who decides a call must know in addition to its input, such as that the tool has changed. Lines of plain text, which
+   * the question shows below the input.
+   */
+  readonly notice?: () => string | undefined
+  /**
    * For tools that must be stoppable at any time. Returns the input of a call that only stops something, made from the raw
    * input of the model and without its other members; undefined for every other call. A stopping call runs at every policy
    * level, without approval, and any number of times.

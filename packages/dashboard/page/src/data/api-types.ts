@@ -6218,9 +6218,11 @@ export interface operations {
                 /** False: `tools` of the server leaves it out */
                 used: boolean
                 risk: 'read' | 'write' | 'execute'
-                /** False: its definition is new or changed, so that its next call asks a person */
+                /** False: a call asks a person if the tool has changed, and the agent has no such tool if it is new */
                 accepted: boolean
-                /** Identifies the definition, for its acceptance */
+                /** What differs from the accepted definition: `- path: value` as it was, `+ path: value` as it is */
+                changes: string[]
+                /** The SHA-256 of the definition, for its acceptance */
                 hash: string
               }[]
             }[]
@@ -6283,9 +6285,11 @@ export interface operations {
               /** False: `tools` of the server leaves it out */
               used: boolean
               risk: 'read' | 'write' | 'execute'
-              /** False: its definition is new or changed, so that its next call asks a person */
+              /** False: a call asks a person if the tool has changed, and the agent has no such tool if it is new */
               accepted: boolean
-              /** Identifies the definition, for its acceptance */
+              /** What differs from the accepted definition: `- path: value` as it was, `+ path: value` as it is */
+              changes: string[]
+              /** The SHA-256 of the definition, for its acceptance */
               hash: string
             }[]
           }
@@ -6356,9 +6360,11 @@ export interface operations {
               /** False: `tools` of the server leaves it out */
               used: boolean
               risk: 'read' | 'write' | 'execute'
-              /** False: its definition is new or changed, so that its next call asks a person */
+              /** False: a call asks a person if the tool has changed, and the agent has no such tool if it is new */
               accepted: boolean
-              /** Identifies the definition, for its acceptance */
+              /** What differs from the accepted definition: `- path: value` as it was, `+ path: value` as it is */
+              changes: string[]
+              /** The SHA-256 of the definition, for its acceptance */
               hash: string
             }[]
           }

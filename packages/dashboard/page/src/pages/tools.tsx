@@ -62,7 +62,7 @@ const NO_SERVER = (
 
 type Server = Got<'/api/mcp/servers'>['servers'][number]
 
-/** The servers of the configuration, with what each offers. A tool whose definition changed asks a person until it is accepted. */
+/** The servers of the configuration, with what each offers. */
 function Servers() {
   const features = useApi('/api/features', {})
   const mcp = features.data?.features.find(({ feature }) => feature === 'mcp')
@@ -134,22 +134,23 @@ async function testServer(name: string): Promise<void> {
   await refresh('/api/mcp', '/api/tools')
 }
 
-/** The tools that ask a person because their definition is new or changed. */
+/** The tools whose definition is new or changed, with the values that the model would read. */
 function ChangedTools({ server: { name, tools } }: { readonly server: Server }) {
   const changed = tools.filter(({ accepted }) => !accepted)
   if (changed.length === 0) return null
   return (
     <div class="body stack">
       <Note tone="warn">
-        The server <Name value={name} /> has new or changed tools. Their calls ask a person until you accept what you read here.
+        The server <Name value={name} /> has new or changed tools. Until you accept what you read here, calls of changed tools ask a person,
+        and the agent has no new tools.
       </Note>
       {changed.map((tool) => (
         <article class="approval" key={tool.name}>
           <h3>
             <Name value={tool.name} /> <Badge state={tool.risk} tone={tool.risk === 'read' ? 'quiet' : 'warn'} />
           </h3>
-          <div class="block">
-            <Text value={tool.description} />
+          <div class="block mono">
+            <Text value={tool.changes.join('\n')} />
           </div>
         </article>
       ))}
