@@ -31,7 +31,7 @@ async function backend(name) {
 
 /** Returns a function that runs `true` in the sandbox, as tools run their commands. */
 function confined(sandbox) {
-  const run = createSpawn({ sandbox: () => sandbox, required: true, limits: LIMITS, closed: [], log, clock: systemClock })
+  const run = createSpawn({ sandbox: () => sandbox, required: true, limits: LIMITS, closed: [], workspaces: [], log, clock: systemClock })
   const policy = { writable: [workspace], network: false }
   return async () => {
     const result = await run({ file: 'true', args: [], cwd: workspace, env, policy, timeoutMs: 10_000, outputBytesMax: 1000, signal })

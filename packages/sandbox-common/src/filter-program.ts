@@ -21,6 +21,9 @@ export const ALLOW = 0x7fff0000
 /** Returns the verdict that makes the call fail with this error number. */
 export const failWith = (errno: number): number => 0x00050000 | errno
 
+/** The verdict that passes the call to the process which listens to the filter. */
+export const NOTIFY = 0x7fc00000
+
 export const load = (offset: number): FilterInstruction => [LOAD, 0, 0, offset]
 export const returns = (verdict: number): FilterInstruction => [RETURN, 0, 0, verdict >>> 0]
 /** Returns the verdict if the test of the loaded value holds. */

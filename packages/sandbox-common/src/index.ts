@@ -10,6 +10,7 @@ export {
   IF_ANY_BIT,
   IF_EQUAL,
   load,
+  NOTIFY,
   NUMBER_AT,
   returns,
   returnsIf,

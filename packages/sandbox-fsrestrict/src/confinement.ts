@@ -18,6 +18,11 @@ const PR_SET_SECUREBITS = 28
 const PR_SET_NO_NEW_PRIVS = 38
 const PR_CAP_AMBIENT = 47
 const FILTER_MODE = 2
+/** The same mode for the call `seccomp`. */
+const FILTER_MODE_CALL = 1
+const NEW_LISTENER = 8
+const PR_SET_PDEATHSIG = 1
+const SIGKILL = 9
 const CLEAR_ALL = 4
 /** User id 0 and changes of ids give no privileges, and none are kept or made ambient. All of these bits are locked. */
 const SECURE_BITS = 0xef
@@ -36,6 +41,8 @@ export interface Confinement {
   /** The files through which the launcher joins its control groups. */
   readonly joinFiles: readonly string[]
   readonly isRoot: boolean
+  /** Whether the launcher performs the calls that change attributes of files (`attribute-guard.ts`). */
+  readonly isGuarded: boolean
   readonly tag: CommandTag
   /** Its `processesMax` limits all processes of the user together. */
   readonly policy: SandboxPolicy
@@ -43,9 +50,9 @@ export interface Confinement {
 
 /** Returns the calls in order: join groups, set limits, drop privileges, restrict files, close descriptors, install filters. */
 export function confinementCalls(confinement: Confinement): readonly SystemCall[] {
-  const { machine, abi, shown, filter, joinFiles, isRoot, tag, policy } = confinement
+  const { machine, abi, shown, filter, joinFiles, isRoot, isGuarded, tag, policy } = confinement
   const { memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax, network, devices = [] } = policy
-  const { prctl } = machine
+  const { prctl, seccomp } = machine
   const limit = (resource: number, most: number | undefined) =>
     most === undefined ? [] : [limitCall(machine, resource, most, most, 'may')]
   const start = [
@@ -58,12 +65,24 @@ export function confinementCalls(confinement: Confinement): readonly SystemCall[
     ...limit(LIMIT.processes, processesMax),
     ...privilegeCalls(machine, isRoot),
   ]
-  const filters = [filter, supplementaryFilter(machine, abi, { network, hasDevices: devices.length > 0 })]
+  const supplementary = supplementaryFilter(machine, abi, { network, hasDevices: devices.length > 0, isGuarded })
+  const install = (given: Uint8Array): SystemCall => ({
+    name: 'seccomp',
+    number: prctl,
+    args: [PR_SET_SECCOMP, FILTER_MODE, { filter: given }],
+  })
   return [
     ...start,
     ...landlockCalls(machine, abi, shown, policy, start.length),
     { name: 'close_range', number: CALLS.closeRange, args: [FIRST_OTHER_FD, FDS_END, CLOSE_ON_EXEC] },
-    ...filters.map((each): SystemCall => ({ name: 'seccomp', number: prctl, args: [PR_SET_SECCOMP, FILTER_MODE, { filter: each }] })),
+    install(filter),
+    ...(isGuarded
+      ? [
+          { name: 'pdeathsig', number: prctl, args: [PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0] },
+          // The launcher passes the result of the call with this name to its other process.
+          { name: 'listen', number: seccomp, args: [FILTER_MODE_CALL, NEW_LISTENER, { filter: supplementary }] },
+        ]
+      : [install(supplementary)]),
     // Set last, because the launcher itself may need more memory than the command may use.
     ...limit(LIMIT.memoryBytes, memoryBytesMax),
   ]
@@ -80,6 +99,12 @@ function joinCalls({ openat, write }: Machine, joinFiles: readonly string[]): re
 function limitCall({ prlimit64 }: Machine, resource: number, soft: number, hard: number, failing: 'may' | 'must'): SystemCall {
   return { name: 'prlimit64', number: prlimit64, args: [0, resource, { bytes: packed([64, soft], [64, hard]) }, 0], failing }
 }
+
+/** Returns the calls by which the launcher confines itself where it performs calls of the command. */
+export const guardCalls = (machine: Machine, isRoot: boolean): readonly SystemCall[] => [
+  limitCall(machine, LIMIT.core, 0, 0, 'may'),
+  ...privilegeCalls(machine, isRoot),
+]
 
 function privilegeCalls({ prctl, capset }: Machine, isRoot: boolean): readonly SystemCall[] {
   return [

@@ -23,7 +23,7 @@ import {
   type WrappedCommand,
 } from '@sluice/sdk'
 import { createTag, endTagged } from './command-tag.ts'
-import { confinementCalls } from './confinement.ts'
+import { confinementCalls, guardCalls } from './confinement.ts'
 import { coverage, EXECUTABLE, type ShownPath } from './landlock.ts'
 import { findLandlock } from './landlock-version.ts'
 import { findLaunchers, type Launcher, launch } from './launchers.ts'
@@ -49,6 +49,8 @@ interface Ready {
   readonly machine: Machine
   readonly abi: number
   readonly launcher: Launcher
+  /** Whether the launcher performs the calls that change attributes of files. */
+  readonly isGuarded: boolean
   readonly shown: readonly ShownPath[]
   readonly filter: Uint8Array
   /** The parent of all temporary folders, without links. */
@@ -85,34 +87,48 @@ export class FsrestrictSandbox implements Sandbox {
       prepareTemporaryFolders(this.#folder),
       findControlGroups(),
     ])
-    this.#ready = { ...landlock, machine, filter, shown, temporary, groups }
-    const detail = `${coverage(landlock.abi)}; seccomp; ${describeLimits(groups)}; started by ${landlock.launcher.name}`
+    const ready = { ...landlock, machine, filter, shown, temporary, groups }
+    let fault: string | undefined
+    // Another filter of this process that already listens, such as that of a container engine, rules out the guard.
+    for (const isGuarded of landlock.launcher.canGuard ? [true, false] : [false]) {
+      this.#ready = { ...ready, isGuarded }
+      fault = await this.#try(signal, run)
+      if (fault === undefined) break
+    }
+    const guard = this.#ready?.isGuarded ? '' : '; modes of files outside are not protected'
+    const detail = `${coverage(landlock.abi)}; seccomp${guard}; ${describeLimits(groups)}; started by ${landlock.launcher.name}`
+    return fault === undefined ? { available: true, detail } : { available: false, isInstalled: true, detail: `${detail}: ${fault}` }
+  }
+
+  /** Runs a command. Returns what went wrong, if anything. */
+  async #try(signal: AbortSignal, run: RunBare): Promise<string | undefined> {
     const command = await this.wrap(TRIAL, { writable: [], network: false })
     const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
-    if (exitCode === 0) return { available: true, detail }
-    const fault = stderr.trim().split('\n')[0] || `a command ended with ${exitCode}`
-    return { available: false, isInstalled: true, detail: `${detail}: ${fault}` }
+    return exitCode === 0 ? undefined : stderr.trim().split('\n')[0] || `a command ended with ${exitCode}`
   }
 
   async wrap(command: ProcessCommand, policy: SandboxPolicy): Promise<WrappedCommand> {
     if (!this.#ready) throw new AppError('unavailable', 'The fsrestrict sandbox was not probed on this machine')
     const { launcher, groups, temporary, ...found } = this.#ready
+    const { machine, isGuarded } = found
     const tag = createTag(this.#clock)
     const group = hasGroupLimits(policy) ? await groups?.create(policy) : undefined
     const own = await createTemporaryFolder(temporary).catch(async (error: unknown) => {
       await group?.remove()
       throw error
     })
+    const writable = [...policy.writable, own]
     const calls = confinementCalls({
       ...found,
       shown: [...found.shown, ...readableFolders(policy), ...(await shownDevices(policy.devices ?? []))],
       joinFiles: group?.joinFiles ?? [],
       isRoot: this.#isRoot,
       tag,
-      policy: { ...this.#processLimits(policy, group), writable: [...policy.writable, own] },
+      policy: { ...this.#processLimits(policy, group, isGuarded), writable },
     })
+    const guard = isGuarded ? { machine, writable, privileges: guardCalls(machine, this.#isRoot) } : undefined
     return {
-      ...launch(launcher, calls, { ...command, env: { ...command.env, TMPDIR: own } }),
+      ...launch(launcher, calls, { ...command, env: { ...command.env, TMPDIR: own } }, guard),
       release: async () => {
         await (group ? group.remove() : endTagged(tag, this.#clock))
         await rm(own, { recursive: true, force: true })
@@ -122,12 +138,14 @@ export class FsrestrictSandbox implements Sandbox {
 
   /**
    * Returns the policy with the limits that each process must set itself. The kernel applies a process limit to all processes
-   * of a user together, so the present ones are added. It does not apply this limit to root.
+   * of a user together, so the present ones are added, and the launcher if it stays. It does not apply this limit to root.
    */
-  #processLimits(policy: SandboxPolicy, group: ControlGroup | undefined): SandboxPolicy {
+  #processLimits(policy: SandboxPolicy, group: ControlGroup | undefined, isGuarded: boolean): SandboxPolicy {
     if (group) return withoutGroupLimits(policy)
     const { processesMax } = policy
-    return processesMax === undefined || this.#isRoot ? policy : { ...policy, processesMax: processesMax + countOwnTasks() }
+    return processesMax === undefined || this.#isRoot
+      ? policy
+      : { ...policy, processesMax: processesMax + countOwnTasks() + (isGuarded ? 1 : 0) }
   }
 }
 

@@ -6,8 +6,8 @@ import { findLaunchers, type Launcher } from './launchers.ts'
 import { answering } from './testing/probed-fsrestrict.ts'
 
 const { signal } = new AbortController()
-const perl: Launcher = { name: 'perl', file: '/usr/bin/perl', args: [] }
-const node: Launcher = { name: 'node', file: '/usr/bin/node', args: [] }
+const perl: Launcher = { name: 'perl', file: '/usr/bin/perl', args: [], canGuard: true }
+const node: Launcher = { name: 'node', file: '/usr/bin/node', args: [], canGuard: false }
 
 describe('findLandlock', () => {
   test.each([

@@ -12,10 +12,12 @@ import {
   IF_ANY_BIT,
   IF_EQUAL,
   load,
+  NOTIFY,
   NUMBER_AT,
   returns,
   returnsIf,
 } from '@sluice/sandbox-common'
+import type { AttributeCall } from './attribute-guard.ts'
 import { TAG_RESOURCE } from './command-tag.ts'
 import type { Machine } from './machine.ts'
 
@@ -45,10 +47,12 @@ const TRUNCATE_ABI = 3
 export interface Reach {
   readonly network: boolean
   readonly hasDevices: boolean
+  /** Whether the launcher performs the calls that change attributes of files. */
+  readonly isGuarded: boolean
 }
 
 /** Returns the filter for a version of Landlock. Below version 3 it also refuses to truncate files. */
-export function supplementaryFilter(machine: Machine, abi: number, { network, hasDevices }: Reach): Uint8Array {
+export function supplementaryFilter(machine: Machine, abi: number, { network, hasDevices, isGuarded }: Reach): Uint8Array {
   const families = network ? NETWORK_FAMILIES : hasDevices ? DEVICE_FAMILIES : []
   const denied = returns(failWith(EPERM))
   const unlessZero = (index: number): readonly FilterInstruction[] => [load(argumentAt(index)), ...returnsIf(IF_EQUAL, 0, ALLOW), denied]
@@ -61,16 +65,9 @@ export function supplementaryFilter(machine: Machine, abi: number, { network, ha
   return assembleFilter([
     load(NUMBER_AT),
     ...machine.sharedByKey.flatMap((number) => returnsIf(IF_EQUAL, number, failWith(EPERM))),
-    ...machine.attributes.flatMap((number) => returnsIf(IF_EQUAL, number, failWith(EOPNOTSUPP))),
+    ...machine.extended.flatMap((number) => returnsIf(IF_EQUAL, number, failWith(EOPNOTSUPP))),
     ...machine.schedule.flatMap((number) => forCall(number, unlessZero(0))),
-    ...machine.modes.flatMap(([number, argument]) =>
-      forCall(number, [
-        load(argumentAt(argument)),
-        ...returnsIf(IF_ANY_BIT, OTHERS_WRITE, failWith(EPERM)),
-        ...returnsIf(IF_ANY_BIT, OWNER_READS, ALLOW),
-        denied,
-      ]),
-    ),
+    ...machine.attributes.flatMap((call) => (isGuarded ? returnsIf(IF_EQUAL, call.number, NOTIFY) : changing(call))),
     ...forCall(machine.setpriority, ofTarget(USERS.setpriority)),
     ...forCall(machine.ioprioSet, ofTarget(USERS.ioprioSet)),
     ...forCall(machine.ioctl, [
@@ -88,6 +85,33 @@ export function supplementaryFilter(machine: Machine, abi: number, { network, ha
     ]),
     ...forCall(machine.socketpair, [load(argumentAt(1)), ...returnsIf(IF_ANY_BIT, PACKET_BIT, failWith(EPERM)), returns(ALLOW)]),
     ...(abi < TRUNCATE_ABI ? truncating(machine) : []),
+    returns(ALLOW),
+  ])
+}
+
+/**
+ * Decides a call that changes an attribute where no launcher performs it. Modes are limited, because programs do not work without them.
+ * By its path, the owner of a file cannot be changed, and setting its times has no effect; by an open file, both can.
+ */
+function changing({ number, changes, path, value }: AttributeCall): readonly FilterInstruction[] {
+  if (changes === 'mode')
+    return forCall(number, [
+      load(argumentAt(value)),
+      ...returnsIf(IF_ANY_BIT, OTHERS_WRITE, failWith(EPERM)),
+      ...returnsIf(IF_ANY_BIT, OWNER_READS, ALLOW),
+      returns(failWith(EPERM)),
+    ])
+  if (path === undefined) return []
+  if (changes === 'owner') return returnsIf(IF_EQUAL, number, failWith(EPERM))
+  // Without a path, the call is for an open file.
+  const [low, high] = [argumentAt(path), argumentAt(path) + 4]
+  return forCall(number, [
+    load(low),
+    [IF_EQUAL, 1, 0, 0],
+    returns(failWith(0)),
+    load(high),
+    [IF_EQUAL, 1, 0, 0],
+    returns(failWith(0)),
     returns(ALLOW),
   ])
 }

@@ -47,4 +47,4 @@ function encode(argument: Argument): string {
   return 'followedBy' in argument ? `x${hex(argument.bytes)}r${argument.followedBy}` : `x${hex(argument.bytes)}`
 }
 
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+export const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')

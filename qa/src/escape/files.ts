@@ -15,7 +15,14 @@ const ATTEMPTS: Readonly<Record<string, string>> = {
   'deletes a file': 'rm -f "$1/canary"',
   'deletes a folder': 'rm -rf "$1"',
   'truncates a file': 'truncate -s 0 "$1/canary"; : > "$1/canary"',
-  'changes a mode': 'chmod 777 "$1/canary"; chmod 777 "$1"',
+  'changes a mode': 'for mode in 000 777 600 644 700; do chmod $mode "$1/canary"; chmod $mode "$1"; done',
+  'changes a mode through a link': 'ln -s "$1/canary" soft; chmod 644 soft; ln -s "$1" folder; chmod 644 folder/canary; chmod 711 folder/.',
+  'changes a mode from inside the folder': 'cd "$1" && chmod 644 canary; chmod 711 .; chmod 711 /proc/self/cwd',
+  'changes a mode through /proc':
+    'chmod 644 "/proc/self/root$1/canary" "/proc/self/cwd/../outside/canary"; perl -e \'chdir shift; chmod 0711, "/proc/$$/cwd"; chmod 0644, "/proc/$$/cwd/canary"\' "$1"',
+  'swaps a file for a link while its mode is changed':
+    '(i=0; while [ $i -lt 40 ]; do ln -sf "$1/canary" swapped; rm -f swapped; : > swapped; i=$((i+1)); done) 2> /dev/null & perl -e \'chmod 0644, "swapped" for 1 .. 500\'; wait',
+  'changes the times of a file': 'touch -d 2001-02-03 "$1/canary"; perl -e \'utime 1, 1, @ARGV\' "$1/canary" "$1"; cp -p "$0" "$1/canary"',
   'changes an owner': 'chown 1:1 "$1/canary"',
   'climbs by a relative path': 'echo changed > "../outside/canary"; cat "../outside/canary"; cat "./../../../../../../../$1/canary"',
   'follows a link it makes': 'ln -s "$1/canary" soft; cat soft; echo changed > soft',

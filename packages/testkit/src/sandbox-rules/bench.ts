@@ -82,6 +82,7 @@ export const createSandboxBench =
 
 function benchOf({ create, workspace, outside }: Pick<SandboxSubject, 'create'> & { workspace: string; outside: string[] }): SandboxBench {
   const sandbox = create()
+  const attributes = attributesOf(outside)
   const wrap = (file: string, args: readonly string[], { env = {}, policy = {} }: RunOptions = {}) => {
     const command: ProcessCommand = {
       file,
@@ -125,12 +126,18 @@ function benchOf({ create, workspace, outside }: Pick<SandboxSubject, 'create'> 
       for (const folder of outside) {
         expect(readdirSync(folder)).toEqual(['canary'])
         expect(readFileSync(join(folder, 'canary'), 'utf8')).toBe(CANARY)
-        const { mode, uid } = statSync(join(folder, 'canary'))
-        expect([mode & 0o777, uid]).toEqual([0o600, process.getuid?.()])
       }
+      expect(attributesOf(outside)).toEqual(attributes)
     },
   }
 }
+
+/** Returns the modes and owners of the folders, and those and the times of their files. */
+const attributesOf = (outside: readonly string[]) =>
+  outside.map((folder) => {
+    const [own, canary] = [statSync(folder), statSync(join(folder, 'canary'))]
+    return [own.mode, own.uid, own.gid, canary.mode, canary.uid, canary.gid, canary.mtimeMs]
+  })
 
 function runToEnd(command: ProcessCommand, input = ''): Promise<Ran> {
   const { promise, resolve, reject } = Promise.withResolvers<Ran>()
