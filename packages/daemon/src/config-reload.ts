@@ -39,17 +39,21 @@ export class ConfigReload {
   readonly reload = async (): Promise<void> => {
     const { log } = this.#runtime
     log.info('reading the configuration again', { file: this.#file })
-    try {
-      await this.#applyFile(await readConfigText(this.#file))
-    } catch (error) {
-      log.error('The configuration could not be read; the one in force stays', { error: errorText(error) })
-    }
+    await this.#inOrder(async () => this.#applyFile(await readConfigText(this.#file)))
+  }
+
+  #inOrder(change: () => Promise<void>): Promise<void> {
+    const { log } = this.#runtime
+    this.#applying = this.#applying
+      .then(change)
+      .catch((error: unknown) => log.error('The configuration could not be read; the one in force stays', { error: errorText(error) }))
+    return this.#applying
   }
 
   /** Applies each version after the one that the start has read. */
   #watchShared({ config: shared, version }: NonNullable<OpenRuntime['sharedConfig']>, signal: AbortSignal): void {
     const changed = (config: ConfigVersion): void => {
-      this.#applying = this.#applying.then(async () => {
+      void this.#inOrder(async () => {
         this.#runtime.log.info('reading the configuration of the cluster again', { version: config.version, by: config.by })
         await this.#applyShared(shared, config)
       })
@@ -83,7 +87,11 @@ export class ConfigReload {
   async #fileChanged(text: string): Promise<void> {
     const { dataDir, log } = this.#runtime
     const workspaces = workspaceRoots(this.#runtime.config(), dataDir)
-    if (!canAgentWrite(this.#file, { workspaces, dataDir })) return this.#applyFile(text)
+    if (!canAgentWrite(this.#file, { workspaces, dataDir }))
+      return this.#inOrder(async () => {
+        // A file that has changed since is seen next, or is in force already.
+        if ((await readConfigText(this.#file)) === text) await this.#applyFile(text)
+      })
     log.warn('The configuration file changed, but the agent can write in its folder, so the change is not in force.', {
       file: this.#file,
       fix: `check the file and send SIGHUP to process ${process.pid}; better, keep it in ${dataDir}`,

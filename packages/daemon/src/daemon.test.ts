@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createServer, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -241,6 +242,35 @@ test('health is degraded while the configuration file is not valid', async () =>
   writeFileSync(file, '')
   await reload()
   expect(runtime.health.look()).toMatchObject({ status: 'ok', config: { state: 'ok' } })
+})
+
+test('a text that the watch has read is not applied after a newer one', async () => {
+  const file = join(dataDir, 'config.toml')
+  const config = (level: string) => `[security.policy]\nlevel = "${level}"\n`
+  running = await startDaemon(options())
+  const { runtime, reload } = running
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+  const applied: string[] = []
+  const ended: string[] = []
+  const apply = runtime.reload
+  Object.assign(runtime, {
+    reload: async (text: string) => {
+      applied.push(text)
+      if (applied.length === 1) await gate
+      const outcome = await apply(text)
+      ended.push(text)
+      return outcome
+    },
+  })
+  writeFileSync(file, config('readonly'))
+  await vi.waitFor(() => expect(applied).toEqual([config('readonly')]), { timeout: 20_000 })
+  writeFileSync(file, config('full'))
+  const reloaded = reload()
+  // Time in which a reload that does not wait is over.
+  for (let turn = 0; turn < 50; turn++) await readFile(file)
+  open()
+  await reloaded
+  await vi.waitFor(() => expect(ended).toEqual([config('readonly'), config('full')]), { timeout: 20_000 })
 })
 
 test('a configuration that the agent can write is applied on request only, and no tool can write it', async () => {

@@ -36,9 +36,8 @@ export async function startPasskeys(): Promise<PasskeyDaemon> {
   // The port is known only after the start.
   const origin = `http://localhost:${new URL(daemon.url).port}`
   const enable = async (enabled: boolean): Promise<void> => {
-    const text = config(`enabled = ${enabled}\nrp_origin = "${origin}"\n`)
-    writeFileSync(configFile, text)
-    await daemon.runtime.reload(text)
+    writeFileSync(configFile, config(`enabled = ${enabled}\nrp_origin = "${origin}"\n`))
+    await daemon.reload()
   }
   await enable(true)
   return {
