@@ -15,11 +15,6 @@ export interface SluiceOptions extends EmbeddingOptions {
   readonly listen?: ListenAddress
   /** True: a data directory whose database is gone may start with an empty one. */
   readonly newDatabase?: boolean
-  /**
-   * True in a process that runs nothing else: the global `Request` and `Response` are replaced by classes that are cheaper to make.
-   * Default: false, so that nothing global changes.
-   */
-  readonly ownsProcess?: boolean
   /** The command that starts the command line of Sluice, for the backups of `[backup] schedule`; without it, none are made. */
   readonly program?: readonly string[]
 }
@@ -76,12 +71,11 @@ export async function createSluice(options: SluiceOptions): Promise<Sluice> {
 const stoppedEarly = ({ reason }: AbortSignal): AppError =>
   new AppError('aborted', 'Sluice was stopped before it had started', { cause: reason })
 
-const daemonOptions = ({ listen, newDatabase = false, ownsProcess = false, program, ...options }: SluiceOptions): DaemonOptions => ({
+const daemonOptions = ({ listen, newDatabase = false, program, ...options }: SluiceOptions): DaemonOptions => ({
   ...runtimeOptions(options),
   newDatabase,
   listens: listen !== undefined,
   ...listen,
-  replacesGlobals: ownsProcess,
   ...(program && { program }),
 })
 

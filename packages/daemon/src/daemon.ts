@@ -25,8 +25,6 @@ import { startWork } from './start-work.ts'
 export interface DaemonOptions extends RuntimeOptions, ListenAddress {
   /** False: no port is bound until `listen` is called. Default: true. */
   readonly listens?: boolean
-  /** See `ServerParts`. */
-  readonly replacesGlobals?: boolean
   /** The command that starts this program, for the backups of `[backup] schedule`: a file and its first arguments. */
   readonly program?: readonly string[]
 }
@@ -80,7 +78,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   bus.observe((event) => logTurn(log, event))
 
   const deliveriesStarted = Promise.withResolvers<Deliveries>()
-  const gateway = new Gateway(runtime, options, deliveriesStarted.promise)
+  const gateway = new Gateway(runtime, deliveriesStarted.promise)
   undo.defer(() => gateway.http.close(0))
   // The port is bound before any work starts: a start that cannot have its port has done nothing.
   if (options.listens !== false) await gateway.listen(options)
@@ -115,7 +113,7 @@ class Gateway {
   /** True once a port is bound that other machines can reach. */
   #isExposed = false
 
-  constructor(runtime: OpenRuntime, { replacesGlobals = false }: DaemonOptions, deliveries: Promise<Deliveries>) {
+  constructor(runtime: OpenRuntime, deliveries: Promise<Deliveries>) {
     this.#runtime = runtime
     this.#auth = createAuth(runtime)
     let running: Deliveries | undefined
@@ -136,7 +134,6 @@ class Gateway {
         refusesUnsigned: () => this.#isExposed || this.http.mounted.isUsed,
       },
       ready: deliveries,
-      replacesGlobals,
     })
   }
 

@@ -30,11 +30,6 @@ export interface ServerParts {
   readonly subscribers?: SubscriberCounts
   /** Returns the address that clients use; null where nothing listens. */
   readonly url: () => string | null
-  /**
-   * True in a process that runs nothing else: the adaptor then replaces the global `Request` and `Response` by its own, which are
-   * cheaper to make.
-   */
-  readonly replacesGlobals?: boolean
 }
 
 export interface Application {
@@ -52,7 +47,7 @@ export interface Application {
 /** A peer whose upgrade was refused loses its connection after this time, or up to half of it earlier. */
 const REFUSED_UPGRADE_MS = 10_000
 
-export function createApplication({ runtime, auth, clients, intake, subscribers, url, replacesGlobals = false }: ServerParts): Application {
+export function createApplication({ runtime, auth, clients, intake, subscribers, url }: ServerParts): Application {
   const streams = subscribers && createStreams(runtime, auth, subscribers)
   const { fetch, serveDirectly } = createFetch({
     runtime,
@@ -89,7 +84,7 @@ export function createApplication({ runtime, auth, clients, intake, subscribers,
       const onAsked = (transport: Duplex): void => upgrades.add(transport)
       const onGranted = (transport: Duplex): void => upgrades.end(transport)
       if (streams) serveUpgrades(server, { fetch: handle, onAsked, onGranted })
-      const listener = getRequestListener(handle, { errorHandler, overrideGlobalObjects: replacesGlobals }) as RequestListener
+      const listener = getRequestListener(handle, { errorHandler, overrideGlobalObjects: false }) as RequestListener
       if (operator !== undefined) return listener
       return (incoming, outgoing) => {
         if (!serveDirectly(incoming, outgoing)) listener(incoming, outgoing)

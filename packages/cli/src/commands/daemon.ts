@@ -19,7 +19,7 @@ export async function run(context: CliContext): Promise<number> {
   const { out, options, features, dataDir, env, profile } = context
   await fitHeap(env)
   const stopSignal = context.interrupted()
-  const hangUp = watchHangUp()
+  using hangUp = watchHangUp()
   const socket = await givenSocket(env)
   const opensPage = process.stdout.isTTY && features.some(({ id }) => id === 'dashboard')
   const writeLog = opensPage ? holdLog() : () => {}
@@ -36,7 +36,6 @@ export async function run(context: CliContext): Promise<number> {
       ...(typeof options.host === 'string' && { host: options.host }),
       ...(typeof options.port === 'string' && { port: portNumber(options.port) }),
     },
-    ownsProcess: true,
   })
   const sluice = await starting.catch((error: unknown) => {
     writeLog()
@@ -90,11 +89,13 @@ function watchHangUp() {
   const terminalClosed = Promise.withResolvers<void>()
   // A daemon that is still starting has just read the configuration, so it ignores a reload.
   let reload = async () => {}
-  process.on('SIGHUP', () => {
+  const onHangUp = () => {
     if (terminals.every((fd) => isatty(fd))) void reload()
     else terminalClosed.resolve()
-  })
+  }
+  process.on('SIGHUP', onHangUp)
   return {
+    [Symbol.dispose]: () => void process.off('SIGHUP', onHangUp),
     terminalClosed: terminalClosed.promise,
     onReload(handler: () => Promise<void>) {
       reload = handler

@@ -45,7 +45,7 @@ async function serveChannel(isDirect: boolean, options: TestGatewayOptions = {},
     },
     ...options,
   })
-  const byStep = getRequestListener(made.fetch as never) as RequestListener
+  const byStep = getRequestListener(made.fetch as never, { overrideGlobalObjects: false }) as RequestListener
   const served = { directly: 0 }
   const started = createServer((incoming, outgoing) => {
     if (isDirect && made.serveDirectly(incoming, outgoing)) served.directly++

@@ -111,7 +111,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   app.onError(createProblemHandler(runtime))
   app.use(clientPeer(parts.peers))
   for (const { doc, steps } of streams.endpoints(parts)) app.on(doc.method, [doc.path], ...steps)
-  const server = createServer(getRequestListener(app.fetch) as RequestListener)
+  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }) as RequestListener)
   serveUpgrades(server, { fetch: app.fetch })
   const transports = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
