@@ -1,6 +1,8 @@
-// The test set-up of the whole workspace. The files of all packages share the workers and what these have loaded.
+// The test set-up of the whole workspace. The files of all packages share the workers, and the libraries that these have loaded.
+import { randomInt } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
+import { runReport } from './qa/src/worker/run-report.ts'
 
 // Files whose name ends with .slow.test.ts take long, or need more than npm installs: only `pnpm test:slow` runs them.
 const SLOW = '**/*.slow.test.ts'
@@ -8,20 +10,41 @@ const SLOW = '**/*.slow.test.ts'
 const POSTGRES = '**/*.postgres.test.ts'
 // Files whose name ends with .daemons.test.ts start or kill many daemons: only `pnpm test:daemons` runs them, and the long form of chaos.test.ts.
 const DAEMONS = ['**/*.daemons.test.ts', '**/chaos/chaos.test.ts']
-const { SLUICE_SLOW, SLUICE_POSTGRES, SLUICE_DAEMONS } = process.env
+const { SLUICE_SLOW, SLUICE_POSTGRES, SLUICE_DAEMONS, SLUICE_TEST_REPORT, SLUICE_SHUFFLE } = process.env
+// Without SEED, the first reading of this file draws one; a project reads the file again.
+process.env.SEED ||= String(randomInt(1, 2 ** 31))
+const seed = Number(process.env.SEED)
+if (!Number.isSafeInteger(seed) || seed < 0) throw new Error(`SEED is '${process.env.SEED}', and has to be a whole number from 0`)
+const shuffles = SLUICE_SHUFFLE === '1'
+
 const only = SLUICE_SLOW === '1' ? [SLOW] : SLUICE_POSTGRES === '1' ? [POSTGRES] : SLUICE_DAEMONS === '1' ? DAEMONS : undefined
 const left = [...configDefaults.exclude, SLOW, POSTGRES, '**/*.daemons.test.ts']
-// These files count the objects of the whole heap, which takes seconds in a worker that has loaded much.
-const HEAP = ['packages/delivery/src/deliveries.test.ts', 'packages/kit/src/signal-scope.test.ts']
-const all = { include: ['packages/*/src/**/*.test.ts', 'qa/src/**/*.test.ts'], exclude: [...left, ...HEAP] }
+// These files run in a process of their own: they count the objects of the whole heap, or load a library that changes globals.
+const APART = [
+  'packages/{channel-chatapp-web,channel-fedchat,plugins-wasm,webauthn}/src/**/*.test.ts',
+  'packages/channel-dingtalk/src/official-sdk.test.ts',
+  'packages/channel-qq/src/independent.test.ts',
+  'packages/delivery/src/deliveries.test.ts',
+  'packages/hardware-boards/src/{firmware-micropython,repl/main-file,repl/repl-serial}.test.ts',
+  'packages/kit/src/signal-scope.test.ts',
+  'packages/tool-browser/src/native/native-driver.test.ts',
+  'qa/src/channels.test.ts',
+]
+const ALL = ['packages/*/src/**/*.test.ts', 'qa/src/**/*.test.ts']
+// The other files of a worker share its process and the libraries, and nothing else: see each-file.ts.
 const selections = only
-  ? [{ name: 'all', include: only }]
+  ? [{ name: 'all', include: only, isolate: true }]
   : [
-      { name: 'all', ...all },
-      { name: 'heap', include: HEAP },
+      { name: 'all', include: ALL, exclude: [...left, ...APART], isolate: false },
+      { name: 'apart', include: APART, exclude: left, isolate: true },
     ]
-// A worker loads each module once for all test files that it runs: a test, and each helper with hooks, must undo what it changes.
-const projects = selections.map((selection) => ({ extends: true as const, test: { ...selection, isolate: false } }))
+const projects = selections.map((selection) => ({
+  extends: true as const,
+  test: {
+    ...selection,
+    setupFiles: selection.isolate ? ['qa/src/worker/seed.ts'] : ['qa/src/worker/seed.ts', 'qa/src/worker/each-file.ts'],
+  },
+}))
 
 // Many tests wait for a daemon, a browser or a sandbox of their own: one worker more than processors uses the time in which others wait.
 const maxWorkers = only ? 1 : availableParallelism() + 1
@@ -35,8 +58,19 @@ const maxConcurrency = 40
 // Libraries that read the proxy of the machine, such as axios, reach the fakes on loopback directly. Other addresses keep the proxy.
 const { no_proxy = '', NO_PROXY = no_proxy } = process.env
 const noProxy = [NO_PROXY, '127.0.0.1', 'localhost'].filter((entry) => entry !== '').join(',')
-const env = { NO_PROXY: noProxy, no_proxy: noProxy }
+// A test that starts vitest itself starts a run of its own.
+const env = { NO_PROXY: noProxy, no_proxy: noProxy, SLUICE_TEST_SEED: String(seed), SLUICE_TEST_REPORT: '' }
 
 export default defineConfig({
-  test: { env, projects, maxWorkers, maxConcurrency, testTimeout: only ? 600_000 : 60_000, hookTimeout: 60_000, expect: expectation },
+  test: {
+    env,
+    projects,
+    maxWorkers,
+    maxConcurrency,
+    reporters: ['default', runReport(import.meta.dirname, { seed, file: SLUICE_TEST_REPORT, shuffles })],
+    sequence: { seed, shuffle: shuffles },
+    testTimeout: only ? 600_000 : 60_000,
+    hookTimeout: 60_000,
+    expect: expectation,
+  },
 })

@@ -264,8 +264,8 @@ const turns = [
       },
       {
         file: 'packages/delivery/src/inbox-worker.ts',
-        find: 'reply: (said, span) =>\n          repliesOf(said, {',
-        replace: 'reply: (said, span) =>\n          ((later = repliesOf(said, {',
+        find: 'reply: (said, files, span) =>\n          repliesOf(said, files, {',
+        replace: 'reply: (said, files, span) =>\n          ((later = repliesOf(said, files, {',
       },
       {
         file: 'packages/delivery/src/inbox-worker.ts',
@@ -331,13 +331,9 @@ const replies = [
     'isRepeatable && attempts < max_attempts',
     [OUTBOX_TESTS],
   ),
-  bug(
-    'replies: file markers are searched in quadratic time',
-    'packages/delivery/src/reply-files.ts',
-    '([^[\\]\\n]{1,1000})',
-    '([^\\]\\n]{1,20000})',
-    ['qa/src/linear-patterns.slow.test.ts'],
-  ),
+  bug('replies: file markers are searched in quadratic time', 'packages/sdk/src/reply.ts', '([^[\\]\\n]{1,1000})', '([^\\]\\n]{1,20000})', [
+    'qa/src/linear-patterns.slow.test.ts',
+  ]),
   {
     name: 'replies: an interrupted attempt is sent again after a crash',
     patches: [
@@ -642,7 +638,7 @@ const access = [
   bug(
     'devices: a turn starts for a device that was revoked during its request',
     `${HTTP}/middleware/body.ts`,
-    "    await checkStillGood(c.get('caller'), auth)\n",
+    '    await checkStillGood(caller, auth)\n',
     '',
     [`${HTTP}/routes/webhook.test.ts`],
   ),
@@ -1164,7 +1160,7 @@ const untrusted = [
   bug(
     'untrusted: the reason of a failed call is not framed',
     'packages/agent/src/tool-call.ts',
-    '{ ...this.refused(scope, error.message), ...sourceOf(tool, input) }',
+    '{ ...this.refused(scope, error.message), ...sourceOf(tool, input, by), ...source, ...used.noted }',
     'this.refused(scope, error.message)',
     UNTRUSTED_TESTS,
   ),

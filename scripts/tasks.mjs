@@ -1,9 +1,11 @@
 // The tasks of the scripts in package.json. scripts/bootstrap.mjs runs them with the right Node, after it has installed the workspace.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { constants as os, setPriority, tmpdir } from 'node:os'
+import { existsSync, globSync, statSync } from 'node:fs'
+import { constants as os, setPriority } from 'node:os'
 import { basename, join, resolve } from 'node:path'
+import { OTHER_FAILURE, runTests } from './run-tests.mjs'
+import { testAgain } from './test-again.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const PROFILES = ['minimal', 'standard', 'full']
@@ -170,58 +172,24 @@ async function check() {
   process.exitCode = printFailures(await checks) || code
 }
 
-/** Temporary entries that a test cannot remove: folders of a killed daemon, and the compile cache of Node. */
-const LEFT_BY_OTHERS = /^(?:sluice-proof-|node-compile-cache$|\.)/
-
-/** Runs the tests of the given files, or all, in a temporary folder of their own. Returns the exit code, the counts, and the files that failed. */
-async function runTests(selection) {
-  const scratch = mkdtempSync(join(tmpdir(), 'sluice-'))
-  const report = join(scratch, 'report.json')
-  const temporary = join(scratch, 't')
-  mkdirSync(temporary)
-  // Tests that run as another user must be able to enter, as they can enter any temporary directory.
-  chmodSync(scratch, 0o755)
-  chmodSync(temporary, 0o1777)
-  try {
-    const vitest = ['run', '--config', 'vitest.workspace.ts', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
-    let code = await runBeside(bin('vitest'), [...vitest, ...selection], { env: { ...process.env, TMPDIR: temporary } })
-    const totals = existsSync(report)
-      ? JSON.parse(readFileSync(report, 'utf8'))
-      : { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, testResults: [] }
-    const left = readdirSync(temporary).filter((name) => !LEFT_BY_OTHERS.test(name))
-    if (left.length > 0) {
-      console.error(`the tests left ${left.length} entries in the temporary directory: ${left.sort().join(', ')}`)
-      code ||= 1
-    }
-    const failedFiles = totals.testResults.filter(({ status }) => status === 'failed').map(({ name }) => name)
-    return { code, passed: totals.numPassedTests, failed: totals.numFailedTests, skipped: totals.numPendingTests, failedFiles }
-  } finally {
-    rmSync(scratch, { recursive: true, force: true })
-  }
-}
-
 /**
- * Builds the profiles and runs every test, and checks lint and types meanwhile. The last line counts the tests, and failed checks as tests.
- * With CI=true, test files that failed run once more by themselves. A file that passes then is named as unreliable, and does not fail the run.
+ * Builds the profiles and runs every test once, and checks lint and types meanwhile. The last line counts the tests, and failed checks as tests.
+ * With arguments, only the tests of these files run, without the checks.
  */
 async function test() {
-  const checks = args.length === 0 ? lintAndTypes() : []
-  if (args.length === 0) await buildAllUnlessFresh()
-  const first = await runTests(args)
-  let { code, passed, failed } = first
-  if (code !== 0 && process.env.CI === 'true') {
-    console.error(`[test] runs once more what failed: ${first.failedFiles.join(', ') || 'everything'}`)
-    const second = await runTests(first.failedFiles.length > 0 ? ['--maxWorkers=1', ...first.failedFiles] : args)
-    if (second.code === 0) console.error('[test] UNRELIABLE: the tests that failed passed the second time')
-    ;({ code } = second)
-    passed = first.failedFiles.length > 0 ? passed + Math.max(0, failed - second.failed) : second.passed
-    failed = second.failed
-  }
-  const failedChecks = await checks
-  code = printFailures(failedChecks) || code
-  failed += failedChecks.length
-  console.log(`${passed} passed, ${Math.max(failed, code === 0 ? 0 : 1)} failed, ${first.skipped} skipped`)
-  process.exitCode = code
+  const isWhole = args.length === 0
+  const checks = isWhole ? lintAndTypes() : []
+  if (isWhole) await buildAllUnlessFresh()
+  const { code, report } = await runTests(args)
+  const failures = await checks
+  process.exitCode = printFailures(failures) === 0 ? code : OTHER_FAILURE
+  const failed = report.failed + failures.length
+  console.log(`${report.passed} passed, ${Math.max(failed, process.exitCode === 0 ? 0 : 1)} failed, ${report.skipped} skipped`)
+}
+
+/** Runs tests many times; see scripts/test-again.mjs. */
+async function again() {
+  process.exitCode = await testAgain(args, { build: buildAllUnlessFresh })
 }
 
 /** Runs the slow suites, those in files that end with `.slow.test.ts`. */
@@ -236,7 +204,7 @@ function browser() {
   process.exitCode = run(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args], { ...process.env, SLUICE_BROWSER: '1' })
 }
 
-const tasks = { start, sluice, build, install, dev, exec, types, check, test, slow, browser }
+const tasks = { start, sluice, build, install, dev, exec, types, check, test, again, slow, browser }
 if (!Object.hasOwn(tasks, task)) {
   console.error(`usage: node scripts/tasks.mjs ${Object.keys(tasks).join('|')}`)
   process.exit(2)

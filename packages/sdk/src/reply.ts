@@ -20,7 +20,7 @@ const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
   FILE: 'file',
 }
 /** A path contains no bracket, so that the time is linear in the length of the text, however many markers have no end. */
-const MARKER = new RegExp(`\\[(${Object.keys(KINDS).join('|')}):([^[\\]\\n]{1,1000})\\]`, 'gi')
+const MARKER = /\[([a-z]{4,8}):([^[\]\n]{1,1000})\]/gi
 /** A marker with an address names no file of the workspace. */
 const ADDRESS = /^[a-z][a-z0-9+.-]*:/i
 

@@ -81,9 +81,16 @@ test.each(PROFILES)('the bill of materials of %s names each dependency and its h
 
 test('the manifests of npm pin the optional packages that the bundle imports', () => {
   const { peerDependencies, peerDependenciesMeta, allowScripts } = readJson('full', 'package.json')
-  expect(Object.keys(peerDependencies)).toEqual(['i2c-bus', 'node-hid', 'playwright-core', 'serialport', 'spi-device', 'usb'])
+  expect(Object.keys(peerDependencies)).toEqual(['i2c-bus', 'koffi', 'node-hid', 'playwright-core', 'serialport', 'spi-device', 'usb'])
   expect(Object.keys(peerDependenciesMeta)).toEqual(Object.keys(peerDependencies))
-  expect(allowScripts).toEqual({ '@serialport/bindings-cpp': false, 'i2c-bus': true, 'node-hid': false, 'spi-device': true, usb: false })
+  expect(allowScripts).toEqual({
+    '@serialport/bindings-cpp': false,
+    'i2c-bus': true,
+    koffi: false,
+    'node-hid': false,
+    'spi-device': true,
+    usb: false,
+  })
   const { packages } = readJson('full', 'npm-shrinkwrap.json')
   for (const [name, version] of Object.entries(peerDependencies)) {
     expect(version).toMatch(/^\d+\.\d+\.\d+$/)

@@ -31,7 +31,16 @@ async function daemon(profile: string, dir: string, options?: Parameters<typeof 
 const offline = '[provider]\nkind = "offline"\n'
 const bearer = (value: string) => ({ authorization: `Bearer ${value}` })
 
-const STANDARD_FLAGS = ['observability-metrics', 'channel-fedchat', 'channel-workchat', 'mcp', 'skills', 'schedule', 'dashboard']
+const STANDARD_FLAGS = [
+  'sandbox-fsrestrict',
+  'observability-metrics',
+  'channel-fedchat',
+  'channel-workchat',
+  'mcp',
+  'skills',
+  'schedule',
+  'dashboard',
+]
 const SPECIFIED_FLAGS: Record<string, readonly string[]> = {
   minimal: ['observability-metrics'],
   standard: STANDARD_FLAGS,

@@ -46,7 +46,7 @@ test('a failed install prints its reason', () => {
 
 describe('a script that runs a program', () => {
   beforeEach(() => {
-    cpSync(join(ROOT, 'scripts/tasks.mjs'), join(root, 'scripts/tasks.mjs'))
+    cpSync(join(ROOT, 'scripts'), join(root, 'scripts'), { recursive: true })
     mkdirSync(join(root, 'node_modules/.bin'), { recursive: true })
   })
 

@@ -10,7 +10,7 @@ let root: string
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'sluice-start-'))
   mkdirSync(join(root, 'dist/full'), { recursive: true })
-  cpSync(join(ROOT, 'scripts/tasks.mjs'), join(root, 'scripts/tasks.mjs'))
+  cpSync(join(ROOT, 'scripts'), join(root, 'scripts'), { recursive: true })
   writeFileSync(join(root, 'dist/full/sluice.mjs'), 'console.log(JSON.stringify([process.argv.slice(2), process.env]))')
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))

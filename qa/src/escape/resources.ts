@@ -67,7 +67,7 @@ export const resourceEscapes = (inBench: InBench): Rules => ({
   }),
   'resources: a command cannot raise its priority': inBench(async ({ runPerl, run }) => {
     expect(
-      (await runPerl(`${SYSCALLS}attempt('setpriority', 0, 0, -5); attempt('ioprio_set', 1, 0, (1 << 13) | 1)`, [])).stdout,
+      (await runPerl(`${SYSCALLS}attempt('setpriority', 0, 0, -20); attempt('ioprio_set', 1, 0, (1 << 13) | 1)`, [])).stdout,
     ).not.toContain('done')
     expect((await run('(echo -900 > /proc/self/oom_score_adj) 2> /dev/null && cat /proc/self/oom_score_adj')).stdout).toBe('')
   }),

@@ -10,7 +10,7 @@ import { runBare } from '../run-bare.ts'
 
 /** The secret content of protected files. */
 export const CANARY = 'canary-that-stays-where-it-is'
-const TIMEOUT_MS = 20_000
+const TIMEOUT_MS = 50_000
 /** How long a process that left the process group may keep the output pipes open. */
 const PIPE_DRAIN_MS = 250
 const OUTPUT_CHARS_MAX = 100_000

@@ -5,8 +5,8 @@ import type { InBench } from './bench.ts'
 
 const MIB = 1024 * 1024
 const FORKS = 'i=0; while [ $i -lt 40 ]; do sleep 1 & i=$((i+1)); echo $i; done'
-/** Needs memory for one line of 200 MiB. */
-const HUNGRY = 'head -c 209715200 /dev/zero | tail -n 1 | wc -c'
+/** Needs memory for one line of 96 MiB. */
+const HUNGRY = 'head -c 100663296 /dev/zero | tail -n 1 | wc -c'
 
 const forked = (stdout: string): number => Math.max(0, ...stdout.split('\n').map(Number))
 
@@ -17,8 +17,8 @@ export const limitRules = (inBench: InBench): Rules => ({
   }),
 
   'memory is bounded': inBench(async ({ run }) => {
-    expect((await run(HUNGRY, { policy: { memoryBytesMax: 64 * MIB } })).stdout.trim()).not.toBe('209715200')
-    expect((await run(HUNGRY)).stdout.trim()).toBe('209715200')
+    expect((await run(HUNGRY, { policy: { memoryBytesMax: 64 * MIB } })).stdout.trim()).not.toBe('100663296')
+    expect((await run(HUNGRY)).stdout.trim()).toBe('100663296')
   }),
 
   'the size of a file is bounded': inBench(async ({ run }) => {
