@@ -19,11 +19,12 @@ const shuffles = SLUICE_SHUFFLE === '1'
 
 const only = SLUICE_SLOW === '1' ? [SLOW] : SLUICE_POSTGRES === '1' ? [POSTGRES] : SLUICE_DAEMONS === '1' ? DAEMONS : undefined
 const left = [...configDefaults.exclude, SLOW, POSTGRES, '**/*.daemons.test.ts']
-// These files run in a process of their own: they count the objects of the whole heap, or load a library that changes globals.
+// These files run in a process of their own: they count the objects of the whole heap, lower its priority, or load a library that changes globals.
 const APART = [
   'packages/{channel-chatapp-web,channel-fedchat,plugins-wasm,webauthn}/src/**/*.test.ts',
   'packages/channel-dingtalk/src/official-sdk.test.ts',
   'packages/channel-qq/src/independent.test.ts',
+  'packages/cli/src/commands/backup.test.ts',
   'packages/delivery/src/deliveries.test.ts',
   'packages/hardware-boards/src/{firmware-micropython,repl/main-file,repl/repl-serial}.test.ts',
   'packages/kit/src/signal-scope.test.ts',

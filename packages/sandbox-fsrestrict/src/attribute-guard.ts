@@ -5,21 +5,6 @@
 import type { Machine } from './machine.ts'
 import { encodeCalls, hex, type SystemCall } from './system-calls.ts'
 
-/** A call that changes an attribute of a file. The numbers are indexes of its arguments. */
-export interface AttributeCall {
-  readonly number: number
-  /** The attribute, and for times the form in which they are given. */
-  readonly changes: 'mode' | 'owner' | 'seconds' | 'microseconds' | 'nanoseconds'
-  /** The argument with the folder of a relative path, or with the file itself if the call has no path. */
-  readonly folder?: number
-  readonly path?: number
-  /** The argument with the new value; the group of an owner is the argument after it. */
-  readonly value: number
-  readonly flags?: number
-  /** The call changes a link itself. */
-  readonly isOfLink?: true
-}
-
 /** The guard of one command. */
 export interface AttributeGuard {
   readonly machine: Machine

@@ -1,5 +1,5 @@
 /** Numbers of system calls on each machine. */
-import type { AttributeCall } from './attribute-guard.ts'
+import type { AttributeCall } from './system-calls.ts'
 
 /** The calls whose numbers are the same on all machines. */
 export const CALLS = {

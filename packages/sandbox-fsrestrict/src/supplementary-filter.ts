@@ -17,9 +17,9 @@ import {
   returns,
   returnsIf,
 } from '@sluice/sandbox-common'
-import type { AttributeCall } from './attribute-guard.ts'
 import { TAG_RESOURCE } from './command-tag.ts'
 import type { Machine } from './machine.ts'
+import type { AttributeCall } from './system-calls.ts'
 
 const EPERM = 1
 const EOPNOTSUPP = 95

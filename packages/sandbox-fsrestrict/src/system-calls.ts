@@ -18,6 +18,21 @@ export interface SystemCall {
   readonly failing?: Failing
 }
 
+/** A call that changes an attribute of a file. The numbers are indexes of its arguments. */
+export interface AttributeCall {
+  readonly number: number
+  /** The attribute, and for times the form in which they are given. */
+  readonly changes: 'mode' | 'owner' | 'seconds' | 'microseconds' | 'nanoseconds'
+  /** The argument with the folder of a relative path, or with the file itself if the call has no path. */
+  readonly folder?: number
+  readonly path?: number
+  /** The argument with the new value; the group of an owner is the argument after it. */
+  readonly value: number
+  readonly flags?: number
+  /** The call changes a link itself. */
+  readonly isOfLink?: true
+}
+
 export type Failing = 'may' | 'must' | 'print'
 
 const MARKS: Readonly<Record<Failing, string>> = { may: '?', must: '!', print: 'p' }

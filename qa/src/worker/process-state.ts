@@ -104,6 +104,7 @@ export function processState(): ProcessState {
   const folder = process.cwd()
   const mask = process.umask()
   const { exitCode } = process
+  const priority = os.getPriority()
   return {
     restore: () => {
       const restored = objects.flatMap(({ name, object, properties }) => restoreProperties(object, name, properties))
@@ -120,6 +121,8 @@ export function processState(): ProcessState {
         restored.push('the working directory')
       }
       if (setMask(mask) !== mask) restored.push('the umask')
+      // Only root can raise a priority again, so it stays.
+      if (os.getPriority() !== priority) restored.push('the priority')
       if (process.exitCode !== exitCode) {
         process.exitCode = exitCode
         restored.push('process.exitCode')
