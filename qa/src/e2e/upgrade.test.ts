@@ -197,14 +197,20 @@ test('an approval of a program can be decided', async () => {
   expect(await decide(release.facts.questions.program)).toMatchObject({ status: 200, body: { state: 'approved' } })
 })
 
-test('a waiting tool call is asked about again and runs after approval in the chat', async () => {
+test('a waiting tool call of a sender whom only `*` admits is asked of operators and runs after their approval', async () => {
   const { chat } = release.facts
   const made = join(release.dataDir, 'workspace/made-after-approval')
   expect(existsSync(made)).toBe(false)
   // The first release did not bind its approval to the call, so that approval is withdrawn and a new one is asked for.
-  await until(async () => platform.sent.some(({ text }) => text.startsWith('shell wants to run')))
+  const question = await until(async () => {
+    const { body } = await call('GET', '/api/approvals?state=pending')
+    return body.approvals.find((approval: Readonly<Record<string, unknown>>) => approval.workflow_name === 'shell')
+  })
   const yes = chatappRequest({ id: 'wamid.YES', text: 'approve', from: '15550005555' })
   expect(await sendRequest(daemon.url, yes)).toMatchObject({ status: 200 })
+  expect(platform.sent.filter(({ text }) => text.startsWith('shell wants to run'))).toEqual([])
+  expect(existsSync(made)).toBe(false)
+  expect(await decide([question.run_id, question.step_id])).toMatchObject({ status: 200 })
   await until(async () => (await inboxRow(chat.running))?.state === 'done')
   expect(existsSync(made)).toBe(true)
   expect(askedFor('node mark.mjs')).toBe(1)
@@ -226,7 +232,7 @@ test('a waiting run continues after approval, and an interrupted run ends', asyn
   const ended = (run: string) =>
     until(async () => {
       const { body } = await call('GET', `/api/sops/runs/${run}`)
-      return body.status !== 'running' && body.status !== 'waiting' && body.ended_at && body
+      return body.ended_at ? body : undefined
     })
   expect(await decide(questions.waiting)).toMatchObject({ status: 200 })
   expect(await ended(runs.waiting)).toMatchObject({ status: 'completed' })
