@@ -31,6 +31,7 @@ const alone = (suite, files) =>
 const scratch = mkdtempSync(join(tmpdir(), 'sluice-ci-'))
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true }))
 const report = join(scratch, 'report.json')
+let passed = 0
 
 function run([program, ...args], env = {}) {
   const { status, signal, error } = spawnSync(program, args, { cwd: ROOT, stdio: 'inherit', env: { ...process.env, ...env } })
@@ -43,6 +44,7 @@ function step({ command, suite }) {
   rmSync(report, { force: true })
   const env = suite === undefined ? {} : { SLUICE_TEST_REPORT: report }
   const code = run(command, env)
+  passed += readReport().passed
   if (code === 0) return []
   const name = command.join(' ')
   const files = failedFiles()
@@ -50,12 +52,14 @@ function step({ command, suite }) {
   console.error(`[ci] '${name}' failed; these files run once more: ${files.join(', ')}`)
   rmSync(report, { force: true })
   if (run(alone(suite, files), env) !== 0) end(`[ci] '${name}' failed, and again in: ${failedFiles().join(', ') || files.join(', ')}`)
+  passed += readReport().passed
   return files
 }
 
+const readReport = () => (existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : { passed: 0, failures: [], unhandled: 0 })
+
 function failedFiles() {
-  if (!existsSync(report)) return []
-  const { failures, unhandled } = JSON.parse(readFileSync(report, 'utf8'))
+  const { failures, unhandled } = readReport()
   return unhandled > 0 ? [] : failures.map(({ file }) => file)
 }
 
@@ -70,3 +74,4 @@ const problems = problemsOf(listed, { unreliable, today: new Date() })
 for (const file of unreliable)
   console.error(`[ci] UNRELIABLE: ${file} failed and then passed; list it in docs/unreliable-tests.md, and find its cause`)
 if (problems.length > 0) end(problems.map((problem) => `[ci] ${problem}`).join('\n'))
+console.log(`[ci] ${passed} tests passed in ${STEPS.length} steps`)
