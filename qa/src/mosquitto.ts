@@ -35,7 +35,7 @@ export interface Mosquitto {
   dispose(): Promise<void>
 }
 
-const START_MS_MAX = 5000
+const START_MS_MAX = 30_000
 const LOG_CHARS_MAX = 200_000
 
 /** Finds or downloads the broker. */

@@ -7,7 +7,7 @@ const CONNACK = [0x20, 2, 0, 0]
 const PUBLISH_QOS_1 = 0x32
 const PUBACK = [0x40, 2, 0, 1]
 const CLEAN_SESSION = 2
-const ANSWER_MS_MAX = 5000
+const ANSWER_MS_MAX = 30_000
 
 /** Resolves when the broker has acknowledged the message. */
 export async function mqttPublish(port: number, topic: string, payload: string): Promise<void> {

@@ -17,7 +17,7 @@ export interface SerialLine {
   unplug(): Promise<void>
 }
 
-const START_MS_MAX = 5000
+const START_MS_MAX = 30_000
 const LOOK_AGAIN_MS = 5
 
 /** Finds or downloads socat. */

@@ -1,4 +1,5 @@
 import { Secret } from '@sluice/sdk'
+import { processorMs } from '@sluice/testkit/processor-time'
 import { describe, expect, test } from 'vitest'
 import { createScrub } from './scrub.ts'
 
@@ -49,8 +50,8 @@ test('keeps code, counters, prose and short configured values', () => {
 
 test('hostile text costs linear time', () => {
   for (const piece of ['token=', 'eyJa-', 'eyJaaaaaaaa.', '-----BEGIN PRIVATE KEY-----', 'bearer ', '//a:', 'password="']) {
-    const before = performance.now()
+    const before = processorMs()
     scrub(piece.repeat(Math.ceil(500_000 / piece.length)))
-    expect(performance.now() - before, piece).toBeLessThan(2000)
+    expect(processorMs() - before, piece).toBeLessThan(2000)
   }
 })

@@ -130,9 +130,12 @@ test.each(['drain', 'close'] as const)(
     // The data directory stays locked for as long as the daemon uses it.
     await expect(startDaemon(options())).rejects.toMatchObject({ code: 'conflict' })
     stuck.resolve()
-    await vi.waitFor(async () => {
-      running = await startDaemon(options())
-    })
+    await vi.waitFor(
+      async () => {
+        running = await startDaemon(options())
+      },
+      { timeout: 20_000 },
+    )
   },
 )
 
@@ -165,17 +168,11 @@ describe('a changed configuration', () => {
   test('has its sandbox probed at once, before any command runs', async () => {
     running = await startDaemon(options())
     const { runtime } = running
-    await vi.waitFor(() => expect(runtime.vitals().sandbox?.detail).toMatch(/no backend/))
+    await expect.poll(() => runtime.vitals().sandbox?.detail).toMatch(/no backend/)
     writeFileSync(join(dataDir, 'config.toml'), '[security.sandbox]\nbackend = "none"\n')
-    await vi.waitFor(
-      () =>
-        expect(runtime.vitals().sandbox).toEqual({
-          backend: 'none',
-          state: 'unconfined',
-          detail: 'commands run without a sandbox: it is switched off',
-        }),
-      { timeout: 10_000 },
-    )
+    await expect
+      .poll(() => runtime.vitals().sandbox)
+      .toEqual({ backend: 'none', state: 'unconfined', detail: 'commands run without a sandbox: it is switched off' })
   })
 
   test('is followed by warnings that are new, and by no others', async () => {
@@ -191,10 +188,10 @@ describe('a changed configuration', () => {
     const warn = vi.spyOn(running.runtime.log, 'warn')
     const logged = () => warn.mock.calls.map(([message]) => message)
     writeFileSync(join(dataDir, 'config.toml'), '[x.channel]\ntoken = "t"\n')
-    await vi.waitFor(() => expect(logged()).toHaveLength(2), { timeout: 10_000 })
+    await expect.poll(() => logged()).toHaveLength(2)
     expect(logged()).toEqual([expect.stringContaining('plain text'), expect.stringContaining('not verified')])
     writeFileSync(join(dataDir, 'config.toml'), '[x.channel]\ntoken = "t"\n[agent]\nmax_iterations = 3\n')
-    await vi.waitFor(() => expect(running?.runtime.config().core(agentSection).max_iterations).toBe(3), { timeout: 10_000 })
+    await expect.poll(() => running?.runtime.config().core(agentSection).max_iterations).toBe(3)
     expect(logged()).toHaveLength(2)
   })
 
@@ -222,7 +219,7 @@ describe('a changed configuration', () => {
       writeFileSync(configFile, '[x.channel]\ntoken = "first-of-two"\n')
       running = await startDaemon(options({ features: [offline, feature] }))
       await running.runtime.reload('[x.channel]\ntoken = "second-of-two"\n')
-      await vi.waitFor(() => expect(written.filter((line) => line.includes('is closed'))).toHaveLength(1))
+      await expect.poll(() => written.filter((line) => line.includes('is closed'))).toHaveLength(1)
       expect(written.join('')).toContain('no answer from /bot[secret]/me')
       expect(written.join('')).not.toMatch(/first-of-two|second-of-two/)
     } finally {
@@ -287,7 +284,7 @@ test('a configuration that the agent can write is applied on request only, and n
   await expect(workspace?.write('sluice.toml', Buffer.from(config('full')))).rejects.toMatchObject({ code: 'forbidden' })
   writeFileSync(configFile, config('full'))
   const logged = () => warn.mock.calls.map(([message]) => message)
-  await vi.waitFor(() => expect(logged()).toContainEqual(expect.stringContaining('so the change is not in force')), { timeout: 10_000 })
+  await expect.poll(() => logged()).toContainEqual(expect.stringContaining('so the change is not in force'))
   expect(level()).toBe('supervised')
   await reload()
   expect(level()).toBe('full')

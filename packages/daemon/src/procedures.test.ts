@@ -13,8 +13,6 @@ import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Procedures, startProcedures } from './procedures.ts'
 
-const SOON = { timeout: 5000, interval: 5 }
-
 let folder: string
 const open: { runtime: OpenRuntime; procedures: Procedures }[] = []
 
@@ -76,9 +74,9 @@ describe('procedures with cron triggers', () => {
     const clock = testClock(at('2026-07-01T00:00:00Z'))
     const { runs } = await start(clock)
     await clock.advance(5.5 * 3_600_000)
-    await vi.waitFor(async () => expect((await runs()).map(startedBy)).toEqual([['in-berlin', '2026-07-01T05:00:00.000Z', 0]]), SOON)
+    await expect.poll(async () => (await runs()).map(startedBy)).toEqual([['in-berlin', '2026-07-01T05:00:00.000Z', 0]])
     await clock.advance(2 * 3_600_000)
-    await vi.waitFor(async () => expect((await runs()).map(startedBy).at(-1)).toEqual(['in-utc', '2026-07-01T07:00:00.000Z', 0]), SOON)
+    await expect.poll(async () => (await runs()).map(startedBy).at(-1)).toEqual(['in-utc', '2026-07-01T07:00:00.000Z', 0])
     expect(await runs()).toHaveLength(2)
   })
 
@@ -88,18 +86,18 @@ describe('procedures with cron triggers', () => {
     const clock = testClock(at('2026-07-01T06:59:00Z'))
     const { runs } = await start(clock)
     await clock.advance(2 * 60_000)
-    await vi.waitFor(async () => expect(await runs()).toHaveLength(2), SOON)
+    await expect.poll(() => runs()).toHaveLength(2)
     expect((await runs()).map(({ sop }) => sop).toSorted()).toEqual(['once', 'twice'])
   })
 
   test('start once for the instants missed while the daemon was down', async () => {
     sop('hourly', cron('0 * * * *'))
     const first = await start(testClock(at('2026-07-01T00:30:00Z')))
-    await vi.waitFor(async () => expect(await first.runtime.store.keyValue('sop').get('cron')).toBeTypeOf('number'), SOON)
+    await expect.poll(() => first.runtime.store.keyValue('sop').get('cron')).toBeTypeOf('number')
     await stop(open.splice(0)[0] ?? expect.fail('it runs'))
     const clock = testClock(at('2026-07-01T05:10:00Z'))
     const second = await start(clock)
-    await vi.waitFor(async () => expect((await second.runs()).map(startedBy)).toEqual([['hourly', '2026-07-01T05:00:00.000Z', 4]]), SOON)
+    await expect.poll(async () => (await second.runs()).map(startedBy)).toEqual([['hourly', '2026-07-01T05:00:00.000Z', 4]])
     await clock.advance(30 * 60_000)
     expect(await second.runs()).toHaveLength(1)
   })
@@ -109,15 +107,15 @@ describe('procedures with cron triggers', () => {
     const clock = testClock(at('2026-07-01T00:30:00Z'))
     const first = await start(clock)
     const cursor = first.runtime.store.keyValue('sop')
-    await vi.waitFor(async () => expect(await cursor.get('cron')).toBeTypeOf('number'), SOON)
+    await expect.poll(() => cursor.get('cron')).toBeTypeOf('number')
     const before = await cursor.get('cron')
     await clock.advance(3_600_000)
-    await vi.waitFor(async () => expect(await cursor.get('cron')).not.toBe(before), SOON)
+    await expect.poll(() => cursor.get('cron')).not.toBe(before)
     await cursor.set('cron', before ?? expect.fail('it is kept'))
     await stop(open.splice(0)[0] ?? expect.fail('it runs'))
     const second = await start(testClock(at('2026-07-01T01:40:00Z')))
     const kept = second.runtime.store.keyValue('sop')
-    await vi.waitFor(async () => expect(await kept.get('cron')).not.toBe(before), SOON)
+    await expect.poll(() => kept.get('cron')).not.toBe(before)
     expect((await second.runs()).map(startedBy)).toEqual([['hourly', '2026-07-01T01:00:00.000Z', 0]])
   })
 
@@ -126,7 +124,7 @@ describe('procedures with cron triggers', () => {
     const clock = testClock(at('2026-07-01T02:30:00Z'))
     const first = await start(clock)
     await clock.advance(3_600_000)
-    await vi.waitFor(async () => expect(await first.runs()).toHaveLength(1), SOON)
+    await expect.poll(() => first.runs()).toHaveLength(1)
     await stop(open.splice(0)[0] ?? expect.fail('it runs'))
     const earlier = testClock(at('2026-07-01T02:31:00Z'))
     const second = await start(earlier)
@@ -141,10 +139,13 @@ test('a definition that is added while the daemon runs is loaded', async () => {
   const { runtime } = await start(clock)
   expect(runtime.sops()?.matches('webhook', '/first')).toBe(true)
   sop('second', '[[triggers]]\ntype = "webhook"\npath = "/second"\n')
-  await vi.waitFor(async () => {
-    await clock.advance(1000)
-    expect(runtime.sops()?.matches('webhook', '/second')).toBe(true)
-  }, SOON)
+  await vi.waitFor(
+    async () => {
+      await clock.advance(1000)
+      expect(runtime.sops()?.matches('webhook', '/second')).toBe(true)
+    },
+    { timeout: 20_000 },
+  )
 })
 
 test('a changed sops_dir loads the procedures of the new folder', async () => {
@@ -152,7 +153,7 @@ test('a changed sops_dir loads the procedures of the new folder', async () => {
   const { runtime } = await start(testClock(at('2026-07-01T00:00:00Z')))
   expect(runtime.sops()?.matches('webhook', '/elsewhere')).toBe(false)
   await runtime.reload(`[sop]\nsops_dir = "${join(folder, 'other')}"\n`)
-  await vi.waitFor(() => expect(runtime.sops()?.matches('webhook', '/elsewhere')).toBe(true), SOON)
+  await expect.poll(() => runtime.sops()?.matches('webhook', '/elsewhere')).toBe(true)
 })
 
 test('the approval of a run that was cancelled while no daemon ran is withdrawn', async () => {
@@ -161,7 +162,7 @@ test('the approval of a run that was cancelled while no daemon ran is withdrawn'
   const first = await start(clock)
   await clock.advance(60_000)
   const approvalStates = async ({ store }: OpenRuntime) => (await store.approvals.list({ limit: 10 })).map(({ state }) => state)
-  await vi.waitFor(async () => expect(await approvalStates(first.runtime)).toEqual(['pending']), SOON)
+  await expect.poll(() => approvalStates(first.runtime)).toEqual(['pending'])
   await first.procedures.stop(0)
   const [run = expect.fail('it was started')] = await first.runs()
   const cancelled: SopRun = { ...run, status: 'cancelled', gate: null, endedAtMs: clock.nowMs(), reason: 'enough' }

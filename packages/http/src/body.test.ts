@@ -1,10 +1,12 @@
 /** Bodies of requests: their bytes, and the JSON in them. */
+
 import { EventEmitter } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { describe, expect, test, vi } from 'vitest'
+import { processorMs } from '@sluice/testkit/processor-time'
+import { describe, expect, test } from 'vitest'
 import { readIncoming, takeBody } from './body.ts'
 import { testGateways } from './testing.ts'
 
@@ -13,13 +15,13 @@ const gateway = testGateways()
 async function post(body: string | Uint8Array, headers: Record<string, string> = {}) {
   const made = gateway()
   const { token } = await made.pair()
-  const startedAtMs = performance.now()
+  const startedAtMs = processorMs()
   const response = await made.request('/webhook', {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
     body,
   })
-  return { response, tookMs: performance.now() - startedAtMs, turns: made.turns, logs: made.logs }
+  return { response, tookMs: processorMs() - startedAtMs, turns: made.turns, logs: made.logs }
 }
 
 const NEST = 10_000
@@ -146,7 +148,7 @@ test('takes a body from the parser of Node, in one piece or in several, and from
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const head = (path: string, bytes: number) => `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${bytes}\r\n\r\n`
-  const until = (found: string) => vi.waitFor(() => expect(seen).toContain(found), { timeout: 5000 })
+  const until = (found: string) => expect.poll(() => seen).toContain(found)
   try {
     const socket = connect(port, '127.0.0.1')
     socket.write(`${head('/whole', 5)}whole${head('/next', 4)}next${head('/empty', 0)}${head('/pieces', 6)}abc`)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { testClock } from '@sluice/testkit/clock'
+import { until } from '@sluice/testkit/until'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { FrameSocket, type FrameSocketOptions } from './frame-socket.ts'
@@ -12,15 +13,16 @@ let peers: WebSocket[]
 /** What the peers received. */
 let received: unknown[]
 let isMute: boolean
+let pongs: number
 const abort = new AbortController()
 
 beforeEach(async () => {
   server = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false })
-  ;[peers, received, isMute] = [[], [], false]
+  ;[peers, received, isMute, pongs] = [[], [], false, 0]
   server.on('connection', (peer) => {
     peers.push(peer)
     peer.on('message', (data) => received.push(JSON.parse(String(data))))
-    peer.on('ping', (data) => void (!isMute && peer.pong(data)))
+    peer.on('ping', (data) => void (!isMute && peer.pong(data, false, () => pongs++)))
   })
   await once(server, 'listening')
   url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/?ticket=secret-ticket`
@@ -72,7 +74,7 @@ test('reads nothing further while framesMax frames are handled', async () => {
         for (const handled of waiting) handled()
         return waiting.length
       },
-      { interval: 1, timeout: 5000 },
+      { interval: 1 },
     )
     .toBe(500)
   socket.close()
@@ -96,10 +98,10 @@ test('drain waits for frames that are handled', async () => {
 
 test('a peer that falls silent is given up, and one that answers pings is not', async () => {
   const clock = testClock()
-  const socket = await open({ clock })
-  for (let second = 0; second < 60; second += 4) {
+  const socket = await open({ clock, pingMs: 4000 })
+  for (let pings = 1; pings <= 15; pings++) {
     await clock.advance(4000)
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await until(() => pongs === pings)
   }
   expect(socket.isOpen).toBe(true)
   isMute = true

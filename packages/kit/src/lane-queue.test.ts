@@ -1,4 +1,5 @@
 import { testClock } from '@sluice/testkit/clock'
+import { processorMs } from '@sluice/testkit/processor-time'
 import { describe, expect, test } from 'vitest'
 import { type Attempt, type JobOutcome, LaneQueue, type QueuedJob } from './lane-queue.ts'
 import { RELEASED_PERMITS_MAX } from './semaphore.ts'
@@ -611,9 +612,9 @@ describe('LaneQueue', () => {
       const { enter } = bench(1)
       enter('first', 'a')
       const jobs = Array.from({ length: 100_000 }, () => enter('x', 'a'))
-      const before = performance.now()
+      const before = processorMs()
       for (const job of jobs) job.leave()
-      expect(performance.now() - before).toBeLessThan(1000)
+      expect(processorMs() - before).toBeLessThan(1000)
     })
 
     test.each([

@@ -1,4 +1,5 @@
 import { testClock } from '@sluice/testkit/clock'
+import { processorMs } from '@sluice/testkit/processor-time'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RateLimiter } from './rate-limiter.ts'
@@ -95,11 +96,11 @@ describe('a full table', () => {
   test('does not scan the table for a new key', () => {
     const clock = settableClock()
     const limiter = new RateLimiter({ clock, limit: 60, keysMax: 10_000 })
-    const startedAtMs = performance.now()
+    const startedAtMs = processorMs()
     for (let name = 0; name < 150_000; name++) {
       clock.ms += 1
       limiter.take(String(name))
     }
-    expect(performance.now() - startedAtMs).toBeLessThan(2000)
+    expect(processorMs() - startedAtMs).toBeLessThan(2000)
   })
 })

@@ -1,3 +1,4 @@
+import { processorMs } from '@sluice/testkit/processor-time'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EventPayload, holds, type Operator, parseCondition, unmet } from './condition.ts'
@@ -134,9 +135,9 @@ describe('conditions', () => {
 
   test('reject long digits that are no number in linear time', () => {
     const digits = `${'1'.repeat(65_535)}x`
-    const startedAtMs = performance.now()
+    const startedAtMs = processorMs()
     expect(check('$.a >= 5', { a: digits })).toBe(false)
     expect(holds(parseCondition('>= 5'), digits)).toBe(false)
-    expect(performance.now() - startedAtMs).toBeLessThan(1000)
+    expect(processorMs() - startedAtMs).toBeLessThan(1000)
   })
 })

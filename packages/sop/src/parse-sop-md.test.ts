@@ -1,3 +1,4 @@
+import { processorMs } from '@sluice/testkit/processor-time'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseSopMd, STEPS_MAX } from './parse-sop-md.ts'
@@ -152,7 +153,7 @@ test.each([
   ['hashes in a heading', `# ${'# '.repeat(30_000)}x\n## Steps\n1. **A**`],
   ['spaces in a setting', `## Steps\n1. **A**\n- tools: a${' '.repeat(60_000)}x`],
 ])('reads many %s in linear time', (_name, text) => {
-  const startedAtMs = performance.now()
+  const startedAtMs = processorMs()
   expect(parseSopMd(text).steps).toHaveLength(1)
-  expect(performance.now() - startedAtMs).toBeLessThan(1000)
+  expect(processorMs() - startedAtMs).toBeLessThan(1000)
 })

@@ -54,7 +54,7 @@ test('turns acknowledged before SIGKILL are stored completely', async () => {
   expect(histories.flat().length % 2).toBe(0)
   expect(histories.map(({ length }) => length)).toEqual(sessions.map(({ messageCount }) => messageCount))
   await store.close()
-}, 20_000)
+})
 
 test('messages acknowledged before SIGKILL are stored with their turns and replies', async () => {
   const file = join(folder, 'sluice.db')
@@ -78,7 +78,7 @@ test('messages acknowledged before SIGKILL are stored with their turns and repli
   const waiting = await (await own(store)).inbox.waiting({ after: 0, limit: 100_000 })
   expect(waiting.length).toBe(rows.filter(({ state }) => state !== 'done').length)
   await store.close()
-}, 20_000)
+})
 
 test('runs, approvals and records acknowledged before SIGKILL are stored completely', async () => {
   const file = join(folder, 'sluice.db')
@@ -111,4 +111,4 @@ test('runs, approvals and records acknowledged before SIGKILL are stored complet
     expect(said).toHaveLength(approval.acknowledgedAtMs === null ? 0 : 1)
   }
   await store.close()
-}, 20_000)
+})

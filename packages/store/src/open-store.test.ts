@@ -7,7 +7,7 @@ import { UNOWNED_MEMORIES } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { own } from '@sluice/testkit/store-rules/store-bench'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Database } from './database.ts'
 import { openStore } from './open-store.ts'
 import { MIGRATIONS } from './schema.ts'
@@ -47,7 +47,7 @@ test.runIf(process.platform === 'linux')('writing turns creates no temporary fil
   const child = spawn(process.execPath, [script, file], { env, stdio: 'inherit' })
   expect(await once(child, 'exit')).toEqual([0, null])
   writeFileSync(join(temporary, 'last'), '')
-  await vi.waitFor(() => expect(created).toContain('last'))
+  await expect.poll(() => created).toContain('last')
   watcher.close()
   expect(new Set(created)).toEqual(new Set(['last']))
 })

@@ -80,7 +80,7 @@ test('no file is accessed early, and decrypting never creates a key', () => {
 
 test('encrypting creates a private key file and an empty database', () => {
   openSecretBox(join(folder, 'new')).encrypt('hunter2', PATH)
-  expect(readdirSync(join(folder, 'new'))).toEqual(['secret.key', 'sluice.db'])
+  expect(readdirSync(join(folder, 'new')).toSorted()).toEqual(['secret.key', 'sluice.db'])
   expect(statSync(join(folder, 'new')).mode & 0o777).toBe(0o700)
   expect(statSync(join(folder, 'new', 'secret.key')).mode & 0o777).toBe(0o600)
 })

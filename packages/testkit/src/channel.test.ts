@@ -350,7 +350,7 @@ describe('a broken channel breaks its rule', () => {
       'a failed delivery causes no unhandled rejection',
       feature(() => ({ listen: async (deliver) => deliver(inbound).catch(() => Promise.reject(new TypeError('no'))) })),
     ],
-  ])('%s', { timeout: 20_000 }, async (rule, under) => {
+  ])('%s', async (rule, under) => {
     const rules = channelRules(subject(under))
     expect(Object.keys(rules)).toContain(rule)
     expect(await brokenRules({ [rule]: rules[rule] ?? (() => {}) })).toEqual([rule])

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
 const START_MS_MAX = 60_000
-const RUN_MS_MAX = 30_000
+const RUN_MS_MAX = 60_000
 
 export interface Finished {
   readonly code: number | null
@@ -49,7 +49,7 @@ function launch(program: string, args: readonly string[], env: Record<string, st
   return spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: environment(env) })
 }
 
-/** Runs a command of the bundle to its end. Kills it after 30 s. */
+/** Runs a command of the bundle to its end. Kills it after 60 s. */
 export function run(profile: string, args: readonly string[], env: Record<string, string> = {}): Promise<Finished> {
   const child = launch(bundle(profile), args, env)
   const texts = collect(child)

@@ -31,7 +31,7 @@ export interface ChannelDaemon {
   stop(): Promise<void>
 }
 
-const IDLE_MS_MAX = 10_000
+const IDLE_MS_MAX = 30_000
 
 export async function startChannelDaemon({ features, channels, nowSecs }: ChannelDaemonOptions): Promise<ChannelDaemon> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-channels-'))
@@ -53,7 +53,7 @@ export async function startChannelDaemon({ features, channels, nowSecs }: Channe
       for (;;) {
         const [{ pending, running }, { queued, sending, failed }] = [await inbox.counts(), await outbox.counts()]
         if (pending + running + queued + sending + failed === 0) break
-        if (performance.now() > endMs) throw new Error('Messages or replies were still waiting after ten seconds.')
+        if (performance.now() > endMs) throw new Error('Messages or replies were still waiting after 30 s.')
         await new Promise((resume) => setTimeout(resume, 2))
       }
       const entries = await Promise.all((await inbox.list({ limit: 1000 })).map(({ number }) => inbox.get(number)))

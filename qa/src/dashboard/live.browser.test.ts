@@ -174,7 +174,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard over hours and failur
     const number = (await newest())?.number
     expect(await numbers(page)).not.toContain(number)
     gap()
-    await expect.poll(async () => (await numbers(page))[0], { timeout: 2000 }).toBe(number)
+    await expect.poll(async () => (await numbers(page))[0], SOON).toBe(number)
     const shown = await numbers(page)
     expect(new Set(shown).size).toBe(shown.length)
     await go(page, '/chat', 'Chat')
@@ -190,7 +190,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard over hours and failur
     await other.getByText('heard: said elsewhere').first().waitFor(SOON)
     expect(await page.getByText('heard: said elsewhere').count()).toBe(0)
     gap()
-    await page.getByText('heard: said elsewhere').first().waitFor({ timeout: 3000 })
+    await page.getByText('heard: said elsewhere').first().waitFor(SOON)
   })
 
   test('events at a thousand a second leave the page usable, and the log bounded', { timeout: 240_000 }, async () => {

@@ -14,7 +14,7 @@ import { type ChannelDaemon, startChannelDaemon } from '../daemons/channel-daemo
 const HOUR_MS = 3_600_000
 const OK = { status: 200, body: '{"status":"ok"}' }
 /** For things that happen in real time, whatever the clock of the test says. */
-const SOON = { timeout: 10_000, interval: 5 }
+const SOON = { timeout: 20_000, interval: 5 }
 const REFUSED = { status: 401, body: '{"error":"Invalid signature","code":"unauthorized"}' }
 
 async function startFakes() {

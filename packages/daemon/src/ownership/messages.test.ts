@@ -81,10 +81,10 @@ describe('two processes on one store', () => {
     await clock.advance(0)
     expect(counts()).toEqual([0, 0, 0, 0, 0, 0])
     first.changed({ shards: LOW })
-    await vi.waitFor(() => expect(counts()).toEqual([1, 1, 1, 1, 1, 1]))
+    await expect.poll(() => counts()).toEqual([1, 1, 1, 1, 1, 1])
     for (let commit = 0; commit < 50; commit++) await second.runtime.store.keyValue('test').set('commit', commit)
     await clock.advance(1000)
-    await vi.waitFor(() => expect(counts()).toEqual([2, 2, 2, 2, 2, 2]))
+    await expect.poll(() => counts()).toEqual([2, 2, 2, 2, 2, 2])
   })
 
   test('an approval is decided by an answer that reaches another process', async () => {
@@ -95,7 +95,7 @@ describe('two processes on one store', () => {
     const about = { gate: 'event', workflow: 'w', title: 'Deploy?', message: 'm', timeoutSecs: 0, origin } as const
     await second.runtime.approvals.open({ ...key, ...about })
     // The clock stands still, so that the first process has not noticed the approval when the answer arrives.
-    await vi.waitFor(() => expect(second.sent).toHaveLength(1))
+    await expect.poll(() => second.sent).toHaveLength(1)
     const waiting = second.runtime.approvals.decision(key, new AbortController().signal)
     await first.receive({ to, text: 'approve' })
     await eventually(async () => expect(await second.runtime.approvals.get(key)).toMatchObject({ state: 'approved' }))

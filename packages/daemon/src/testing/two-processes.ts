@@ -175,5 +175,5 @@ export const eventually = (check: () => void | Promise<void>): Promise<void> =>
       await clock.advance(1000)
       await check()
     },
-    { timeout: 10_000, interval: 10 },
+    { timeout: 20_000, interval: 10 },
   )

@@ -1,12 +1,13 @@
 /** The test bench of the sandbox rules: a workspace, protected folders outside it, and ways to run commands. */
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ProcessCommand, Sandbox, SandboxPolicy } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { LeftOut } from '../rules.ts'
 import { runBare } from '../run-bare.ts'
+import { within } from '../within.ts'
 
 /** The secret content of protected files. */
 export const CANARY = 'canary-that-stays-where-it-is'
@@ -66,7 +67,7 @@ export const createSandboxBench =
   (rule) =>
   async () => {
     const base = realpathSync(mkdtempSync(join(tmpdir(), 'sandbox-')))
-    const home = realpathSync(mkdtempSync(join(homedir(), '.sandbox-conformance-')))
+    const home = realpathSync(mkdtempSync(join(existsSync(homedir()) ? homedir() : tmpdir(), '.sandbox-conformance-')))
     const workspace = join(base, "work 'space $1")
     const outside = [join(base, 'outside'), home]
     mkdirSync(workspace)
@@ -160,16 +161,13 @@ function runToEnd(command: ProcessCommand, input = ''): Promise<Ran> {
   child.stdin.end(input)
   child.on('error', reject)
   // The daemon does the same: the rest of the process group ends with the command, and a process that left it is not waited for.
-  child.once('exit', (code) => {
+  const closed = new Promise((resolve) => child.once('close', resolve))
+  child.once('exit', async (code) => {
     clearTimeout(timer)
     killGroup()
-    const end = () => {
-      clearTimeout(drained)
-      for (const stream of [child.stdout, child.stderr]) stream.destroy()
-      resolve({ code, ...output })
-    }
-    const drained = setTimeout(end, PIPE_DRAIN_MS)
-    child.once('close', end)
+    await within(PIPE_DRAIN_MS, closed)
+    for (const stream of [child.stdout, child.stderr]) stream.destroy()
+    resolve({ code, ...output })
   })
   return promise
 }
