@@ -235,6 +235,8 @@ export interface Host {
   readonly publicAddresses: (hostname: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>
   /** Starts a program; there is no other way to start one. */
   readonly spawn: Spawn
+  /** Whether a program that starts now runs in a sandbox that a probe has verified. */
+  readonly confines: () => boolean
   /** Runs a module of the feature in a process next to the daemon. */
   readonly companion: StartCompanion
   /** Durable key-value pairs of this feature. */

@@ -33,7 +33,9 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
   const run = async (input: object) => tool.run(v.parse(tool.input, input), context)
   const risk = (command: string) => (typeof tool.risk === 'function' ? tool.risk({ command }, host.by) : tool.risk)
   const source = (command: string) => (typeof tool.untrusted === 'function' ? tool.untrusted({ command }, host.by) : tool.untrusted)
-  return { run, risk, source, requests, reports, abort }
+  const decider = (command: string) =>
+    typeof tool.decider === 'function' ? tool.decider({ command }, { ...host.by, standing: 'client' }) : tool.decider
+  return { run, risk, source, decider, requests, reports, abort }
 }
 
 afterEach(() => vi.unstubAllEnvs())
@@ -134,6 +136,14 @@ describe('shell tool', () => {
   test('rates a command that only reads as read, any other as execute', () => {
     const { risk } = arrange()
     expect([risk('ls -l | wc'), risk('make')]).toEqual(['read', 'execute'])
+  })
+
+  test('only an operator decides a command that runs without a sandbox, unless it only reads', () => {
+    let confines = false
+    const { decider } = arrange({}, { confines: () => confines })
+    expect([decider('python3 x.py'), decider('ls -l | wc')]).toEqual(['operator', 'asker'])
+    confines = true
+    expect(decider('python3 x.py')).toBe('asker')
   })
 
   test('refuses configuration values out of bounds', () => {

@@ -11,7 +11,7 @@ const COMMAND_CHARS_MAX = 32_768
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 
 /** Returns the tool. A call throws `forbidden` for a command that the policy refuses, and `aborted` when its turn was aborted. */
-export const shell = (host: Pick<Host, 'spawn' | 'service'>, config: ShellConfig): Tool =>
+export const shell = (host: Pick<Host, 'spawn' | 'confines' | 'service'>, config: ShellConfig): Tool =>
   defineTool({
     name: 'shell',
     description:
@@ -27,6 +27,8 @@ export const shell = (host: Pick<Host, 'spawn' | 'service'>, config: ShellConfig
     precheck: ({ command }, by) => checkCommand(command, by, skillFolders(host)),
     alwaysAsks: ({ command }, { policy }) => asksForArguments(command, policy),
     risk: ({ command }, { workspace }) => commandRisk(command, workspace.root),
+    // Without a sandbox a command has the rights of the daemon, which are those of an operator.
+    decider: ({ command }, { workspace }) => (host.confines() || commandRisk(command, workspace.root) !== 'execute' ? 'asker' : 'operator'),
     // A command that can send data is never harmless, so it has the risk `execute`.
     egress: false,
     // Without network a command still reads what the daemon has saved from messages.

@@ -12,11 +12,11 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(base, { recursive: true }))
 
-test('the workspace of features is that of the main agent, and none of the files around it', async () => {
+const guardsOf = async (toml: string) => {
   const dataDir = join(base, 'data')
-  const config = await parseConfig({ configFile: join(dataDir, 'config.toml'), dataDir, features: [], env: {} }, '[agents.a]\n')
+  const config = await parseConfig({ configFile: join(dataDir, 'config.toml'), dataDir, features: [], env: {} }, toml)
   const { clock, log } = testHost()
-  const { workspace } = createGuards(config, {
+  return createGuards(config, {
     dataDir,
     clock,
     log: { ...log, child: () => ({ ...log, child: () => log as never }) as never } as never,
@@ -24,6 +24,21 @@ test('the workspace of features is that of the main agent, and none of the files
     started: Promise.resolve(),
     signal: new AbortController().signal,
   })
+}
+
+test.each(['backend = "none"', 'backend = "auto"', 'required = true'])(
+  'without a working sandbox nothing is confined: %s',
+  async (toml) => {
+    const { confines, sandbox } = await guardsOf(`[security.sandbox]\n${toml}\n`)
+    expect(confines()).toBe(false)
+    await sandbox.choice()
+    expect(confines()).toBe(false)
+  },
+)
+
+test('the workspace of features is that of the main agent, and none of the files around it', async () => {
+  const dataDir = join(base, 'data')
+  const { workspace } = await guardsOf('[agents.a]\n')
   await workspace.write('recording.wav', Buffer.from('x'))
   expect(existsSync(join(dataDir, 'workspace/recording.wav'))).toBe(true)
   for (const path of ['../config.toml', join(dataDir, 'workspaces/a/x'), '/etc/passwd'])

@@ -54,6 +54,7 @@ export function createGuards(config: LoadedConfig, sources: GuardSources): Guard
     workspaces,
     workspace: createWorkspace({ root, forbidden: closedFolders(dataDir) }),
     sandbox,
+    confines: () => (sandbox.latest()?.sandbox.strength ?? 0) > 0,
     spawn: createSpawn({
       sandbox: async () => {
         await started

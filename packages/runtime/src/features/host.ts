@@ -45,6 +45,7 @@ export interface HostGuards {
   readonly workspaces: readonly string[]
   readonly workspace: Workspace
   readonly spawn: Spawn
+  readonly confines: Host['confines']
   readonly publicFetch: Host['publicFetch']
   readonly publicAddresses: Host['publicAddresses']
 }
@@ -63,6 +64,7 @@ export function createHost(feature: FeatureId, services: HostServices, control: 
     publicFetch: traces.tracedPublic((...request) => control.guards().publicFetch(...request)),
     publicAddresses: (...query) => control.guards().publicAddresses(...query),
     spawn: (request) => control.guards().spawn(request),
+    confines: () => control.guards().confines(),
     companion: startCompanion,
     keyValue: store.keyValue(ownerOf(feature, store)),
     secrets: secretStore(secrets, store.keyValue(`secret:${feature}`), `secrets.${feature}`),

@@ -97,6 +97,7 @@ function lifecycleOf(features: readonly Feature[], host = testHost(), guards?: L
         workspaces: host.workspaces,
         workspace: host.workspace,
         spawn: host.spawn,
+        confines: host.confines,
         publicFetch: host.publicFetch,
         publicAddresses: host.publicAddresses,
       })),
@@ -429,8 +430,9 @@ describe('Lifecycle on a changed configuration', () => {
       build: (host) => {
         const look = async () => {
           const { exitCode } = await host.spawn({} as never)
+          const confines = host.confines()
           const addresses = await host.publicAddresses('x', new AbortController().signal)
-          seen.push([exitCode, addresses])
+          seen.push([exitCode, confines, addresses])
           return 'done'
         }
         return { tools: [tool('x_guarded_tool', look)] }
@@ -445,6 +447,7 @@ describe('Lifecycle on a changed configuration', () => {
         workspaces: [],
         workspace: testHost().workspace,
         spawn: async () => ({ exitCode: made }) as never,
+        confines: () => made > 1,
         publicFetch: testHost().publicFetch,
         publicAddresses: async () => [String(made)] as never,
       }
@@ -459,9 +462,9 @@ describe('Lifecycle on a changed configuration', () => {
     await lifecycle.apply(configOf({ 'security.policy': { level: 'supervised' }, agent: { workspace: '/second' } }, features))
     await call()
     expect(seen).toEqual([
-      [1, ['1']],
-      [2, ['2']],
-      [3, ['3']],
+      [1, false, ['1']],
+      [2, true, ['2']],
+      [3, true, ['3']],
     ])
     await lifecycle.close()
   })
