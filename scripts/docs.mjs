@@ -18,6 +18,7 @@ import { METRICS } from '../packages/observability-metrics/src/table.ts'
 import { buildHint, CATALOGUE, ERRORS, eventMembers, ROWS } from '../packages/sdk/src/index.ts'
 import { always } from '../profiles/always.ts'
 import { apiTypes } from './api-types.mjs'
+import { decisionsPage } from './decisions.mjs'
 import { cell, code, keyCells, page, table } from './markdown.mjs'
 import { performancePage } from './performance.mjs'
 import { FROM_A_CLONE, readmes } from './readmes.mjs'
@@ -284,6 +285,7 @@ const pages = {
   'docs/channels/README.md': channels(),
   'docs/embedding.md': embedding(),
   'docs/features.md': features(),
+  'docs/tools.md': await decisionsPage(everything),
   'docs/configuration.md': configuration(),
   'docs/commands.md': commands(),
   'docs/http.md': await http(),

@@ -17,6 +17,11 @@ type Place = Pick<ApprovalPrompt, 'channel' | 'account'> & { readonly to: Pick<A
 
 const PAGE_ROWS = 100
 
+/** The account of a prompt whose target names no account: an answer to any account of the channel counts. */
+export const ANY_ACCOUNT = ''
+
+export const isSameAccount = (one: string, other: string): boolean => one === other || one === ANY_ACCOUNT || other === ANY_ACCOUNT
+
 const placeText = ({ channel, account, to }: Place): string => JSON.stringify([channel, account, to.to, to.thread])
 
 /** The key of one message of a platform. Names of channels and accounts never contain the separator. */
@@ -110,12 +115,14 @@ export class OpenApprovals {
 
   /** Returns the approval whose prompt is this message of a platform. */
   ofMessage(channel: string, account: string, providerId: string): OpenApproval | undefined {
-    return this.#byMessage.get(messageKey(channel, account, providerId))
+    const of = (name: string) => this.#byMessage.get(messageKey(channel, name, providerId))
+    return of(account) ?? of(ANY_ACCOUNT)
   }
 
   /** Returns the approvals with a prompt in this conversation or thread. */
-  at(place: Place): ReadonlySet<OpenApproval> | undefined {
-    return this.#byPlace.get(placeText(place))
+  at(place: Place): ReadonlySet<OpenApproval> {
+    const of = (account: string) => this.#byPlace.get(placeText({ ...place, account })) ?? []
+    return new Set([...of(place.account), ...of(ANY_ACCOUNT)])
   }
 
   /** Returns the approval whose prompt has this outbox number and no platform id yet. */
@@ -128,7 +135,7 @@ export class OpenApprovals {
     const found = new Set<OpenApproval>()
     for (const [number, open] of this.#byUnsentPrompt) {
       const prompt = open.prompts.find((candidate) => candidate.number === number)
-      if (prompt?.channel === channel && prompt.account === account) found.add(open)
+      if (prompt?.channel === channel && isSameAccount(prompt.account, account)) found.add(open)
     }
     return found
   }

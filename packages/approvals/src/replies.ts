@@ -11,7 +11,7 @@ import {
   typedText,
 } from '@sluice/sdk'
 import { type Verdict, verdictOf } from './keywords.ts'
-import { messageKey, type OpenApproval, type OpenApprovals, openApprovalOf } from './open-approvals.ts'
+import { ANY_ACCOUNT, isSameAccount, messageKey, type OpenApproval, type OpenApprovals, openApprovalOf } from './open-approvals.ts'
 
 /** Decided approvals that are remembered, so that the sender of a late reply learns the decision. */
 const DECIDED_MAX = 1000
@@ -60,7 +60,7 @@ export class ReplyMatcher {
     const isItsButton = approval?.prompts.some(
       (prompt) =>
         prompt.channel === channel &&
-        prompt.account === account &&
+        isSameAccount(prompt.account, account) &&
         (isConversationOf(to.to, prompt) || prompt.providerId === to.to) &&
         (prompt.providerId === null || pressed.message === '' || prompt.providerId === pressed.message),
     )
@@ -78,21 +78,25 @@ export class ReplyMatcher {
   async #find(channel: Channel, inbound: Inbound): Promise<OpenApproval | undefined> {
     const { name } = channel
     for (const id of namedMessages(inbound)) {
-      const named = this.#open.ofMessage(name, inbound.account, id) ?? this.#decided.get(messageKey(name, inbound.account, id))
+      const named = this.#open.ofMessage(name, inbound.account, id) ?? this.#decidedOf(name, inbound.account, id)
       if (named && answers(named, channel, inbound)) return named
     }
     return this.#matchWithoutQuote(channel, inbound) ?? (await this.#matchJustSent(channel, inbound))
   }
 
+  #decidedOf(channel: string, account: string, id: string): OpenApproval | undefined {
+    return this.#decided.get(messageKey(channel, account, id)) ?? this.#decided.get(messageKey(channel, ANY_ACCOUNT, id))
+  }
+
   /**
    * Returns the only approval that is open in the conversation, if the message clearly decides it: in the thread that the prompt was put
-   * into, or, on a platform without quotes, from the person whom the question concerns.
+   * into, or, on a platform without quotes, from the person whom the question concerns or in a conversation of operators.
    */
   #matchWithoutQuote(channel: Channel, inbound: Inbound): OpenApproval | undefined {
     const there = this.#open.at({ channel: channel.name, account: inbound.account, to: inbound.to })
-    if (there?.size !== 1) return undefined
+    if (there.size !== 1) return undefined
     const [only] = there
-    return only && mayOmitQuote(inbound, channel, only.person) && isClear(typedText(inbound), only) ? only : undefined
+    return only && mayOmitQuote(inbound, channel, only) && isClear(typedText(inbound), only) ? only : undefined
   }
 
   /** Reads approvals whose prompts are being sent: a reply may arrive before the platform id of its prompt is known here. */
@@ -114,7 +118,7 @@ export const answeredPrompt = ({ prompts }: Approval, channel: string, message: 
   prompts.find(
     (prompt) =>
       prompt.channel === channel &&
-      prompt.account === message.account &&
+      isSameAccount(prompt.account, message.account) &&
       (isConversationOf(message.to.to, prompt) || prompt.providerId === message.to.to),
   )
 
@@ -135,7 +139,7 @@ const namedMessages = ({ inReplyTo, to }: Message): readonly string[] =>
 /** Whether the message quotes the prompt or is in the thread that the prompt opened; a thread may be a conversation of its own. */
 function quotesPrompt({ account, to, inReplyTo }: Message, channel: string, prompt: ApprovalPrompt): boolean {
   const { providerId } = prompt
-  if (providerId === null || prompt.channel !== channel || prompt.account !== account) return false
+  if (providerId === null || prompt.channel !== channel || !isSameAccount(prompt.account, account)) return false
   return to.to === providerId || (isConversationOf(to.to, prompt) && (inReplyTo === providerId || to.thread === providerId))
 }
 
@@ -146,14 +150,15 @@ function quotesPrompt({ account, to, inReplyTo }: Message, channel: string, prom
 const isConversationOf = (conversation: string, { to, providerId }: Pick<ApprovalPrompt, 'to' | 'providerId'>): boolean =>
   conversation === to.to || providerId?.startsWith(`${conversation}:`) === true
 
-/** Whether a message in the conversation of a prompt may answer it without a quote; `person` is the person whom the question concerns. */
-function mayOmitQuote({ to, sender, inReplyTo }: Message, channel: Channel, person: string | null): boolean {
+/** Whether a message in the conversation of a prompt may answer it without a quote. */
+function mayOmitQuote({ to, sender, inReplyTo }: Message, channel: Channel, { person, prompts }: OpenApproval): boolean {
   const { notifications } = channel
   const quotesAnother = inReplyTo !== undefined && inReplyTo !== to.thread
   if (quotesAnother) return false
   // The prompt is in a thread. Where a message opens no thread, threads are rooms with other conversations, and people can quote.
   if (notifications) return to.thread !== undefined && notifications.opensThreads
-  // A platform without notifications has neither quotes nor threads.
+  // A platform without notifications has neither quotes nor threads. Its conversations of operators have prompts without an account.
+  if (prompts.some((prompt) => prompt.channel === channel.name && prompt.account === ANY_ACCOUNT && prompt.to.to === to.to)) return true
   const normal = (name: string): string => channel.normalise?.(name) ?? name
   // The address of a conversation with one person is that person.
   return normal(sender) === normal(person ?? to.to)

@@ -1,6 +1,6 @@
 /** Prompt targets: the conversation a question comes from, then the configured or named targets. */
 
-import { TARGETS } from '@sluice/config'
+import { conversationOf, TARGETS } from '@sluice/config'
 import {
   type Address,
   type ApprovalPrompt,
@@ -12,12 +12,14 @@ import {
   type FeatureId,
   ROWS,
 } from '@sluice/sdk'
+import { ANY_ACCOUNT, isSameAccount } from './open-approvals.ts'
 
 /** Every subscriber of events gets the messages of this target. */
 const BROADCAST = 'dashboard'
 
 export interface Conversation {
   readonly channel: Channel
+  /** Empty for the account that the channel itself chooses. */
   readonly account: string
   readonly to: Address
 }
@@ -47,8 +49,9 @@ export function targetsOf(names: readonly string[], to: string | undefined, opti
   const seen = new Set<string>()
   return names.flatMap((name): Target[] => {
     const lower = name.toLowerCase()
-    if (seen.has(lower)) return []
-    seen.add(lower)
+    const key = conversationOf(name) ? name : lower
+    if (seen.has(key)) return []
+    seen.add(key)
     return [{ name, ...lookUp(name, lower, to, options) }]
   })
 }
@@ -62,6 +65,13 @@ function lookUp(
   const unavailable = (detail: string) => ({ answer: { channel: name, status: 'unavailable', detail } }) as const
   if (lower === BROADCAST)
     return { answer: { channel: name, status: 'broadcast', detail: 'sent to every subscriber of /api/events and /ws/events' } }
+  const named = conversationOf(name)
+  if (named) {
+    const carrier = channels().find((candidate) => candidate.name === named.channel)
+    return carrier
+      ? { conversation: { channel: carrier, account: ANY_ACCOUNT, to: { to: to ?? named.to } } }
+      : unavailable(`the channel '${named.channel}' is not connected`)
+  }
   const channel = channels().find(({ notifications }) => notifications?.target === lower)
   if (!channel?.notifications) return unavailable(unavailableReason(lower, features()))
   const { account, key, to: configured } = channel.notifications
@@ -123,9 +133,9 @@ export const isOperatorsConversation = (
     (target) =>
       'conversation' in target &&
       target.conversation.channel.name === channel &&
-      target.conversation.account === account &&
+      isSameAccount(target.conversation.account, account) &&
       target.conversation.to.to === to.to,
   )
 
 const isSamePlace = (a: Conversation, b: Conversation): boolean =>
-  a.channel.name === b.channel.name && a.account === b.account && a.to.to === b.to.to && a.to.thread === b.to.thread
+  a.channel.name === b.channel.name && isSameAccount(a.account, b.account) && a.to.to === b.to.to && a.to.thread === b.to.thread

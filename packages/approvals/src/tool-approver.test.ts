@@ -133,6 +133,20 @@ describe('a call that only an operator decides', () => {
     expect(await answer).toEqual({ by: 'device:d1', standing: 'operator' })
   })
 
+  test('is asked in any conversation that [approvals] channels names, and answered there by a named sender', async () => {
+    const { ask, say, sent, settle, approvals } = await arrange({ channels, targets: ['plain:Den'] })
+    await say('plain', { to: { to: 'room' }, sender: 'eve', text: 'list the files' })
+    const before = sent.length
+    const answer = ask(OPERATORS, new AbortController().signal)
+    await settle()
+    expect(sent.slice(before).map(({ channel, to }) => [channel, to.to])).toEqual([['plain', 'Den']])
+    await say('plain', { to: { to: 'Den' }, sender: 'eve', text: 'approve' })
+    await say('plain', { to: { to: 'den' }, text: 'approve' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
+    await say('plain', { to: { to: 'Den' }, text: 'approve' })
+    expect(await answer).toEqual({ by: 'plain:ann', standing: 'operator' })
+  })
+
   test('is not asked where no operator can answer, though its own conversation could', async () => {
     const { ask, say, approvals } = await arrange({ channels })
     await say('plain', { to: { to: 'room' }, sender: 'eve', text: 'list the files' })

@@ -28,6 +28,7 @@ export const voiceCallTool = (calls: Dialer, asks: boolean): Tool =>
     description: 'Calls a telephone number and speaks a message. What the person says then arrives as messages of that number.',
     input,
     risk: 'execute',
+    decider: 'asker',
     egress: true,
     untrusted: false,
     ...(asks && { alwaysAsks: true as const }),

@@ -8,7 +8,7 @@ import { clusterSection } from './cluster-section.ts'
 import { gatewayTexts } from './gateway-texts.ts'
 import { limitsSection } from './limits-section.ts'
 import { isAddress, parseNetwork } from './network.ts'
-import { TARGETS } from './notification-targets.ts'
+import { isTarget, TARGETS } from './notification-targets.ts'
 import { policySection } from './policy-section.ts'
 import { providerSection } from './provider-section.ts'
 import { sopSection } from './sop-section.ts'
@@ -172,9 +172,14 @@ export const approvalsSection = {
   schema: v.object({
     channels: v.optional(
       v.pipe(
-        v.array(v.picklist(TARGETS)),
+        v.array(
+          v.pipe(
+            v.string(),
+            v.check(isTarget, `must be one of ${TARGETS.join(', ')}, or a channel with a conversation of it, such as signal:+15550100`),
+          ),
+        ),
         v.description(
-          'Where people are asked in addition to the conversation of the turn; with dashboard, every operator sees and decides tool calls',
+          `Where operators are asked in addition to the conversation of the turn: ${TARGETS.join(', ')}, or <channel>:<conversation>; with dashboard, every operator sees and decides tool calls`,
         ),
       ),
       [],

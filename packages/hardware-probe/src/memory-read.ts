@@ -22,6 +22,7 @@ export const memoryRead = (probe: Probe, guard: DeviceGuard, boards: readonly st
       board: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('The board; default: the configured one'))),
     }),
     risk: 'read',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     async run({ address: text, length, board: name }, context) {

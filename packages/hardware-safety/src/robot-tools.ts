@@ -31,6 +31,7 @@ const driveTool = ({ host, guard, isConfigured, robot }: RobotAccess): Tool =>
       'Moves the robot as far as its safety layers allow, and answers at the end of the movement with what really happened. action stop halts it at once and is always allowed.',
     input: driveInput,
     risk: ({ action }) => (action === 'stop' ? 'read' : 'execute'),
+    decider: 'asker',
     egress: false,
     untrusted: false,
     // A model that stops the robot may well add other fields, such as a speed of 0, that the schema would refuse.
@@ -77,6 +78,7 @@ const senseTool = ({ isConfigured, robot }: RobotAccess): Tool =>
     description: "Reads the robot's sensors now: the free distance ahead, left, back and right, the bump sensors and the emergency stop.",
     input: v.object({}),
     risk: 'read',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     available: isConfigured,
@@ -92,6 +94,7 @@ const resetTool = ({ guard, isConfigured, robot }: RobotAccess): Tool =>
     description: 'Lets the robot move again after its emergency stop was released. A person has to approve each call.',
     input: v.object({}),
     risk: 'execute',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     alwaysAsks: true,

@@ -60,6 +60,7 @@ export const sbcSystemInfo = (sbc: Sbc, info: () => SystemInfo): Tool =>
     description: 'Returns model, host name, IP address, memory and CPU temperature of this single-board computer as JSON.',
     input: v.object({}),
     risk: 'read',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     available: () => sbc.board !== undefined,

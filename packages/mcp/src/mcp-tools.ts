@@ -30,6 +30,7 @@ function toolOf(server: McpServer, present: Definition, accepted: Definition): T
     input: anyObject,
     inputSchema: accepted.inputSchema,
     risk: riskOf(server.config, accepted),
+    decider: 'asker',
     egress: true,
     untrusted: () => `MCP server ${server.name}`,
     alwaysAsks: () => !server.known.isAccepted(present),

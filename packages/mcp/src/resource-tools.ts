@@ -22,6 +22,7 @@ const resourceTool = (servers: readonly McpServer[]): Tool =>
     }),
     // Reading tells the server an address, which can be a message.
     risk: ({ server, uri }) => (uri === undefined ? 'read' : named(servers, server).config.default_risk),
+    decider: 'asker',
     egress: ({ uri }) => uri !== undefined,
     untrusted: ({ server }) => `MCP server ${server}`,
     async run({ server, uri }, context) {
@@ -47,6 +48,7 @@ const promptTool = (servers: readonly McpServer[]): Tool =>
       arguments: v.optional(v.pipe(v.record(v.string(), v.string()), v.description('The arguments of the prompt')), {}),
     }),
     risk: ({ server, name }) => (name === undefined ? 'read' : named(servers, server).config.default_risk),
+    decider: 'asker',
     egress: ({ name }) => name !== undefined,
     untrusted: ({ server }) => `MCP server ${server}`,
     async run({ server, name, arguments: values }, context) {

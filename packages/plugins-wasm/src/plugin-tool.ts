@@ -22,6 +22,7 @@ export function pluginTool({ manifest, hosts, load }: LoadedPlugin, threads: Plu
     description,
     input: v.object({ input: v.pipe(v.string(), v.description(inputDescription(manifest))) }),
     risk: hosts.length > 0 ? 'execute' : 'read',
+    decider: 'asker',
     egress: hosts.length > 0,
     untrusted: () => `plugin ${name}`,
     run: ({ input }, { signal }) => threads.run(callable, input, { signal, sendRequest }),

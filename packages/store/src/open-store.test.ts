@@ -118,6 +118,23 @@ test('a file of the second schema is upgraded with its waiting messages', async 
   await store.close()
 })
 
+test('an approval of an earlier release waits on and is decided', async () => {
+  const file = join(folder, 'sluice.db')
+  const db = new Database(file)
+  const before = MIGRATIONS.findIndex((sql) => sql.includes('decided_standing'))
+  db.exec(`${MIGRATIONS.slice(0, before).join(';')}; PRAGMA user_version = ${before}`)
+  db.exec(`
+    INSERT INTO approvals (run_id, step_id, gate, workflow, title, message, approve_json, reject_json, created_at, token)
+    VALUES ('t1', 'call-1', 'tool', 'shell', 'shell wants to run', 'command: ls', '["yes"]', '["no"]', 5, 'k')`)
+  db.close()
+  const store = open(file)
+  const key = { runId: 't1', stepId: 'call-1' }
+  expect(await store.approvals.get(key)).toMatchObject({ state: 'pending', decider: null, standing: null, sources: [], byStanding: null })
+  const decision = { state: 'approved', by: 'roomchat:ann', standing: 'listed', feedback: null, atMs: 6 } as const
+  expect(await store.approvals.decide(key, decision)).toMatchObject({ won: true, approval: { state: 'approved', byStanding: 'listed' } })
+  await store.close()
+})
+
 test('memories without an owner stay readable until an operator assigns them', async () => {
   const file = join(folder, 'sluice.db')
   const db = new Database(file)

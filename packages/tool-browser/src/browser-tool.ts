@@ -13,6 +13,7 @@ export function browserTool(backend: Backend): Tool {
       'Each action returns its result, with requests that the browser was not allowed to make in brackets.',
     input: actionInput(backend.actions, backend.name),
     risk: actionRisk,
+    decider: 'asker',
     // A page that is open sends what scripts in it want; to open one reveals its URL.
     egress: ({ action }) => action === 'open',
     untrusted: true,

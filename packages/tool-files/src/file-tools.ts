@@ -21,6 +21,7 @@ export const fileRead = (host: Host): Tool =>
     name: 'file_read',
     description: 'Reads a text file (or the text of a PDF) in the workspace, with line numbers. The file can have at most 10 MiB.',
     risk: 'read',
+    decider: 'asker',
     egress: false,
     untrusted: ({ path }) => (isFromOthers(path) ? `file ${path}` : undefined),
     input: v.object({
@@ -42,6 +43,7 @@ export const fileWrite: Tool = defineTool({
   name: 'file_write',
   description: 'Writes a text file in the workspace and replaces the whole file. Missing folders are created.',
   risk: 'write',
+  decider: 'asker',
   egress: false,
   untrusted: false,
   input: v.object({
@@ -60,6 +62,7 @@ export const fileList: Tool = defineTool({
   name: 'file_list',
   description: 'Lists one folder of the workspace, sorted by name: files with their size in bytes, folders with a slash at the end.',
   risk: 'read',
+  decider: 'asker',
   egress: false,
   // Senders choose names of files.
   untrusted: ({ path }) => (isFileOfOthers(path) ? `folder ${path}` : undefined),

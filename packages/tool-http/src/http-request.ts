@@ -36,6 +36,7 @@ export const httpRequest = (host: Host, config: HttpConfig): Tool => {
     // An allowed domain is the operator's consent to read from it, not to change data there.
     risk: ({ url, method, body }) =>
       (method === 'GET' || method === 'HEAD') && body === undefined && isAllowed(URL.parse(url)) ? 'read' : 'execute',
+    decider: 'asker',
     egress: true,
     untrusted: ({ url }) => `http_request ${url}`,
     precheck: ({ url }) => check(url),

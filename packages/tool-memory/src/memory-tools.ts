@@ -36,6 +36,7 @@ export const memoryStore = (host: Host, config: MemoryConfig): Tool =>
     name: 'memory_store',
     description: 'Remembers a text under a key, across sessions. Replaces the text that the key had before.',
     risk: 'write',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input: v.object({
@@ -55,6 +56,7 @@ export const memoryRecall = (host: Host, config: MemoryConfig): Tool =>
     name: 'memory_recall',
     description: 'Finds memories by words, best match first. Without a query, returns the newest memories.',
     risk: 'read',
+    decider: 'asker',
     egress: false,
     // Any turn of the client may have stored it, also one that had read untrusted text.
     untrusted: true,
@@ -76,6 +78,7 @@ export const memoryForget = (host: Host, config: MemoryConfig): Tool =>
     name: 'memory_forget',
     description: 'Forgets the text remembered under a key.',
     risk: 'write',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input: v.object({ key: keyInput }),

@@ -16,6 +16,7 @@ export const pdfRead = (reader: PdfReader): Tool =>
     description:
       'Reads the text of a PDF in the workspace, each page after a mark such as [page 3]. Says how many pages there are and whether text was left out; images are not read.',
     risk: 'read',
+    decider: 'asker',
     egress: false,
     untrusted: ({ path }) => `PDF ${path}`,
     input: v.object({

@@ -16,6 +16,7 @@ export const scheduleCreate = (reminders: Reminders, { max_per_client }: Schedul
     description:
       'Sets a reminder: at its time you get its text as a message of the user in this conversation, and your answer goes to the user. Give in_minutes, at or cron; with text alone it sets nothing and returns the present time.',
     risk: 'write',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input: v.object({
@@ -46,6 +47,7 @@ export const scheduleList = (host: Pick<Host, 'clock'>, reminders: Reminders): T
     name: 'schedule_list',
     description: 'Returns the present time, and the reminders of the user with their ids and times.',
     risk: 'read',
+    decider: 'asker',
     egress: false,
     // Any turn of the client may have set one, also one that had read untrusted text.
     untrusted: true,
@@ -63,6 +65,7 @@ export const scheduleCancel = (reminders: Reminders): Tool =>
     name: 'schedule_cancel',
     description: 'Cancels a reminder of the user, by its id.',
     risk: 'write',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input: v.object({ id: described(shortText(64), 'The id, as schedule_list returns it') }),

@@ -27,7 +27,7 @@ export const shell = (host: Pick<Host, 'spawn' | 'confines' | 'service'>, config
     precheck: ({ command }, by) => checkCommand(command, by, skillFolders(host)),
     alwaysAsks: ({ command }, { policy }) => asksForArguments(command, policy),
     risk: ({ command }, { workspace }) => commandRisk(command, workspace.root),
-    // Without a sandbox a command has the rights of the daemon, which are those of an operator.
+    // Without a sandbox a command has the rights of the daemon, and so the rights of an operator.
     decider: ({ command }, { workspace }) => (host.confines() || commandRisk(command, workspace.root) !== 'execute' ? 'asker' : 'operator'),
     // A command that can send data is never harmless, so it has the risk `execute`.
     egress: false,

@@ -22,6 +22,7 @@ export const skillRead = (library: SkillLibrary): Tool =>
     name: 'skill_read',
     description: library.skills.length === 0 ? INTRODUCTION : `${INTRODUCTION}\nSkills:\n${skillList(library.skills)}`,
     risk: 'read',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input: v.object({

@@ -30,6 +30,7 @@ export const sopList = (host: Host): Tool =>
     description:
       'Lists the standard operating procedures that can be run: what each does, what triggers it, how many runs of it are active.',
     risk: 'read',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input: v.object({
@@ -62,6 +63,7 @@ export const sopExecute = (host: Host): Tool =>
     name: 'sop_execute',
     description: 'Starts a standard operating procedure by name. The run continues in the background; call sop_status for its progress.',
     risk: 'execute',
+    decider: 'asker',
     egress: false,
     untrusted: true,
     input: v.object({
@@ -86,6 +88,7 @@ export const sopStatus = (host: Host): Tool =>
     name: 'sop_status',
     description: 'Shows the state of one run of a procedure, step by step. Without run_id, lists the newest runs.',
     risk: 'read',
+    decider: 'asker',
     egress: false,
     untrusted: ({ run_id }) => (run_id === undefined ? undefined : `results of run ${run_id}`),
     input: v.object({
@@ -107,6 +110,7 @@ export const sopApprove = (host: Host): Tool =>
     name: 'sop_approve',
     description: 'Resumes a run that waits for a person. A person must approve this very call; without that approval it fails.',
     risk: 'execute',
+    decider: 'operator',
     egress: false,
     untrusted: true,
     alwaysAsks: true,
@@ -129,6 +133,7 @@ export const sopAdvance = (host: Host): Tool =>
     description:
       'Reports the outcome of the procedure step that this turn works on. Without a report, a turn that succeeds completes its step.',
     risk: 'write',
+    decider: 'asker',
     reportsOnly: true,
     egress: false,
     untrusted: false,

@@ -7,6 +7,7 @@ import type { CliContext } from '../context.ts'
 import { textOption } from '../option-values.ts'
 import { readInput } from '../read-input.ts'
 import { askBaseUrl, askCandidate, askKey, askModel, findCandidate, proposedModel } from '../setup/ask-endpoint.ts'
+import { askOwner } from '../setup/ask-owner.ts'
 import { type Candidate, findCandidates, proposedCandidate } from '../setup/candidates.ts'
 import { changesOf, type EndpointChoice, offeredModels, settingsOf } from '../setup/choice.ts'
 import { aborted, type Dialogue, terminalDialogue } from '../setup/dialogue.ts'
@@ -175,6 +176,7 @@ async function writeChoice(
     if (!/^y(es)?$/i.test(answer)) throw aborted()
   }
   if (changes.length > 0) await writeChanges(context, changes, (now) => changesOf(now, choice, model))
+  if (dialogue) await askOwner(context, dialogue)
   const daemon = await untilReloaded(context, `${choice.kind}:${model}`)
   if (json) {
     const shown = changes.map(({ key, before, after }) => ({ key, before, after }))

@@ -25,6 +25,7 @@ export const datasheet = (host: Host, adapters: Adapters): Tool =>
     description: 'Finds, downloads, lists and reads data sheets of electronic parts. Downloaded data sheets are stored as PDF files.',
     // The model chooses the URL, so a download can reveal something to an outside server.
     risk: ({ action }) => (action === 'download' ? 'execute' : 'read'),
+    decider: 'asker',
     egress: ({ action }) => action === 'search' || action === 'download',
     untrusted: ({ action }) => (action === 'read' ? 'data sheet' : undefined),
     input,

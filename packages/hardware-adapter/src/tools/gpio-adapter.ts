@@ -21,6 +21,7 @@ export const gpioAdapter = (kit: ToolKit): Tool =>
     description:
       'Reads or sets the GPIO lines of an I2C/SPI adapter as 8-bit masks, line 0 in the lowest bit. Returns directions and levels.',
     risk: ({ action }) => (action === 'get' ? 'read' : 'execute'),
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input,

@@ -13,6 +13,7 @@ export const i2cScan = (kit: ToolKit): Tool =>
     description:
       'Finds the devices on an I2C bus by reading one byte at each address from 0x08 to 0x77. Nothing is written, but a read can change a part that counts or clears on reading.',
     risk: 'read',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input: v.object({ device: deviceKey }),
@@ -33,6 +34,7 @@ export const i2cRead = (kit: ToolKit): Tool =>
       'Reads bytes from a device on an I2C bus. With a register, its number is written first and the read follows after a repeated start.',
     // A part without registers, such as a port expander or a switch, takes the written byte as a command.
     risk: ({ register }) => (register === undefined ? 'read' : 'execute'),
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input: v.object({
@@ -58,6 +60,7 @@ export const i2cWrite = (kit: ToolKit): Tool =>
     name: 'i2c_write',
     description: 'Writes bytes to a device on an I2C bus, in one transaction. The first byte is often a register number.',
     risk: 'execute',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input: v.object({

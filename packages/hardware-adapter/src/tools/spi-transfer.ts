@@ -12,6 +12,7 @@ export const spiTransfer = (kit: ToolKit, settings: AdapterSettings): Tool =>
     name: 'spi_transfer',
     description: 'Sends bytes over SPI under one chip select and returns as many bytes as were sent, received at the same time.',
     risk: 'execute',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     input: v.object({

@@ -26,6 +26,7 @@ export const boardAFlash = (host: Host, devices: Devices, guard: DeviceGuard, mo
       ),
     }),
     risk: 'execute',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     alwaysAsks: true,

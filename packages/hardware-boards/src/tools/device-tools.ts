@@ -28,6 +28,7 @@ function deviceReadCode({ clock }: Host, devices: Devices, guard: DeviceGuard): 
     input: v.object({ device }),
     // Reading needs approval too, because the interrupted program stops controlling its hardware.
     risk: 'execute',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     async precheck({ device: asked }, { signal }) {
@@ -67,6 +68,7 @@ function deviceWriteCode({ clock }: Host, devices: Devices, guard: DeviceGuard):
       code: v.pipe(v.string(), v.minLength(1), v.maxLength(MAIN_BYTES_MAX), v.description('The whole program, in MicroPython')),
     }),
     risk: 'execute',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     async precheck({ device: asked }, { signal }) {
@@ -96,6 +98,7 @@ function deviceExec({ clock }: Host, devices: Devices, guard: DeviceGuard): Tool
       code: v.pipe(v.string(), v.minLength(1), v.maxLength(CODE_BYTES_MAX), v.description('MicroPython code; print what you want to see')),
     }),
     risk: 'execute',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     async precheck({ device: asked }, { signal }) {

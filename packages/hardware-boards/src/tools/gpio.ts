@@ -20,6 +20,7 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
     description: 'Sets one GPIO pin of a connected board to 0 (low) or 1 (high).',
     input: v.object({ device, pin, value: level }),
     risk: 'execute',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     async precheck({ device: named }, { signal }) {
@@ -42,6 +43,7 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
     description: 'Reads one GPIO pin of a connected board: 0 (low) or 1 (high).',
     input: v.object({ device, pin }),
     risk: 'read',
+    decider: 'asker',
     egress: false,
     untrusted: false,
     async run({ device: named, pin }, context) {

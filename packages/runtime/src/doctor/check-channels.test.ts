@@ -6,7 +6,7 @@ import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { configuredChannels } from '../features/configured-channels.ts'
 import { type OpenRuntime, openRuntime } from '../open-runtime.ts'
-import { checkChannels, checkDeliveries, checkShares, checkWebhooks } from './check-channels.ts'
+import { checkApprovalChats, checkChannels, checkDeliveries, checkOperators, checkShares, checkWebhooks } from './check-channels.ts'
 
 const cleanups: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -56,6 +56,26 @@ async function arrange(toml: string): Promise<OpenRuntime> {
 }
 
 const SIGNED = '[channels_config.one]\ntoken = "t"\nwebhook_secret = "s"\n'
+
+test('warns while no chat reaches an operator', async () => {
+  expect(checkApprovalChats((await arrange(SIGNED)).snapshot())).toMatchObject({ check: 'approvals', status: 'warn' })
+  expect(checkApprovalChats((await arrange(`${SIGNED}[approvals]\nchannels = ["dashboard"]\n`)).snapshot())).toMatchObject({
+    status: 'warn',
+  })
+  expect(checkApprovalChats((await arrange(`${SIGNED}[approvals]\nchannels = ["one:ann"]\n`)).snapshot())).toMatchObject({
+    status: 'ok',
+    detail: 'operators are asked on one:ann',
+  })
+})
+
+test('warns of an operator whom no entry of the allowlist names', async () => {
+  const checked = async (allowed: string) =>
+    checkOperators((await arrange(`${SIGNED}operators = ["ann", "bob"]\nallowed_users = ${allowed}\n`)).snapshot())
+  expect(await checked('["ann", "bob"]')).toEqual([])
+  expect(await checked('["*", "ann"]')).toMatchObject([
+    { check: 'operators', status: 'warn', detail: expect.stringContaining('names bob, so') },
+  ])
+})
 
 describe('checkWebhooks', () => {
   test('passes webhooks with a secret, and an installation without webhooks', async () => {

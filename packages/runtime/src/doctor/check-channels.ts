@@ -1,6 +1,6 @@
 /** Checks the channels: their settings, the verification of their webhooks, and messages and replies that were given up. */
-import { limitsOf, sharesOf } from '@sluice/config'
-import type { Store } from '@sluice/sdk'
+import { approvalsSection, limitsOf, operatorsOf, sharesOf } from '@sluice/config'
+import { isAllowed, type Store } from '@sluice/sdk'
 import { configuredChannels } from '../features/configured-channels.ts'
 import type { Snapshot } from '../features/snapshot.ts'
 import { type Check, fail, ok, warn } from './check.ts'
@@ -24,6 +24,35 @@ export const checkChannels = (snapshot: Snapshot): Check[] =>
   configuredChannels(snapshot).ready.flatMap(({ channel: { name, missingConfig }, section }) =>
     missingConfig === undefined ? [] : [fail('channels', `${name} cannot work without ${missingConfig}`, `set it in [${section}]`)],
   )
+
+export const hasChannels = (snapshot: Snapshot): boolean => configuredChannels(snapshot).ready.length > 0
+
+/** Says where operators are asked. Warns if no chat reaches one: calls that only operators decide are refused, or wait for the page. */
+export function checkApprovalChats({ config }: Snapshot): Check {
+  const chats = config.core(approvalsSection).channels.filter((name) => name !== 'dashboard')
+  if (chats.length > 0) return ok('approvals', `operators are asked on ${chats.join(', ')}`)
+  const detail = 'no operator can be reached by chat: what only operators decide waits for the page or the command line, or is refused'
+  return warn('approvals', detail, 'set [approvals] channels to your own conversation, such as ["signal:+15550100"]')
+}
+
+/** Warns of operators whom no entry of the allowlist names: they stay strangers. */
+export const checkOperators = (snapshot: Snapshot): Check[] =>
+  configuredChannels(snapshot).ready.flatMap(({ channel, section }) => {
+    const { name, allow, normalise, matches } = channel
+    const entries = allow.filter((entry) => entry !== '*')
+    const unnamed = operatorsOf(snapshot.config, name).filter(
+      (sender) =>
+        !isAllowed(
+          entries,
+          normalise?.(sender) ?? sender,
+          (entry) => normalise?.(entry) ?? entry,
+          (entry, value) => matches?.(entry, value) ?? false,
+        ),
+    )
+    if (unnamed.length === 0) return []
+    const detail = `${name}: no entry of the allowlist names ${unnamed.join(', ')}, so [${section}] operators has no effect for them`
+    return [warn('operators', detail, `add them to the allowlist in [${section}] too`)]
+  })
 
 /** Warns of channels that every sender may use without a limit for all of them together. */
 export const checkStrangers = (snapshot: Snapshot): Check[] =>

@@ -84,7 +84,7 @@ describe('checkProcedures', () => {
     const runtime = await arrange('[approvals]\nchannels = ["messenger"]\n')
     expect(await checkProcedures(runtime)).toMatchObject([
       {},
-      { check: 'approvals', status: 'ok', detail: 'people are asked on messenger' },
+      { check: 'approvals', status: 'ok', detail: 'operators are asked on messenger' },
       {},
     ])
   })

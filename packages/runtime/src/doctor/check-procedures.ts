@@ -1,11 +1,11 @@
-/** Checks the procedures: their definitions, the chats that their approvals reach, and the audit log. */
+/** Checks the procedures: their definitions and the audit log. */
 
-import { approvalsSection } from '@sluice/config'
 import { createAgreements, type LibrarySettings, type SopTrigger } from '@sluice/sop'
 import { loadSops } from '@sluice/sop/load-sops'
 import type { OpenRuntime } from '../open-runtime.ts'
 import { sopSettings } from '../procedures/sop-settings.ts'
 import { type Check, fail, ok, warn } from './check.ts'
+import { checkApprovalChats, hasChannels } from './check-channels.ts'
 
 export async function checkProcedures(runtime: OpenRuntime): Promise<Check[]> {
   const settings = sopSettings(runtime.config(), runtime.dataDir)
@@ -25,7 +25,8 @@ export async function checkProcedures(runtime: OpenRuntime): Promise<Check[]> {
     ...inWorkspace.map((definition) =>
       warn('procedures', `${definition.folder} is loaded from the workspace, where the agent can write`, 'sluice sop adopt'),
     ),
-    ...(definitions.length > 0 ? [checkApprovalChats(runtime)] : []),
+    // With a channel the check of channels asks.
+    ...(definitions.length > 0 && !hasChannels(runtime.snapshot()) ? [checkApprovalChats(runtime.snapshot())] : []),
     await checkAudit(runtime),
   ]
 }
@@ -37,13 +38,6 @@ function checkTrigger(name: string, trigger: SopTrigger, { secretProblem, rolePr
   const problem = auth ? secretProblem?.(auth.secrets) : role ? undefined : roleProblem?.(path)
   const fix = auth ? `sluice config set sop.secrets.${auth.secrets[0]}` : 'sluice sop validate'
   return problem === undefined ? [] : [warn('procedures', `${name}: POST ${path}: ${problem}`, fix)]
-}
-
-function checkApprovalChats(runtime: OpenRuntime): Check {
-  const { channels } = runtime.config().core(approvalsSection)
-  if (channels.length > 0) return ok('approvals', `people are asked on ${channels.join(', ')}`)
-  const detail = 'no chat is asked: runs that were not started from a chat wait for the API or the command line'
-  return warn('approvals', detail, 'set [approvals] channels, such as ["messenger"]')
 }
 
 async function checkAudit({ store }: OpenRuntime): Promise<Check> {

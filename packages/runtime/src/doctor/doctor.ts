@@ -7,7 +7,16 @@ import { type OpenRuntime, openRuntime, type RuntimeOptions } from '../open-runt
 import { type Check, warn } from './check.ts'
 import { checkAgents } from './check-agents.ts'
 import { checkBackups, checkRotation } from './check-backups.ts'
-import { checkChannels, checkDeliveries, checkShares, checkStrangers, checkWebhooks } from './check-channels.ts'
+import {
+  checkApprovalChats,
+  checkChannels,
+  checkDeliveries,
+  checkOperators,
+  checkShares,
+  checkStrangers,
+  checkWebhooks,
+  hasChannels,
+} from './check-channels.ts'
 import { checkCluster } from './check-cluster.ts'
 import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProblems } from './check-config.ts'
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
@@ -105,6 +114,8 @@ async function checkRuntime(runtime: OpenRuntime, options: DoctorOptions): Promi
     ...checkChannels(snapshot),
     ...checkWebhooks(snapshot),
     ...checkStrangers(snapshot),
+    ...checkOperators(snapshot),
+    ...(hasChannels(snapshot) ? [checkApprovalChats(snapshot)] : []),
     checkShares(snapshot),
   ]
 }
