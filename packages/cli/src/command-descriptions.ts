@@ -11,6 +11,8 @@ const NATIVE_PACKAGES_MAX = 32
 /** The largest number of messages that one replay command names. */
 const REPLAY_NUMBERS_MAX = 1000
 
+const ROWS_MAX = 1000
+
 const ROLE: CommandOption = { type: 'string', value: ROLES.join('|'), help: `the permissions of the device (default: ${ROLES[0]})` }
 const ROLES_EXPLAINED =
   'An operator may do everything. A client may talk to the agent and sees only its own sessions, turns, approvals and memories: give an app or another person the role client.'
@@ -413,6 +415,17 @@ const DESCRIPTIONS = [
     name: 'cluster rebalance',
     remote: true,
     summary: 'Make all nodes compare their shards with their share now',
+  },
+  {
+    name: 'cluster sign',
+    summary: 'Show what in the shared database is not signed, sign it with secret.key, and refuse unsigned rows from then on',
+    more: 'It covers the configuration, devices, pairing codes, sign-in links, and what features keep, such as accepted procedures and tools. Run it once after every node was upgraded, and again for a row that a node refuses. Without names, it signs everything that it shows. It asks first.',
+    usage: '[row]…',
+    argsMax: ROWS_MAX,
+    options: {
+      remove: { type: 'boolean', help: 'delete the named rows instead' },
+      yes: { type: 'boolean', help: 'do not ask' },
+    },
   },
 
   {

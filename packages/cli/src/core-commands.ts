@@ -46,6 +46,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'cluster status': async () => (await import('./commands/cluster.ts')).status,
   'cluster drain': async () => (await import('./commands/cluster.ts')).drain,
   'cluster undrain': async () => (await import('./commands/cluster.ts')).undrain,
+  'cluster sign': async () => (await import('./commands/cluster-sign.ts')).run,
   'cluster rebalance': async () => (await import('./commands/cluster.ts')).rebalance,
   'sessions list': async () => (await import('./commands/sessions.ts')).list,
   'sessions show': async () => (await import('./commands/sessions.ts')).show,

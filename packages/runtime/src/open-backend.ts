@@ -26,7 +26,8 @@ import {
   type StoreBackend,
   type StoreToolOptions,
 } from '@sluice/sdk'
-import { openSecretBox, secretKeyIds } from '@sluice/store/secret-box'
+import { openRowSigner } from '@sluice/store/row-signer'
+import { secretKeyIds } from '@sluice/store/secret-box'
 
 /** An open store, and what it calls once the runtime exists. */
 export interface OpenBackend {
@@ -69,7 +70,6 @@ async function open(options: BackendOptions, section: StoreConfig, cluster: Clus
     readers: section.read_connections,
     writers: section.write_connections,
     ...(cluster && { cluster }),
-    createKey: () => createKey(options.dataDir),
     keyIdNow: () => keyIdIn(options.dataDir),
     log: {
       debug: (...line) => late.log.debug(...line),
@@ -93,14 +93,9 @@ const settingsOf = ({ dataDir, clock = systemClock }: ToolsSource, section: Stor
   connectMs: section.connect_timeout_secs * 1000,
   node: `${hostname()}:${dataDir}`,
   keyIds: secretKeyIds(dataDir),
+  signer: openRowSigner(dataDir),
   clock,
 })
-
-function createKey(dataDir: string): string {
-  // The first value that is encrypted creates the key.
-  openSecretBox(dataDir).encrypt('', '')
-  return secretKeyIds(dataDir)[0] ?? ''
-}
 
 /** Undefined also while the file cannot be read. */
 function keyIdIn(dataDir: string): string | undefined {

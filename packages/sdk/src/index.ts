@@ -196,6 +196,7 @@ export {
 } from './session-key.ts'
 export type { ConfigVersion, SharedConfig } from './shared-config.ts'
 export type { SharedState } from './shared-state.ts'
+export type { RowSigner, RowSurvey, SignedRows, UnverifiedRow } from './signed-rows.ts'
 export type { FeatureSocket, SocketListener, SocketRequest, SocketRoute } from './socket.ts'
 export type {
   FireOptions,
@@ -256,6 +257,7 @@ export type {
   StoreMoveOptions,
   StoreMoveProgress,
   StoreRecovered,
+  StoreSignOptions,
   StoreToolOptions,
 } from './store-backend.ts'
 export type { CallingAgent, Decider, Risk, Tool, ToolContext, ToolReport } from './tool.ts'

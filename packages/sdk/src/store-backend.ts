@@ -2,6 +2,7 @@
 import type { ClusterMember } from './cluster-store.ts'
 import type { Clock } from './host.ts'
 import type { Logger } from './logger.ts'
+import type { RowSigner, RowSurvey, UnverifiedRow } from './signed-rows.ts'
 import type { Store } from './store.ts'
 
 export interface StoreBackendOptions {
@@ -24,8 +25,8 @@ export interface StoreBackendOptions {
   readonly cluster?: ClusterMember
   /** The ids of the keys for secrets, the one that encrypts first; empty without a key. */
   readonly keyIds: readonly string[]
-  /** Creates a key where there is none and returns its id: a node of a cluster does so when no other node has one. */
-  readonly createKey: () => string
+  /** Signs the configuration, devices and grants. It creates the key of a database that has none. */
+  readonly signer: RowSigner
   /** The id of the key that encrypts now, which is rotated while a daemon runs; undefined without a key. */
   readonly keyIdNow: () => string | undefined
   readonly clock: Clock
@@ -35,7 +36,7 @@ export interface StoreBackendOptions {
 }
 
 /** Where a command that works without a daemon finds the data. */
-export type StoreToolOptions = Omit<StoreBackendOptions, 'readers' | 'writers' | 'createKey' | 'keyIdNow' | 'onCommit'> & {
+export type StoreToolOptions = Omit<StoreBackendOptions, 'readers' | 'writers' | 'keyIdNow' | 'onCommit'> & {
   readonly dataDir: string
 }
 
@@ -80,6 +81,11 @@ export interface StoreRecovered {
   readonly runs: number
 }
 
+export interface StoreSignOptions extends StoreToolOptions {
+  /** Gets what stands without a right HMAC, and resolves to what to do with which rows; undefined changes nothing. */
+  readonly decide: (survey: RowSurvey) => Promise<{ readonly does: 'sign' | 'remove'; readonly rows: readonly UnverifiedRow[] } | undefined>
+}
+
 export interface StoreBackend {
   /** The value of `[store] backend`. */
   readonly name: string
@@ -95,6 +101,11 @@ export interface StoreBackend {
   reencrypt?(
     options: StoreToolOptions & { readonly oldId: string | null },
   ): Promise<{ readonly changed: number; readonly unreadable: readonly string[] }>
+  /**
+   * Signs or removes what `decide` names, and from then on makes every node demand HMACs. Resolves to false when nothing was decided. Rejects
+   * with `conflict` while a node of a release that writes none runs.
+   */
+  sign?(options: StoreSignOptions): Promise<boolean>
   /** Rejects with `unavailable` when the database cannot be used now, and with `config_invalid` for wrong settings. */
   open(options: StoreBackendOptions): Promise<Store>
 }

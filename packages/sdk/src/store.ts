@@ -16,6 +16,7 @@ import type { ModelMessage } from './model.ts'
 import type { NewReply } from './reply.ts'
 import type { DeletedRows, Retention, StoreUsage } from './retention.ts'
 import type { Role } from './route.ts'
+import type { RowSurvey } from './signed-rows.ts'
 import type { OwnedSopStore, SopStore } from './sop-store.ts'
 import type { TurnRow, TurnStatus } from './turn-row.ts'
 
@@ -438,6 +439,8 @@ export interface Store extends WorkStore {
   health(): StoreHealth
   /** Reads the whole file and checks it; empty when all is well. For `doctor`. */
   check(): Promise<readonly StoreProblem[]>
+  /** Finds rows of configuration, devices and grants without a right HMAC; absent for the embedded database. For `doctor`. */
+  unverifiedRows?(): Promise<RowSurvey>
   /** Checks the server of the database; absent for the embedded database. For `doctor`. */
   checkServer?(): Promise<readonly ServerCheck[]>
   /** Waits for all requested writes, then closes. Idempotent. */

@@ -1,4 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Clock, Store } from '@sluice/sdk'
+import { openRowSigner } from '@sluice/store/row-signer'
+import { secretKeyIds } from '@sluice/store/secret-box'
 import { testHost } from '@sluice/testkit/host'
 import { storeConformance } from '@sluice/testkit/store'
 import { afterAll, beforeAll } from 'vitest'
@@ -9,13 +14,27 @@ let server: TestServer
 beforeAll(async () => {
   server = await startPostgres({ inMemory: true })
 })
-afterAll(() => server.stop())
+const dataDir = mkdtempSync(join(tmpdir(), 'store-keys-'))
+afterAll(async () => {
+  rmSync(dataDir, { recursive: true, force: true })
+  await server.stop()
+})
 
 const schemas = new WeakMap<Store, string>()
 let opened = 0
 
 async function open(schema: string, clock: Clock): Promise<Store> {
-  const store = await openPostgresStore({ url: server.url, schema, node: 'node', readers: 1, writers: 2, clock, log: testHost().log })
+  const keys = { keyIds: secretKeyIds(dataDir), signer: openRowSigner(dataDir) }
+  const store = await openPostgresStore({
+    url: server.url,
+    schema,
+    node: 'node',
+    readers: 1,
+    writers: 2,
+    clock,
+    log: testHost().log,
+    ...keys,
+  })
   schemas.set(store, schema)
   return store
 }

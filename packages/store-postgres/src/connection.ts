@@ -64,6 +64,12 @@ export function parseUrl(url: string): Target {
   }
 }
 
+/** Names a database and its schema without a password. */
+export function databaseName({ url, schema = DEFAULT_SCHEMA }: Pick<ConnectionSettings, 'url' | 'schema'>): string {
+  const { hosts, database } = parseUrl(url)
+  return `${hosts.map(({ host, port }) => `${host}:${port}`).join(',')}/${database} ${schema}`
+}
+
 function parseHost(text: string): { host: string; port: number } {
   if (text.startsWith('/')) return { host: text, port: 5432 }
   const [, inBrackets, plain, port = '5432'] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? []

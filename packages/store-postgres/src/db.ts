@@ -2,6 +2,7 @@
 import type { Clock } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import type { Reader } from './reader.ts'
+import type { RowSignatures } from './row-signatures.ts'
 import type { ServerClock } from './server-clock.ts'
 import type { ShardReads } from './shard-reads.ts'
 import type { WorkNotices } from './work-notices.ts'
@@ -11,6 +12,7 @@ export interface Db {
   readonly reader: Reader
   readonly writer: Writer
   readonly clock: Clock
+  readonly signatures: RowSignatures
   readonly serverClock: ServerClock
   readonly shards: ShardReads
   /** Present in a cluster. */
@@ -19,11 +21,12 @@ export interface Db {
   get<R>(text: string, ...values: readonly unknown[]): Promise<R | undefined>
 }
 
-export const createDb = ({ reader, shards, writer, clock, serverClock, arrivals }: Omit<Db, 'all' | 'get'>): Db => ({
+export const createDb = ({ reader, shards, writer, clock, signatures, serverClock, arrivals }: Omit<Db, 'all' | 'get'>): Db => ({
   reader,
   shards,
   writer,
   clock,
+  signatures,
   serverClock,
   arrivals,
   all: (text, ...values) => reader.all(sql(text, ...values)),

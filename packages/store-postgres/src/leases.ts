@@ -23,8 +23,8 @@ import {
 import pg from 'pg'
 import { answered, type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
-import { checkKey } from './migrate.ts'
 import { closedError, isConnectionError, storeError } from './postgres-error.ts'
+import { SIGNED_KEY } from './row-signatures.ts'
 import { MIGRATIONS } from './schema.ts'
 import { changeOf, type WorkNotice } from './work-notices.ts'
 import type { CommitQueue, Fence, Kind, Tx } from './writer.ts'
@@ -76,14 +76,12 @@ const BEAT = `
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
   ON CONFLICT (id) DO UPDATE SET beat_at = clock_timestamp(), node = excluded.node, schema_version = excluded.schema_version,
     place = excluded.place, cluster = excluded.cluster, version = excluded.version, url = excluded.url, roles = excluded.roles, key_id = excluded.key_id
-  RETURNING extract(epoch FROM beat_at)::float8 * 1000 AS "serverMs"`
+  RETURNING extract(epoch FROM beat_at)::float8 * 1000 AS "serverMs", (SELECT value FROM meta WHERE key = '${SIGNED_KEY}') AS signed`
 /** Another place whose node has this name. */
 const TWIN = `
   SELECT place FROM processes WHERE node = $1 AND place <> $2 AND NOT is_leaving
     AND beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond'`
 const NAME_CLUSTER = `INSERT INTO meta (key, value) VALUES ('cluster', $1) ON CONFLICT (key) DO NOTHING`
-const NAME_KEY = `INSERT INTO meta (key, value) VALUES ('key_id', $1) ON CONFLICT (key) DO NOTHING`
-const KEY_NAME = `SELECT value FROM meta WHERE key = 'key_id'`
 const CLUSTER_NAME = `SELECT value FROM meta WHERE key = 'cluster'`
 const LEAVE = ['DELETE FROM leases WHERE process = $1', 'DELETE FROM processes WHERE id = $1']
 /** The counts of connections of processes that ended long ago become one row. */
@@ -113,7 +111,6 @@ export interface LeasesOptions {
   readonly place: string
   readonly cluster?: ClusterMember | undefined
   readonly keyId?: string | undefined
-  readonly createKey?: (() => string) | undefined
   readonly keyIdNow?: (() => string | undefined) | undefined
   readonly db: Db
   readonly commits: CommitQueue
@@ -363,8 +360,9 @@ export class Leases implements LeaseStore {
     try {
       const sentAtMs = Date.now()
       // On a connection of the reader: a beat never waits for a commit.
-      const beat = await db.get<{ serverMs: number }>(BEAT, process, node, MIGRATIONS.length, ...about)
+      const beat = await db.get<{ serverMs: number; signed: string | null }>(BEAT, process, node, MIGRATIONS.length, ...about)
       if (beat) db.serverClock.told(beat.serverMs, sentAtMs, Date.now())
+      db.signatures.learn(beat?.signed)
       if (!this.isAlive) await this.#loseTakenMeanwhile()
       this.#aliveAtMs = sentMs
       if (this.#silentSinceMs !== undefined)
@@ -471,7 +469,6 @@ export class Leases implements LeaseStore {
     const known = await db.get<{ value: string }>(CLUSTER_NAME)
     if (known && known.value !== cluster.name)
       throw new AppError('config_invalid', `The database belongs to the cluster "${known.value}", but cluster.name is "${cluster.name}".`)
-    await this.#agreeOnKey()
     // A node that was moved to another machine waits for the end of its predecessor's leases.
     const endMs = performance.now() + TTL_MS + BEAT_MS
     for (;;) {
@@ -485,16 +482,6 @@ export class Leases implements LeaseStore {
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
-  }
-
-  /** The first node of a cluster creates the key for secrets. Nodes that each created one later could not read each other's. */
-  async #agreeOnKey(): Promise<void> {
-    const { db, createKey } = this.#options
-    if (this.#keyId !== undefined || !createKey) return
-    checkKey((await db.get<{ value: string }>(KEY_NAME))?.value, [])
-    this.#keyId = createKey()
-    await db.all(NAME_KEY, this.#keyId)
-    checkKey((await db.get<{ value: string }>(KEY_NAME))?.value, [this.#keyId])
   }
 
   /** Waits until the lease may be free. All who wait share one query, after each notice and four times a second. */

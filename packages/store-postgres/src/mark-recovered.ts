@@ -2,14 +2,18 @@
  * Prepares data that was recovered to the state of an earlier time, such as by point-in-time recovery. Daemons went on after that time,
  * so work that is unfinished in the data may have been done since: nothing of it is repeated by itself, and operators decide about it.
  */
-import { AppError, type NewAudit, type SopRun, type StoreRecovered } from '@sluice/sdk'
+import { AppError, type NewAudit, type SopRun, type StoreRecovered, type StoreToolOptions } from '@sluice/sdk'
 import { RESTORED, toBytes } from '@sluice/store/shared'
 import type pg from 'pg'
 import { appendAudit } from './audit-log.ts'
-import { type ConnectionSettings, connect, disconnect, sql } from './connection.ts'
+import { type ConnectionSettings, connect, databaseName, disconnect } from './connection.ts'
+import { demandSignatures, queryOf } from './demand-signatures.ts'
+import { signedValue } from './key-value.ts'
 import { TTL_MS } from './leases.ts'
+import { migrate } from './migrate.ts'
 import { requireNoDaemon } from './no-daemon.ts'
 import { storeError } from './postgres-error.ts'
+import { RowSignatures } from './row-signatures.ts'
 import type { Tx } from './writer.ts'
 
 const REPLIES = `
@@ -27,8 +31,8 @@ const RUNS = 'SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL ORDER
 const END_RUN = 'UPDATE sop_runs SET status = $1, run_json = $2, ended_at = $3 WHERE id = $4'
 const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES ($1, $2) ON CONFLICT (sop) DO UPDATE SET ended_at = excluded.ended_at'
 const SET_KEY = `
-  INSERT INTO key_values (owner, key, value_json) VALUES ($1, $2, $3)
-  ON CONFLICT (owner, key) DO UPDATE SET value_json = excluded.value_json`
+  INSERT INTO key_values (owner, key, value_json, hmac) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (owner, key) DO UPDATE SET value_json = excluded.value_json, hmac = excluded.hmac`
 const HAS_KEY = 'SELECT 1 FROM key_values WHERE owner = $1 AND key = $2'
 const CRON = { owner: 'sop', key: 'cron' } as const
 
@@ -37,18 +41,25 @@ export interface MarkRecoveredOptions {
   /** The time whose state the data has. */
   readonly atMs: number
   readonly nowMs: number
+  readonly about: Pick<StoreToolOptions, 'keyIds' | 'log'> & Partial<Pick<StoreToolOptions, 'signer'>>
 }
 
 /** Marks everything in one commit. Rejects with `conflict` while a daemon works with the database. */
-export async function markRecovered({ settings, atMs, nowMs }: MarkRecoveredOptions): Promise<StoreRecovered> {
+export async function markRecovered({ settings, atMs, nowMs, about }: MarkRecoveredOptions): Promise<StoreRecovered> {
   if (atMs > nowMs) throw new AppError('invalid_request', 'The time until which the data was recovered is in the future.')
   let client: pg.Client | undefined
   try {
     client = await connect(settings, { isPatient: true })
     const tx = txOf(client)
     await requireNoDaemon(tx, 2 * TTL_MS)
+    const { signed } = await migrate({ settings, nowMs, ...about })
+    const signatures = new RowSignatures({ ...about, database: databaseName(settings) })
+    signatures.learn(signed)
     await client.query('BEGIN')
-    const marked = await mark(tx, atMs, nowMs)
+    const marked = await mark(tx, signatures, { atMs, nowMs })
+    // The newest configuration may be older than what nodes have read.
+    if (about.signer && signatures.isDemanded)
+      await demandSignatures(tx.all, about.signer, nowMs, about.signer.remembered(databaseName(settings)))
     await requireNoDaemon(tx)
     await client.query('COMMIT')
     return marked
@@ -60,14 +71,18 @@ export async function markRecovered({ settings, atMs, nowMs }: MarkRecoveredOpti
 }
 
 function txOf(client: pg.Client): Tx {
-  const all = async <R>(text: string, ...values: readonly unknown[]): Promise<R[]> => {
-    const statement = sql(text, ...values)
-    return (await client.query(statement.text, statement.values as unknown[])).rows as R[]
-  }
+  const query = queryOf(client)
+  const all = async <R>(text: string, ...values: readonly unknown[]): Promise<R[]> => (await query(text, ...values)) as R[]
   return { all, get: async <R>(text: string, ...values: readonly unknown[]) => (await all<R>(text, ...values))[0] }
 }
 
-async function mark(tx: Tx, atMs: number, nowMs: number): Promise<StoreRecovered> {
+async function mark(
+  tx: Tx,
+  signatures: RowSignatures,
+  { atMs, nowMs }: { readonly atMs: number; readonly nowMs: number },
+): Promise<StoreRecovered> {
+  const setKey = ({ owner, key }: { readonly owner: string; readonly key: string }) =>
+    tx.all(SET_KEY, ...signedValue(signatures, { owner, key: toBytes(key), value_json: JSON.stringify(nowMs) }))
   const reason = `The data was recovered to its state of ${new Date(atMs).toISOString()}: this may have been done after that time.`
   const runs = await cancelRuns(tx, reason, nowMs)
   const replies = (await tx.all(REPLIES, reason, nowMs)).length
@@ -76,8 +91,8 @@ async function mark(tx: Tx, atMs: number, nowMs: number): Promise<StoreRecovered
   const turns = (await tx.all(TURNS, JSON.stringify({ code: 'unavailable', message: reason }), nowMs)).length
   await tx.all(SETTLE_APPROVALS, nowMs)
   // Instants of cron triggers since that time may have started runs.
-  if (await tx.get(HAS_KEY, CRON.owner, toBytes(CRON.key))) await tx.all(SET_KEY, CRON.owner, toBytes(CRON.key), JSON.stringify(nowMs))
-  await tx.all(SET_KEY, RESTORED.owner, toBytes(RESTORED.key), JSON.stringify(nowMs))
+  if (await tx.get(HAS_KEY, CRON.owner, toBytes(CRON.key))) await setKey(CRON)
+  await setKey(RESTORED)
   return { replies, messages, turns, approvals, runs }
 }
 

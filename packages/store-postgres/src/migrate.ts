@@ -2,10 +2,12 @@
  * Brings the schema up to this release. Any number of processes may do so at once: an advisory lock lets one through at a time.
  * Releases N and N-1 may use one database. `min_reader` is the oldest schema version whose releases can still use it.
  */
-import { AppError, type Logger } from '@sluice/sdk'
+import { AppError, type Logger, type RowSigner } from '@sluice/sdk'
 import pg from 'pg'
 import { refuseTransactionPooler } from './check-pooler.ts'
 import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect } from './connection.ts'
+import { demandSignatures, metaOf, queryOf } from './demand-signatures.ts'
+import { SIGNED_KEY } from './row-signatures.ts'
 import { MIGRATIONS, type Migration } from './schema.ts'
 
 /** The lock of migrations, as two arbitrary numbers and the hash of the schema's name. */
@@ -25,6 +27,8 @@ export interface MigrateOptions {
   readonly nowMs: number
   /** The ids of the keys for secrets, the one that encrypts first; empty while this process has none. */
   readonly keyIds: readonly string[]
+  /** Creates the key of a database that has none. A database without data demands its HMACs from the start. */
+  readonly signer?: RowSigner | undefined
   /** True: the caller fills the schema with a copy, which nobody else may use before it is finished. */
   readonly isCopy?: boolean
   /** The migrations of this release; for tests. */
@@ -34,6 +38,10 @@ export interface MigrateOptions {
 export interface Migrated {
   /** The time at which data of an earlier release was upgraded; null when it never was. */
   readonly upgradedAtMs: number | null
+  /** The id of the key for secrets; undefined without one. */
+  readonly keyId: string | undefined
+  /** What `meta` says about signed rows. */
+  readonly signed: string | undefined
 }
 
 /**
@@ -58,13 +66,14 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
 }
 
 async function migrateLocked(client: pg.Client, schema: string, options: MigrateOptions): Promise<Migrated> {
-  const { log, nowMs, keyIds, isCopy = false, migrations = MIGRATIONS } = options
+  const { log, nowMs, keyIds, signer, isCopy = false, migrations = MIGRATIONS } = options
   const known = await client.query("SELECT to_regclass('meta') IS NOT NULL AS known")
   if (!known.rows[0]?.known) {
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${pg.escapeIdentifier(schema)}`)
     await client.query(META)
   }
-  const meta = new Map<string, string>((await client.query('SELECT key, value FROM meta')).rows.map(({ key, value }) => [key, value]))
+  const all = queryOf(client)
+  const meta = await metaOf(all)
   const version = Number(meta.get('schema_version') ?? 0)
   const minReader = Number(meta.get('min_reader') ?? 0)
   if (minReader > migrations.length) {
@@ -87,10 +96,13 @@ async function migrateLocked(client: pg.Client, schema: string, options: Migrate
     }
     await step(client, migration, { number: at + 1, upgradedAtMs: version > 0 ? nowMs : undefined })
   }
-  const [keyId] = keyIds
+  // Under the lock of migrations: machines that each created a key could not read each other's secrets.
+  const keyId = keyIds[0] ?? signer?.keyId()
   if (keyId !== undefined) await client.query(PUT, ['key_id', keyId])
-  const upgraded = (await client.query("SELECT value FROM meta WHERE key = 'upgraded_at'")).rows[0]?.value
-  return { upgradedAtMs: upgraded === undefined ? null : Number(upgraded) }
+  if (version === 0 && !isCopy && signer) await demandSignatures(all, signer, nowMs)
+  const now = await metaOf(all)
+  const upgraded = now.get('upgraded_at')
+  return { upgradedAtMs: upgraded === undefined ? null : Number(upgraded), keyId, signed: now.get(SIGNED_KEY) }
 }
 
 /** A crash leaves either the old schema or the new one. */

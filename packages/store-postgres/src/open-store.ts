@@ -9,6 +9,7 @@ import {
   type Lease,
   type Logger,
   type OwnedStore,
+  type RowSigner,
   type Store,
   type WorkStore,
 } from '@sluice/sdk'
@@ -16,7 +17,7 @@ import { RecentIds } from '@sluice/store/shared'
 import { createAdmissions, endDeadAdmissions, ownedAdmissions } from './admissions.ts'
 import { createApprovals, ownedApprovals } from './approvals.ts'
 import { createCluster } from './cluster.ts'
-import { type ConnectionSettings, DEFAULT_SCHEMA, sql } from './connection.ts'
+import { type ConnectionSettings, DEFAULT_SCHEMA, databaseName, sql } from './connection.ts'
 import { createDb, type Db } from './db.ts'
 import { createDevices } from './devices.ts'
 import { ForeignCommits } from './foreign-commits.ts'
@@ -26,11 +27,12 @@ import { createInbox, ownedInbox } from './inbox.ts'
 import { createKeyValue } from './key-value.ts'
 import { Leases } from './leases.ts'
 import { createMemory } from './memory.ts'
-import { migrate } from './migrate.ts'
+import { type Migrated, migrate } from './migrate.ts'
 import { Notices } from './notices.ts'
 import { createOutbox, ownedOutbox } from './outbox.ts'
 import { closedError, storeError } from './postgres-error.ts'
 import { Reader } from './reader.ts'
+import { RowSignatures } from './row-signatures.ts'
 import { ServerClock } from './server-clock.ts'
 import { SessionLeases } from './session-leases.ts'
 import { createSessions } from './sessions.ts'
@@ -49,8 +51,8 @@ export interface PostgresOptions extends ConnectionSettings {
   readonly cluster?: ClusterMember
   /** The ids of the keys for secrets, the one that encrypts first. */
   readonly keyIds?: readonly string[]
-  /** Creates the key of a cluster that has none, and returns its id. Default: a cluster without secrets needs no key. */
-  readonly createKey?: () => string
+  /** Signs the rows that nodes trust, and creates the key of a database that has none. Default: rows are not signed. */
+  readonly signer?: RowSigner
   /** The id of the key that encrypts now. Default: the key is never rotated. */
   readonly keyIdNow?: () => string | undefined
   /** Connections that read. Default: 2. */
@@ -78,15 +80,16 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     node: place,
     cluster: member,
     keyIds = [],
-    createKey,
+    signer,
     keyIdNow,
     readers = 2,
     writers = 4,
     onCommit,
     ...settings
   } = given
+  let migrated: Migrated
   try {
-    await migrate({ settings, log, keyIds, nowMs: clock.nowMs() })
+    migrated = await migrate({ settings, log, keyIds, signer, nowMs: clock.nowMs() })
   } catch (error) {
     if (error instanceof AppError) throw error
     const failure = storeError(error, 'The database cannot be opened')
@@ -99,7 +102,9 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   const commits = new CommitQueue({ settings, process, clock, log, reader, transactions: writers, onCommit })
   const arrivals: WorkNotices | undefined =
     member && new WorkNotices({ owns: (shard) => leases.owns(shard), send: (notice) => leases.notify(notice) })
-  const parts = { reader, shards: shardReads, clock, serverClock: new ServerClock(), arrivals }
+  const signatures = new RowSignatures({ signer, database: databaseName(settings), log })
+  signatures.learn(migrated.signed)
+  const parts = { reader, shards: shardReads, clock, signatures, serverClock: new ServerClock(), arrivals }
   const db = createDb({ ...parts, writer: commits.under() })
   const notices = new Notices({ db, log, process, channel: `sluice_${settings.schema ?? DEFAULT_SCHEMA}` })
   const about = {
@@ -109,8 +114,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     node: member?.node ?? place,
     place,
     cluster: member,
-    keyId: keyIds[0],
-    createKey,
+    keyId: migrated.keyId,
     keyIdNow,
     db,
     commits,
@@ -152,6 +156,12 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     usage: () => usageOf(db),
     pending: () => commits.pending,
     health: () => commits.health,
+    ...(signer && {
+      async unverifiedRows() {
+        const { surveyOf, unverifiedRows } = await import('./unverified-rows.ts')
+        return surveyOf(db.all, signatures, await unverifiedRows(db.all, signatures))
+      },
+    }),
     async checkServer() {
       if (closing) throw closedError()
       return (await import('./check-server.ts')).checkServer(db)

@@ -1,28 +1,33 @@
 /** Encrypts the secrets of features in the database with a new key, in small transactions, while daemons may run. */
-import { AppError } from '@sluice/sdk'
+import { AppError, type Logger, type RowSigner } from '@sluice/sdk'
 import { openSecretBox, secretKeyIds } from '@sluice/store/secret-box'
 import { toText } from '@sluice/store/shared'
-import { type ConnectionSettings, connect, disconnect, sql } from './connection.ts'
+import { type ConnectionSettings, connect, databaseName, disconnect, type Row, sql } from './connection.ts'
+import { type All, metaOf } from './demand-signatures.ts'
 import { TTL_MS } from './leases.ts'
 import { storeError } from './postgres-error.ts'
+import { RowSignatures, readMarker, SIGNED_KEY, writeMarker } from './row-signatures.ts'
+import { SIGNED_NAMES } from './signed-tables.ts'
+import { pagesOf, signRead } from './unverified-rows.ts'
 
 const SLICE_ROWS = 100
 // Owners of secrets begin with 'secret:', as runtime/src/features/host.ts names them.
 const OLD_ROWS = `
-  SELECT owner, key, value_json AS json FROM key_values
+  SELECT owner, key, value_json, hmac FROM key_values
   WHERE owner >= 'secret:' AND owner < 'secret;' AND value_json LIKE $1 AND (owner, key) > ($2, $3) ORDER BY owner, key LIMIT ${SLICE_ROWS}`
 const REPLACE = `
-  UPDATE key_values SET value_json = fresh.json
-  FROM unnest($1::text[], $2::bytea[], $3::text[], $4::text[]) AS fresh (owner, key, json, old)
+  UPDATE key_values SET value_json = fresh.json, hmac = fresh.hmac
+  FROM unnest($1::text[], $2::bytea[], $3::text[], $4::text[], $5::text[]) AS fresh (owner, key, json, old, hmac)
   WHERE key_values.owner = fresh.owner AND key_values.key = fresh.key AND value_json = fresh.old RETURNING 1`
 const OTHERS = `
   SELECT DISTINCT node FROM processes WHERE place <> $1 AND beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond' ORDER BY node`
 const NOTE_KEY = "UPDATE meta SET value = $1 WHERE key = 'key_id'"
 
-interface Row {
+interface SecretRow extends Row {
   readonly owner: string
   readonly key: Uint8Array
-  readonly json: string
+  readonly value_json: string
+  readonly hmac: string | null
 }
 
 export interface ReencryptOptions {
@@ -32,6 +37,8 @@ export interface ReencryptOptions {
   readonly oldId: string | null
   /** The name of this machine: its own daemon reads the key file again, and those of other machines do not have the new key. */
   readonly node: string
+  readonly signer?: RowSigner | undefined
+  readonly log: Logger
 }
 
 /** Rejects with `conflict` while daemons of other machines run, which could not read what the new key encrypts. */
@@ -43,7 +50,7 @@ export async function reencrypt(options: ReencryptOptions): Promise<{ changed: n
   }
 }
 
-async function replaceAll({ settings, dataDir, oldId, node }: ReencryptOptions) {
+async function replaceAll({ settings, dataDir, oldId, node, signer, log }: ReencryptOptions) {
   const client = await connect(settings)
   const all = async <R>(text: string, ...values: readonly unknown[]): Promise<R[]> => {
     const statement = sql(text, ...values)
@@ -59,14 +66,19 @@ async function replaceAll({ settings, dataDir, oldId, node }: ReencryptOptions) 
     const unreadable: string[] = []
     if (oldId === null) return { changed: 0, unreadable }
     const box = openSecretBox(dataDir)
+    const signatures = new RowSignatures({ signer, database: databaseName(settings), log })
     let changed = 0
     let [owner, key]: [string, Uint8Array] = ['', new Uint8Array()]
     for (;;) {
-      const rows = await all<Row>(OLD_ROWS, `"enc:1:${oldId}:%`, owner, key)
+      const rows = await all<SecretRow>(OLD_ROWS, `"enc:1:${oldId}:%`, owner, key)
       const fresh = rows.flatMap((row) => {
         const path = `secrets.${row.owner.slice('secret:'.length)}.${toText(row.key)}`
         try {
-          return [{ ...row, text: JSON.stringify(box.encrypt(box.decrypt(JSON.parse(row.json), path), path)) }]
+          const text = JSON.stringify(box.encrypt(box.decrypt(JSON.parse(row.value_json), path), path))
+          // A row without a right HMAC keeps what it has.
+          const hmac =
+            signatures.faultOf('key_values', row) === undefined ? signatures.of('key_values', { ...row, value_json: text }) : row.hmac
+          return [{ ...row, text, hmac }]
         } catch {
           unreadable.push(path)
           return []
@@ -79,17 +91,42 @@ async function replaceAll({ settings, dataDir, oldId, node }: ReencryptOptions) 
             fresh.map((row) => row.owner),
             fresh.map((row) => row.key),
             fresh.map((row) => row.text),
-            fresh.map((row) => row.json),
+            fresh.map((row) => row.value_json),
+            fresh.map((row) => row.hmac),
           )
         ).length
       const last = rows.at(-1)
       if (!last || rows.length < SLICE_ROWS) break
       ;[owner, key] = [last.owner, last.key]
     }
+    changed += await signAgain(all, signatures, { signer, oldId })
     // Machines that have only the old key do not start any more.
     if (changed === 0) await all(NOTE_KEY, secretKeyIds(dataDir)[0] ?? '')
     return { changed, unreadable }
   } finally {
     await disconnect(client)
   }
+}
+
+/** Signs what the old key has signed with the new one. Resolves to the number of changed rows. A row with a wrong HMAC keeps it. */
+async function signAgain(
+  all: All,
+  signatures: RowSignatures,
+  { signer, oldId }: { readonly signer: RowSigner | undefined; readonly oldId: string },
+): Promise<number> {
+  if (!signer) return 0
+  let changed = 0
+  for (const table of SIGNED_NAMES)
+    for await (const rows of pagesOf(all, table, `hmac LIKE '${oldId}:%'`))
+      changed += await signRead(
+        all,
+        table,
+        rows.filter((row) => signatures.faultOf(table, row) === undefined),
+        signatures,
+      )
+  const marker = (await metaOf(all)).get(SIGNED_KEY)
+  const signed = marker === undefined ? undefined : readMarker(marker, signer)
+  if (!signed || !marker?.includes(`"${oldId}:`)) return changed
+  await all("UPDATE meta SET value = $1 WHERE key = 'signed'", writeMarker(signed, signer))
+  return changed + 1
 }

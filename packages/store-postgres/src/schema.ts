@@ -664,4 +664,30 @@ export const MIGRATIONS: readonly Migration[] = [
     ADD COLUMN decider text, ADD COLUMN standing text, ADD COLUMN sources_json text, ADD COLUMN decided_standing text;
   `,
   },
+  {
+    sql: `
+  -- The HMACs of rows that nodes trust; see signed-tables.ts. Null: written by an earlier release.
+  ALTER TABLE config ADD COLUMN hmac text;
+  ALTER TABLE devices ADD COLUMN hmac text;
+  ALTER TABLE pairing_codes ADD COLUMN hmac text;
+  ALTER TABLE one_time_keys ADD COLUMN hmac text;
+  ALTER TABLE key_values ADD COLUMN hmac text;
+  -- A change by an earlier release leaves the HMAC of the values before, which would count as forged.
+  CREATE FUNCTION forget_hmac() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    NEW.hmac := NULL;
+    RETURN NEW;
+  END $$;
+  CREATE TRIGGER device_changes_unsigned BEFORE UPDATE OF token_hash, expires_at ON devices FOR EACH ROW
+    WHEN (NEW.hmac = OLD.hmac AND (NEW.token_hash, NEW.expires_at) IS DISTINCT FROM (OLD.token_hash, OLD.expires_at))
+    EXECUTE FUNCTION forget_hmac();
+  CREATE TRIGGER value_changes_unsigned BEFORE UPDATE OF value_json ON key_values FOR EACH ROW
+    WHEN (NEW.hmac = OLD.hmac AND NEW.value_json <> OLD.value_json) EXECUTE FUNCTION forget_hmac();
+  CREATE TRIGGER key_changes_unsigned BEFORE UPDATE OF value_json, expires_at ON one_time_keys FOR EACH ROW
+    WHEN (NEW.hmac = OLD.hmac AND (NEW.value_json, NEW.expires_at) IS DISTINCT FROM (OLD.value_json, OLD.expires_at))
+    EXECUTE FUNCTION forget_hmac();
+  `,
+  },
 ]
+
+/** The schema version of the first release that signs rows. */
+export const SIGNED_SINCE = 9

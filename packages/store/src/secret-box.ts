@@ -25,35 +25,57 @@ export interface SecretBox {
   isEncrypted(text: string): boolean
 }
 
-/** `dir` is the data directory. The key file in it is `secret.key`. */
-export function openSecretBox(dir: string): SecretBox {
-  const file = join(dir, 'secret.key')
+/** The keys of a data directory. Every method may throw `config_invalid` for an invalid key file. */
+export interface KeyFile {
+  readonly path: string
+  /** Returns the key that encrypts now. Creates a missing key, which may throw `unavailable`. */
+  current(): SecretKey
+  /** Returns the key that encrypts now without creating one. */
+  present(): SecretKey | undefined
+  find(id: string): SecretKey | undefined
+}
+
+export function openKeyFile(dir: string): KeyFile {
+  const path = join(dir, 'secret.key')
   let known: readonly SecretKey[] = []
   let version: string | undefined
 
   /** Reads the file again once it has changed: another process may rotate the key. */
   const keys = (): readonly SecretKey[] => {
-    const stat = statSync(file, { throwIfNoEntry: false })
+    const stat = statSync(path, { throwIfNoEntry: false })
     const found = stat && `${stat.ino} ${stat.mtimeMs} ${stat.size}`
-    if (known.length === 0 || (found !== undefined && found !== version)) known = readSecretKeys(file)
+    if (known.length === 0 || (found !== undefined && found !== version)) known = readSecretKeys(path)
     version = found
     return known
   }
+  const among = (of: readonly SecretKey[], id: string) => of.find((key) => key.id === id)
+  return {
+    path,
+    current: () => keys()[0] ?? createFirstKey(dir, path),
+    present: () => keys()[0],
+    find: (id) => among(known, id) ?? among(keys(), id),
+  }
+}
+
+/** `dir` is the data directory. The key file in it is `secret.key`. */
+export function openSecretBox(dir: string): SecretBox {
+  const file = openKeyFile(dir)
 
   const keyFor = (keyId: string, path: string): SecretKey => {
-    const key = known.find(({ id }) => id === keyId) ?? keys().find(({ id }) => id === keyId)
+    const key = file.find(keyId)
     if (key) return key
-    const [own] = known
-    if (!own) throw new AppError('config_invalid', `${path} is encrypted, but its key file ${file} is missing. Restore it from a backup.`)
+    const own = file.present()
+    if (!own)
+      throw new AppError('config_invalid', `${path} is encrypted, but its key file ${file.path} is missing. Restore it from a backup.`)
     throw new AppError(
       'config_invalid',
-      `${path} was encrypted with key ${keyId}, but ${file} is key ${own.id}. Restore the right key or set the value again.`,
+      `${path} was encrypted with key ${keyId}, but ${file.path} is key ${own.id}. Restore the right key or set the value again.`,
     )
   }
 
   return {
     encrypt(plain, aad) {
-      const key = keys()[0] ?? createFirstKey(dir, file)
+      const key = file.current()
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key.bytes, nonce).setAAD(Buffer.from(aad))
       const sealed = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])

@@ -26,6 +26,7 @@ import { checkDataDir, checkNode } from './check-machine.ts'
 import { checkProcedures } from './check-procedures.ts'
 import { checkProvider, tryTextHere } from './check-provider.ts'
 import { checkInWorkspace, checkOtherSandboxes, checkSandbox } from './check-sandbox.ts'
+import { checkSignatures } from './check-signatures.ts'
 import { checkWorkspace } from './check-workspace.ts'
 
 export type { DaemonState }
@@ -80,6 +81,7 @@ export async function checkKept(runtime: OpenRuntime): Promise<Check[]> {
     await checkStore(store),
     ...((await store.checkServer?.()) ?? []),
     ...(await checkCluster(store.cluster)),
+    ...(await checkSignatures(store)),
     await checkStorage(store, snapshot.config, runtime.clock.nowMs()),
     await checkMemory(store.memory),
     checkBackups(runtime.dataDir, snapshot.config, runtime.clock.nowMs()),

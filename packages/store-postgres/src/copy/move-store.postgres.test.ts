@@ -9,6 +9,8 @@ import { copyFirstRelease } from '@sluice/qa/first-release'
 import type { Store, StoreMove, StoreMoveOptions } from '@sluice/sdk'
 import { openSecretBox, openStore, secretStore } from '@sluice/store'
 import { COPIED_TABLES, LEFT_OUT_TABLES } from '@sluice/store/copied-tables'
+import { openRowSigner } from '@sluice/store/row-signer'
+import { secretKeyIds } from '@sluice/store/secret-box'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { STORE_RULES } from '@sluice/testkit/store'
@@ -25,6 +27,8 @@ let folder: string
 let made = 0
 beforeAll(async () => {
   folder = mkdtempSync(existsSync('/dev/shm') ? '/dev/shm/sluice-move-' : '/tmp/sluice-move-')
+  // All data directories have the same key, because they use one database.
+  openRowSigner(folder).keyId()
   server = await startPostgres({ inMemory: true })
 })
 afterAll(async () => {
@@ -35,6 +39,7 @@ afterAll(async () => {
 const newDir = (): string => {
   const dir = join(folder, `data-${made++}`)
   mkdirSync(dir)
+  cpSync(join(folder, 'secret.key'), join(dir, 'secret.key'))
   return dir
 }
 const newSchema = (): string => `moved_${made++}`
@@ -47,7 +52,7 @@ function move(dataDir: string, schema: string, to: 'server' | 'embedded', more: 
     tls: 'auto',
     connectMs: 5000,
     node: 'mover',
-    keyIds: [],
+    ...keysOf(dataDir),
     clock: systemClock,
     log: testHost().log,
     to,
@@ -58,8 +63,10 @@ function move(dataDir: string, schema: string, to: 'server' | 'embedded', more: 
   })
 }
 
-const openSchema = (schema: string): Promise<Store> =>
-  openPostgresStore({ url: server.url, schema, node: 'node', readers: 1, writers: 1, log: testHost().log })
+const keysOf = (dir: string) => ({ keyIds: secretKeyIds(dir), signer: openRowSigner(dir) })
+
+const openSchema = (schema: string, dir = folder): Promise<Store> =>
+  openPostgresStore({ url: server.url, schema, node: 'node', readers: 1, writers: 1, log: testHost().log, ...keysOf(dir) })
 
 /** Every row of the file, and the numbers that are not used again. */
 function dump(file: string): Record<string, unknown[]> {
@@ -185,7 +192,7 @@ test('the data of the first release is upgraded in a copy, and its secrets and a
   expect(moved.tables.find(({ name }) => name === 'inbox')?.rows).toBeGreaterThan(0)
   expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(before)
   expect(existsSync(`${file}.to-copy`)).toBe(false)
-  const store = await openSchema(schema)
+  const store = await openSchema(schema, release.dataDir)
   expect((await store.sops.verify()).broken).toBeNull()
   expect((await store.usage()).upgradedAtMs).not.toBeNull()
   await store.close()
@@ -243,14 +250,21 @@ test('a copy replaces the empty file that the creation of a key leaves', async (
   const schema = newSchema()
   await move(dir, schema, 'server')
   const target = newDir()
+  rmSync(join(target, 'secret.key'))
   openSecretBox(target).encrypt('', '')
+  cpSync(join(folder, 'secret.key'), join(target, 'secret.key'))
   expect(statSync(join(target, 'sluice.db')).size).toBe(0)
   await move(target, schema, 'embedded')
   expect(dump(join(target, 'sluice.db'))).toEqual(dump(join(dir, 'sluice.db')))
 })
 
 test('a recovery of a database without tables names the settings', async () => {
-  const recovered = markRecovered({ settings: { url: server.url, schema: newSchema() }, atMs: 1, nowMs: 2 })
+  const recovered = markRecovered({
+    settings: { url: server.url, schema: newSchema() },
+    atMs: 1,
+    nowMs: 2,
+    about: { keyIds: [], log: testHost().log },
+  })
   await expect(recovered).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('[store] url') })
 })
 
@@ -307,11 +321,30 @@ test('the configuration of a cluster is handed over with the copy, in its newest
   await fillMany(dir, 1)
   expect((await move(dir, schema, 'server')).clusterConfig).toBeNull()
   const cluster = { name: 'test', node: 'node-1', roles: ['worker'], url: null, version: '1.0.0' } as const
-  const store = await openPostgresStore({ url: server.url, schema, node: 'node', cluster, readers: 1, writers: 1, log: testHost().log })
+  const store = await openPostgresStore({ url: server.url, schema, node: 'node', cluster, readers: 1, writers: 1, log: testHost().log, ...keysOf(folder) })
   await store.cluster?.config.replace('first = 1\n', 0, 'node-1')
   await store.cluster?.config.replace('second = 2\n', 1, 'node-1')
   await store.close()
   expect((await move(newDir(), schema, 'embedded')).clusterConfig).toEqual({ version: 2, text: 'second = 2\n' })
+})
+
+test('signs a copy, and refuses to copy unsigned rows back', { timeout: 30_000 }, async () => {
+  const [dir, schema] = [newDir(), newSchema()]
+  await fillMany(dir, 1_200)
+  await move(dir, schema, 'server')
+  const store = await openSchema(schema)
+  expect(await store.unverifiedRows?.()).toMatchObject({ isDemanded: true, unverified: [] })
+  await store.close()
+  const client = new pg.Client({ connectionString: server.url, options: `-c search_path=${schema}` })
+  await client.connect()
+  await client.query(`INSERT INTO devices (id, name, role, token_hash, created_at) VALUES ('own', 'x', 'operator', 'x', 1)`)
+  await expect(move(newDir(), schema, 'embedded')).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringMatching(/refused: devices\/own\. .*sluice cluster sign/),
+  })
+  await client.query('DELETE FROM devices')
+  await client.end()
+  expect((await move(newDir(), schema, 'embedded')).tables.find(({ name }) => name === 'key_values')?.rows).toBe(1_200)
 })
 
 test('numbers that were given before are not given again', { timeout: 30_000 }, async () => {

@@ -10,7 +10,7 @@ import { openSecretBox } from '@sluice/store/secret-box'
 import { type AuditRecord, toText, verifyRecords } from '@sluice/store/shared'
 import { SqliteSource } from '@sluice/store/sqlite-source'
 import { SqliteTarget } from '@sluice/store/sqlite-target'
-import { DEFAULT_SCHEMA, parseUrl } from '../connection.ts'
+import { databaseName } from '../connection.ts'
 import { storeError } from '../postgres-error.ts'
 import { type PostgresCopyOptions, PostgresSource, PostgresTarget } from './postgres-copy.ts'
 
@@ -67,18 +67,13 @@ export async function moveStore(options: StoreMoveOptions): Promise<StoreMove> {
   }
 }
 
-const postgresOptions = ({ url, schema, tls, caFile, connectMs, log, clock, keyIds }: StoreMoveOptions): PostgresCopyOptions => ({
+const postgresOptions = ({ url, schema, tls, caFile, connectMs, log, clock, keyIds, signer }: StoreMoveOptions): PostgresCopyOptions => ({
   settings: { url, schema, tls, connectMs, ...(caFile !== undefined && { caFile }) },
   log,
   keyIds,
+  signer,
   nowMs: clock.nowMs(),
 })
-
-/** Names a server without its password. */
-function serverName({ url, schema = DEFAULT_SCHEMA }: Pick<StoreMoveOptions, 'url' | 'schema'>): string {
-  const { hosts, database } = parseUrl(url)
-  return `${hosts.map(({ host, port }) => `${host}:${port}`).join(',')}/${database} ${schema}`
-}
 
 const openSource = (options: StoreMoveOptions): MaybePromise<Source> =>
   options.to === 'server'
@@ -89,7 +84,7 @@ const openTarget = (options: StoreMoveOptions): MaybePromise<Target> => {
   const file = join(options.dataDir, FILE)
   const { restart, log, clock } = options
   if (options.to === 'server') return PostgresTarget.open({ ...postgresOptions(options), source: file, restart })
-  return new SqliteTarget({ file, source: serverName(options), restart, nowMs: clock.nowMs(), log })
+  return new SqliteTarget({ file, source: databaseName(options), restart, nowMs: clock.nowMs(), log })
 }
 
 async function move(source: Source, target: Target, options: StoreMoveOptions): Promise<StoreMove> {

@@ -1,12 +1,16 @@
 /** A schema of PostgreSQL as the source or the target of a copy. */
-import { AppError, type Logger } from '@sluice/sdk'
+import { AppError, type Logger, type RowSigner } from '@sluice/sdk'
 import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable } from '@sluice/store/copied-tables'
 import pg from 'pg'
-import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, type Row, sql } from '../connection.ts'
+import { type ConnectionSettings, connect, DEFAULT_SCHEMA, databaseName, disconnect, type Row, sql } from '../connection.ts'
+import { demandSignatures } from '../demand-signatures.ts'
 import { indexedText } from '../memory.ts'
 import { COPY_KEY, checkKey, migrate } from '../migrate.ts'
 import { requireNoDaemon } from '../no-daemon.ts'
+import { RowSignatures, SIGNED_KEY } from '../row-signatures.ts'
 import { MIGRATIONS } from '../schema.ts'
+import { signAll } from '../sign-rows.ts'
+import { unverifiedRows } from '../unverified-rows.ts'
 
 /** The rows of one answer while a table is read. */
 const FETCH_ROWS = 500
@@ -42,6 +46,7 @@ export interface PostgresCopyOptions {
   readonly log: Logger
   readonly nowMs: number
   readonly keyIds: readonly string[]
+  readonly signer?: RowSigner | undefined
 }
 
 interface Column {
@@ -135,6 +140,7 @@ export class PostgresSource {
         )
       checkKey(meta.get('key_id'), options.keyIds)
       await requireNoDaemon(schema)
+      await requireVerified(schema, options, meta.get(SIGNED_KEY))
       const mixed = (await schema.get<{ count: number }>(MIXED_PARTS))?.count ?? 0
       if (mixed > 0)
         throw new AppError(
@@ -202,6 +208,7 @@ export class PostgresSource {
 
 export class PostgresTarget {
   readonly #schema: Schema
+  readonly #options: PostgresCopyOptions
 
   /**
    * Creates the tables, or goes on with an unfinished copy of the same source. Rejects with `conflict` when the schema has data. No
@@ -233,15 +240,16 @@ export class PostgresTarget {
         COPY_KEY,
         source,
       )
-      return new PostgresTarget(schema)
+      return new PostgresTarget(schema, options)
     } catch (error) {
       await disconnect(schema.client)
       throw error
     }
   }
 
-  private constructor(schema: Schema) {
+  private constructor(schema: Schema, options: PostgresCopyOptions) {
     this.#schema = schema
+    this.#options = options
   }
 
   async columns(table: CopiedTable): Promise<readonly string[]> {
@@ -304,6 +312,10 @@ export class PostgresTarget {
 
   /** Lets daemons use the schema. */
   async finish(): Promise<void> {
+    const { signer, nowMs } = this.#options
+    const all = this.#schema.all.bind(this.#schema)
+    await signAll(all, signaturesOf(this.#options))
+    if (signer) await demandSignatures(all, signer, nowMs)
     await this.#schema.all('DELETE FROM meta WHERE key = $1', COPY_KEY)
     await this.#schema.all('ANALYZE')
   }
@@ -311,6 +323,23 @@ export class PostgresTarget {
   close(): Promise<void> {
     return disconnect(this.#schema.client)
   }
+}
+
+const signaturesOf = ({ settings, signer, log }: PostgresCopyOptions): RowSignatures =>
+  new RowSignatures({ signer, database: databaseName(settings), log })
+
+/** In the embedded database, every row counts. */
+async function requireVerified(schema: Schema, options: PostgresCopyOptions, marker: string | undefined): Promise<void> {
+  const signatures = signaturesOf(options)
+  signatures.learn(marker)
+  const [refused, ...more] = (await unverifiedRows(schema.all.bind(schema), signatures)).filter(
+    ({ fault }) => fault !== null || signatures.isDemanded,
+  )
+  if (refused)
+    throw new AppError(
+      'conflict',
+      `Rows of the database are refused: ${[refused, ...more.slice(0, 4)].map(({ name }) => name).join(', ')}${more.length > 4 ? ', …' : ''}. Look at them, and sign or remove them: sluice cluster sign.`,
+    )
 }
 
 async function requireEmpty(schema: Schema, name: string): Promise<void> {

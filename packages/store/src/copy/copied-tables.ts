@@ -15,7 +15,7 @@ export interface CopiedTable {
   readonly computed?: readonly string[]
   /** A column that PostgreSQL has in a table of its own, by the number of the row; there is no row for null. */
   readonly apart?: { readonly column: string; readonly table: string; readonly type: string }
-  /** Columns that only PostgreSQL has, about the process that works on the row at the moment. */
+  /** Columns that only PostgreSQL has: the process that works on the row at the moment, and the HMAC of the row. */
   readonly leftOut?: readonly string[]
   /** True: the row number of the embedded database is the column `number` in PostgreSQL. */
   readonly hasHiddenNumber?: true
@@ -74,11 +74,11 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: 'sop_ends', key: ['sop'] },
   { name: 'sop_events', key: ['number'], neverReuses: true },
   { name: 'sop_audit', key: ['number'] },
-  { name: 'devices', key: ['number'], hasHiddenNumber: true, neverReuses: true },
+  { name: 'devices', key: ['number'], leftOut: ['hmac'], hasHiddenNumber: true, neverReuses: true },
   { name: 'revoked_devices', key: ['id'] },
-  { name: 'pairing_codes', key: ['number'], hasHiddenNumber: true, neverReuses: true },
+  { name: 'pairing_codes', key: ['number'], leftOut: ['hmac'], hasHiddenNumber: true, neverReuses: true },
   { name: 'memories', key: ['number'], computed: ['words'], neverReuses: true },
-  { name: 'key_values', key: ['owner', 'key'] },
+  { name: 'key_values', key: ['owner', 'key'], leftOut: ['hmac'] },
   { name: 'admissions', key: ['id', 'client'], flags: ['open'], leftOut: ['process'] },
   { name: 'spending', key: ['client', 'day'] },
   { name: 'held_back', key: ['client', 'cause'] },
