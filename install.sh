@@ -57,7 +57,8 @@ has() {
 trusted() {
   [ "$(id -u)" = 0 ] || return 0
   path=$(command -v "$1") && path=$(readlink -f -- "$path") || return 1
-  while [ -n "$(find "$path" -prune \( -user 0 -o -user 65534 \) 2>/dev/null)" ]; do
+  # A sticky folder, such as /tmp, lets everyone add files, but replace none of others.
+  while [ -n "$(find "$path" -prune \( -user 0 -o -user 65534 \) \( ! -perm -0002 -o -perm -1000 \) 2>/dev/null)" ]; do
     [ "$path" = / ] && return 0
     path=$(dirname -- "$path")
   done

@@ -52,6 +52,5 @@ export async function signRows(settings: ConnectionSettings, { signer, keyIds, c
 
 /** Signs every row of a copy that has just been compared with its source. */
 export async function signAll(all: All, signatures: RowSignatures): Promise<void> {
-  for (const table of SIGNED_NAMES)
-    for await (const rows of pagesOf(all, table)) await signRead(all, table, rows, signatures)
+  for (const table of SIGNED_NAMES) for await (const rows of pagesOf(all, table)) await signRead(all, table, rows, signatures)
 }

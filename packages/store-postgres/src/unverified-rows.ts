@@ -58,7 +58,9 @@ function givenRows(table: SignedName, rows: readonly Row[], ...more: readonly (r
   const types = { ...aboutTable(table).key, old: 'text', ...(more.length > 0 && { fresh: 'text' }) }
   const key = keyOf(table)
   const parameters = Object.values(types).map((type, at) => `$${at + 1}::${type}[]`)
-  const found = [...key.map((column) => `${table}.${column} = given.${column}`), `${table}.hmac IS NOT DISTINCT FROM given.old`].join(' AND ')
+  const found = [...key.map((column) => `${table}.${column} = given.${column}`), `${table}.hmac IS NOT DISTINCT FROM given.old`].join(
+    ' AND ',
+  )
   const from = `unnest(${parameters.join(', ')}) AS given (${Object.keys(types).join(', ')})`
   return { from, found, values: [...[...key, 'hmac'].map((column) => rows.map((row) => row[column])), ...more] }
 }

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
+  chmodSync,
   chownSync,
   copyFileSync,
   existsSync,
@@ -162,6 +163,12 @@ test('install.sh as root runs no Node that another user can replace', () => {
   idOf(1000)
   expect(run()).toBe(true)
   idOf(0)
+  expect(run()).toBe(false)
+  // A file of root that everyone can write; a test that does not run as root owns no such file.
+  if (process.getuid?.() !== 0) return
+  chownSync(home, 0, 0)
+  expect(run()).toBe(true)
+  chmodSync(node, 0o777)
   expect(run()).toBe(false)
 })
 

@@ -37,7 +37,10 @@ export async function run(context: CliContext): Promise<number> {
       config_seen: shown?.survey.configSeen ?? 0,
       rows: (shown?.rows ?? []).map(({ name, fault, values }) => ({ row: name, fault, values })),
     })
-  else if (isDone) out.print(`${does === 'sign' ? 'signed' : 'removed'}: ${rowsText(shown?.rows.length ?? 0)}; every node refuses unsigned rows from now on`)
+  else if (isDone)
+    out.print(
+      `${does === 'sign' ? 'signed' : 'removed'}: ${rowsText(shown?.rows.length ?? 0)}; every node refuses unsigned rows from now on`,
+    )
   else out.warn('nothing is changed: answer y, or give --yes')
   return isDone ? 0 : 1
 }

@@ -321,7 +321,16 @@ test('the configuration of a cluster is handed over with the copy, in its newest
   await fillMany(dir, 1)
   expect((await move(dir, schema, 'server')).clusterConfig).toBeNull()
   const cluster = { name: 'test', node: 'node-1', roles: ['worker'], url: null, version: '1.0.0' } as const
-  const store = await openPostgresStore({ url: server.url, schema, node: 'node', cluster, readers: 1, writers: 1, log: testHost().log, ...keysOf(folder) })
+  const store = await openPostgresStore({
+    url: server.url,
+    schema,
+    node: 'node',
+    cluster,
+    readers: 1,
+    writers: 1,
+    log: testHost().log,
+    ...keysOf(folder),
+  })
   await store.cluster?.config.replace('first = 1\n', 0, 'node-1')
   await store.cluster?.config.replace('second = 2\n', 1, 'node-1')
   await store.close()
