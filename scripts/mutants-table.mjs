@@ -927,8 +927,8 @@ const confinement = [
   bug(
     'agents: a reply attaches the file of another agent',
     'packages/delivery/src/outbox-worker.ts',
-    'workspace: features.workspace(agent), bytesMax',
-    'workspace: features.workspace(MAIN_AGENT), bytesMax',
+    'const all = features.workspace(agent)',
+    'const all = features.workspace(MAIN_AGENT)',
     ['packages/delivery/src/agents.test.ts'],
   ),
   bug(

@@ -1,4 +1,4 @@
-import { AppError, answerFilesIn, defineTool, type MarkedFile, type Tool, type Workspace } from '@sluice/sdk'
+import { AppError, answerFilesIn, attachmentPath, defineTool, type MarkedFile, type Tool, type Workspace } from '@sluice/sdk'
 import { agentWorkspace, memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
@@ -6,7 +6,16 @@ import { type MemoryBooks, memoryBooks } from './testing/memory-books.ts'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
 import { request, testAgent } from './testing/test-agent.ts'
 
-const FILES = { 'customers.csv': 'secret', 'notes.txt': 'notes', 'attachments/0123456789abcdef.png': 'PNG' }
+const SENT = attachmentPath('owner', Buffer.from('PNG'), 'png')
+const OF_OTHERS = attachmentPath('eve', Buffer.from('PNG'), 'png')
+const FORMER = 'attachments/0123456789abcdef.png'
+const FILES = {
+  'customers.csv': 'secret',
+  'notes.txt': 'notes',
+  [SENT]: 'PNG',
+  [OF_OTHERS]: 'PNG',
+  [FORMER.replace('/', '/owner/')]: 'PNG',
+}
 
 const fileTool = (name: string, risk: Tool['risk'], run: (path: string, workspace: Workspace) => Promise<string>): Tool =>
   defineTool({
@@ -72,11 +81,10 @@ test.each<[what: string, Case, string[]]>([
   ],
   ['what it read although the call failed', { replies: [call('broken', 'notes.txt'), { text: '[IMAGE:notes.txt]' }] }, ['notes.txt']],
   ['what it wrote', { replies: [call('file_write', 'out/new.txt'), { text: '[FILE:out/new.txt]' }] }, ['out/new.txt']],
-  [
-    'a file of the message',
-    { text: '[Image: a] attachments/0123456789abcdef.png', replies: [{ text: '[IMAGE:attachments/0123456789abcdef.png]' }] },
-    ['attachments/0123456789abcdef.png'],
-  ],
+  ['a file of the message', { text: `[Image: a] ${SENT}`, replies: [{ text: `[IMAGE:${SENT}]` }] }, [SENT]],
+  ['a file that an earlier release saved', { text: `[Image: a] ${FORMER}`, replies: [{ text: `[IMAGE:${FORMER}]` }] }, [FORMER]],
+  ['no file of others that the message names', { text: `[Image: a] ${OF_OTHERS}`, replies: [{ text: `[IMAGE:${OF_OTHERS}]` }] }, []],
+  ['no file of others', { replies: [call('file_read', OF_OTHERS), { text: `[IMAGE:${OF_OTHERS}]` }] }, []],
   [
     'nothing without the right to read files',
     { tools: ['file_write'], replies: [call('file_write', 'new.txt'), { text: '[FILE:new.txt]' }] },

@@ -1,6 +1,6 @@
 /** Judges the files that an answer marks: it attaches those that its turn opened, wrote or was given, where the turn may read files. */
 import { errorText, type MarkedFile, type ModelMessage, markedFiles, namedAttachments, usedFilesIn } from '@sluice/sdk'
-import type { CallScope } from './call-scope.ts'
+import { type CallScope, fileCallerOf } from './call-scope.ts'
 import type { ToolExecutor } from './tool-call.ts'
 
 /** A turn that may not call this tool attaches no file. */
@@ -59,7 +59,9 @@ async function refusalOf(tools: ToolExecutor, scope: CallScope, known: KnownFile
   if (!workspace || tools.judge(scope, read).refusal !== undefined) return `'${path}': the agent may not call ${READER}`
   try {
     let name = path
-    await using file = await workspace.as({ used: (used) => (name = used) }).open(path, { bytesMax: Number.POSITIVE_INFINITY })
+    await using file = await workspace
+      .as({ used: (used) => (name = used), caller: fileCallerOf(scope) })
+      .open(path, { bytesMax: Number.POSITIVE_INFINITY })
     if (known.paths.has(name) || file.modifiedAtMs >= known.sinceMs) return undefined
     return `'${path}' was neither read nor written for this answer: the agent must call ${READER} on it first`
   } catch (error) {

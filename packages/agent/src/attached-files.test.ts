@@ -1,4 +1,4 @@
-import type { ModelCallOptions } from '@sluice/sdk'
+import { attachmentPath, type ModelCallOptions } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { expect, test } from 'vitest'
 import { attachedFiles } from './attached-files.ts'
@@ -6,7 +6,10 @@ import { memoryBooks } from './testing/memory-books.ts'
 import { httpError, scriptedModel } from './testing/scripted-model.ts'
 import { request, testAgent } from './testing/test-agent.ts'
 
-const CAT = 'attachments/6105d6cc76af4003.png'
+/** The caller of the turns. */
+const owner = 'local'
+const CAT = attachmentPath(owner, Buffer.from('cat'), 'png')
+const FORMER = 'attachments/0000000000000000.pdf'
 const text = `look\n[Image: cat.png] ${CAT}`
 const bytes = new Uint8Array([1, 2, 3])
 
@@ -23,11 +26,13 @@ const files = (options: ModelCallOptions | undefined) =>
 
 test('reads the files of the kinds that the model takes, each once', async () => {
   const asked: string[] = []
-  const named = `${text} ${CAT} attachments/0000000000000000.pdf attachments/1111111111111111.docx ../${'2'.repeat(16)}.png`
+  const named = `${text} ${CAT} ${FORMER} attachments/1111111111111111.docx ../${'2'.repeat(16)}.png`
   const { log, logs } = testHost()
   const found = await attachedFiles({ text: named, kinds: ['image', 'pdf'], workspace: reading(asked), log })
-  expect(found).toEqual([{ type: 'file', mediaType: 'image/png', filename: '6105d6cc76af4003.png', data: { type: 'data', data: bytes } }])
-  expect(asked).toEqual([CAT, 'attachments/0000000000000000.pdf'])
+  expect(found).toEqual([
+    { type: 'file', mediaType: 'image/png', filename: CAT.slice(CAT.lastIndexOf('/') + 1), data: { type: 'data', data: bytes } },
+  ])
+  expect(asked).toEqual([CAT, FORMER])
   expect(logs).toMatchObject([{ level: 'warn', message: 'attachment not sent to the model' }])
   expect(await attachedFiles({ text: named, kinds: ['audio'], workspace: reading(), log })).toEqual([])
 })
@@ -36,7 +41,7 @@ test('a model that takes images gets the image; the stored message has only its 
   const model = scriptedModel([{ text: 'a cat' }])
   const books = memoryBooks()
   const { agent } = testAgent({ models: [model], settings: [{ kind: 'scripted', media: ['image'] }], books, workspace: reading() })
-  await agent.run(request(text, { session: 'room' }))
+  await agent.run(request(text, { session: 'room', owner }))
   expect(files(model.asked[0])).toMatchObject([{ mediaType: 'image/png' }])
   expect(books.ends[0]?.messages[0]).toEqual({ role: 'user', content: [{ type: 'text', text }] })
 })
@@ -44,15 +49,23 @@ test('a model that takes images gets the image; the stored message has only its 
 test('a model that takes none gets the path', async () => {
   const model = scriptedModel([{ text: 'a file' }])
   const { agent } = testAgent({ models: [model], workspace: reading() })
-  await agent.run(request(text))
+  await agent.run(request(text, { owner }))
   expect(files(model.asked[0])).toEqual([])
 })
 
 test('a model that refuses the request with files is asked again without them', async () => {
   const model = scriptedModel([httpError(400, 'image input is not supported'), { text: 'a file' }])
   const setup = testAgent({ models: [model], settings: [{ kind: 'scripted', media: ['image'] }], workspace: reading() })
-  const ended = setup.agent.run(request(text))
+  const ended = setup.agent.run(request(text, { owner }))
   for (let passedMs = 0; model.asked.length < 2 && passedMs < 10_000; passedMs += 500) await setup.clock.advance(500)
   expect(await ended).toMatchObject({ text: 'a file' })
   expect(model.asked.map((asked) => files(asked)?.length)).toEqual([1, 0])
+})
+
+test('a model gets no file of another person whose path the text names', async () => {
+  const model = scriptedModel([{ text: 'no cat' }])
+  const { agent, logs } = testAgent({ models: [model], settings: [{ kind: 'scripted', media: ['image'] }], workspace: reading() })
+  await agent.run(request(text, { owner: 'device:eve' }))
+  expect(files(model.asked[0])).toEqual([])
+  expect(logs).toMatchObject([{ message: 'attachment not sent to the model' }])
 })

@@ -2,10 +2,7 @@
  * Adds the files of a message to the request of a model that can read them. A message names its attachments by their paths in the
  * workspace, and only these paths are stored with the conversation.
  */
-import type { Logger, MediaKind, ModelMessage, Workspace } from '@sluice/sdk'
-
-/** The paths under which the files of messages are saved: named by their content, so a path never means another file. */
-const PATH = /\battachments\/[0-9a-f]{16}\.([a-z0-9]{1,5})\b/g
+import { type Logger, type MediaKind, type ModelMessage, namedAttachments, type Workspace } from '@sluice/sdk'
 
 const TYPES: Readonly<Record<string, { readonly kind: MediaKind; readonly mediaType: string }>> = {
   png: { kind: 'image', mediaType: 'image/png' },
@@ -17,6 +14,8 @@ const TYPES: Readonly<Record<string, { readonly kind: MediaKind; readonly mediaT
   mp3: { kind: 'audio', mediaType: 'audio/mpeg' },
   wav: { kind: 'audio', mediaType: 'audio/wav' },
 }
+
+const endingOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 const FILES_MAX = 8
 /** The limit of one file. Providers refuse larger images. */
@@ -35,12 +34,12 @@ export interface AttachedFilesOptions {
 /** Reads the files that a text names and whose kind the model takes. A file that cannot be read is left out; its path stays in the text. */
 export async function attachedFiles({ text, kinds, workspace, log }: AttachedFilesOptions): Promise<FilePart[]> {
   if (kinds.length === 0 || !text.includes('attachments/')) return []
-  const found = new Map([...text.matchAll(PATH)].map(([path, ending = '']) => [path, TYPES[ending]]))
+  const found = new Map(namedAttachments(text).map((path) => [path, TYPES[endingOf(path)]]))
   const wanted = [...found].flatMap(([path, type]) => (type && kinds.includes(type.kind) ? [{ path, mediaType: type.mediaType }] : []))
   const parts = wanted.slice(0, FILES_MAX).map(async ({ path, mediaType }): Promise<FilePart[]> => {
     try {
       const data = await workspace.read(path, { bytesMax: FILE_BYTES_MAX })
-      return [{ type: 'file', mediaType, filename: path.slice(path.indexOf('/') + 1), data: { type: 'data', data } }]
+      return [{ type: 'file', mediaType, filename: path.slice(path.lastIndexOf('/') + 1), data: { type: 'data', data } }]
     } catch (error) {
       log.warn('attachment not sent to the model', { path, error })
       return []
@@ -51,7 +50,7 @@ export async function attachedFiles({ text, kinds, workspace, log }: AttachedFil
 
 /** Tells whether a text names a file of a kind that models read. */
 export const namesReadableFile = (text: string): boolean =>
-  text.includes('attachments/') && [...text.matchAll(PATH)].some(([, ending = '']) => Object.hasOwn(TYPES, ending))
+  text.includes('attachments/') && namedAttachments(text).some((path) => Object.hasOwn(TYPES, endingOf(path)))
 
 /** Returns the prompt with the files after the text of the message that names them. */
 export function withFiles(prompt: ModelMessage[], text: string, files: readonly FilePart[]): ModelMessage[] {

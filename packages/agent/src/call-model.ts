@@ -14,7 +14,7 @@ import {
 } from '@sluice/sdk'
 import { attachedFiles, withFiles } from './attached-files.ts'
 import type { Budget } from './budget.ts'
-import { allowedTools } from './call-scope.ts'
+import { allowedTools, fileCallerOf } from './call-scope.ts'
 import { Cancellation } from './cancellation.ts'
 import { callCostUsd } from './cost.ts'
 import type { Deadlines } from './deadlines.ts'
@@ -26,6 +26,7 @@ import { generateReply, type ModelReply, streamReply } from './model-reply.ts'
 import type { Scrub } from './scrub.ts'
 import type { ToolSpecs } from './tool-specs.ts'
 import type { TurnScope } from './turn-scope.ts'
+import { standingOfTurn } from './turn-standing.ts'
 
 export interface ModelAsk {
   /** Returns the conversation, shortened to this number of tokens. */
@@ -131,7 +132,14 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
 async function filesFor({ log }: CallModelDeps, { turn, limits, progress }: TurnScope, { media: kinds }: EndpointLimits) {
   const workspace = limits()?.workspace
   if (!workspace || progress.withoutFiles === progress.entry) return []
-  return attachedFiles({ text: turn.text, kinds, workspace, log })
+  return attachedFiles({
+    text: turn.text,
+    kinds,
+    workspace: workspace.as({
+      caller: fileCallerOf({ session: turn.session, caller: turn.caller ?? turn.owner, standing: standingOfTurn(turn) }),
+    }),
+    log,
+  })
 }
 
 /** Tells whether a provider refuses the request itself, which may be because of its files. */

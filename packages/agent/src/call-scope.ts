@@ -1,5 +1,5 @@
 /** The context of a tool call, in a turn or outside of one. */
-import { agentKey, type ClientId, type Lease, type Standing, type Tool, type Trace } from '@sluice/sdk'
+import { agentKey, type ClientId, type FileCaller, fileOwner, type Lease, type Standing, type Tool, type Trace } from '@sluice/sdk'
 import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Registry } from './registry.ts'
@@ -70,6 +70,13 @@ export function callScopeOf(
     tell,
   }
 }
+
+/** Returns the person whose files the calls of a turn open. */
+export const fileCallerOf = ({ session, caller, standing }: Pick<CallScope, 'session' | 'caller' | 'standing'>): FileCaller => ({
+  owner: fileOwner(session, caller),
+  session,
+  isOperator: standing === 'operator',
+})
 
 /** Returns the identity of a client towards one agent, so that no state of a tool is shared by two agents. */
 export const identityOf = (

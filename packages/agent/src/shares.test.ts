@@ -92,6 +92,16 @@ test('checks an amount that is counted elsewhere', () => {
   expect(() => subject.check(ANN, 'attachmentBytes', 1024 * 1024 + 1)).toThrow('more than 1 MB')
 })
 
+test('checks kept attachments by the share of the client and by that of all strangers', () => {
+  const subject = shares()
+  const { attachmentBytes: own } = small
+  subject.checkAttachments(ANN, { own, pool: 1 })
+  expect(() => subject.checkAttachments(ANN, { own: own + 1, pool: 0 })).toThrow('more than 1 MB')
+  const guest: LimitedClient = { client: 'channel:x/bot/eve', standing: 'stranger' }
+  subject.checkAttachments(guest, { own, pool: 0 })
+  expect(() => subject.checkAttachments(guest, { own, pool: 1 })).toThrow('[limits.strangers.pool] attachments_mb')
+})
+
 test('never refuses an operator', () => {
   const subject = shares()
   for (let n = 0; n < 100; n++) subject.take(OWNER, 'streams')

@@ -1,7 +1,7 @@
 /** Counts the turns, streams and files that each client holds at once, so that no client takes the room of the others (`[limits]`). */
 import type { ClientShares, LimitedClient } from '@sluice/config'
 import { BoundedMap, type Sharing } from '@sluice/kit'
-import { AppError, type Clock, type Events } from '@sluice/sdk'
+import { AppError, type Clock, type Events, type KeptBytes } from '@sluice/sdk'
 
 export interface SharesDeps {
   readonly clock: Pick<Clock, 'monotonicMs' | 'nowMs'>
@@ -119,6 +119,17 @@ export class Shares {
     const { key, toValue, refusal } = SHARES[share]
     this.#report({ key: client.client, limit: key, value: toValue(max) })
     throw new AppError('share_used', `${refusal(toValue(max))} ([limits] ${key})`, { retryAfterSecs: RETRY_AFTER_SECS })
+  }
+
+  /** Throws `share_used` when the client, or the pool of all strangers, would keep more attachments than its share. */
+  checkAttachments(client: LimitedClient, { own, pool }: KeptBytes): void {
+    this.check(client, 'attachmentBytes', own)
+    const shared = this.of(client).pool
+    if (!shared || pool <= shared.attachmentBytes) return
+    const max = megabytes(shared.attachmentBytes)
+    this.#report({ key: shared.key, limit: 'attachments_mb', value: max })
+    const refusal = `The attachments of all strangers would take more than ${max} MB: delete some of their conversations`
+    throw new AppError('share_used', `${refusal} ([limits.strangers.pool] attachments_mb)`, { retryAfterSecs: RETRY_AFTER_SECS })
   }
 
   /**

@@ -12,6 +12,7 @@ import {
   checkHeld,
   type Decider,
   type Events,
+  type FileViewer,
   type ModelMessage,
   type Outcome,
   type Risk,
@@ -22,9 +23,9 @@ import {
   type WithinTrace,
 } from '@sluice/sdk'
 import { aboutTurn } from './about-turn.ts'
-import { type AgentLimits, notConfigured } from './agent-settings.ts'
+import { notConfigured } from './agent-settings.ts'
 import { type ApprovalDeps, askPerson } from './approval.ts'
-import { allowedTools, type CallScope, offeredTools } from './call-scope.ts'
+import { allowedTools, type CallScope, fileCallerOf, offeredTools } from './call-scope.ts'
 import { newTrace } from './ids.ts'
 import type { ToolCall } from './model-reply.ts'
 import type { Repeats } from './repeats.ts'
@@ -213,7 +214,8 @@ export class ToolExecutor {
     }
     if (scope.lease) checkHeld(scope.lease)
     const by = callingAgent(scope)
-    if (!by) return this.refused(scope, notConfigured(scope.agent))
+    const workspace = scope.limits()?.workspace
+    if (!by || !workspace) return this.refused(scope, notConfigured(scope.agent))
     let source: Pick<CallResult, 'untrusted'> = {}
     const used = new UsedByCall(risk === 'read' ? undefined : this.#deps.clock.nowMs())
     try {
@@ -225,7 +227,16 @@ export class ToolExecutor {
       const who = { client, standing, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
       const ask = risk === 'read' ? undefined : this.#asker(scope, tool, { question, decider: decider ?? 'operator' })
       const context = {
-        ...{ ...by, ...who, workspace: by.workspace.as(used), session, turn, trace, report, signal: cancellation.signal },
+        ...{
+          ...by,
+          ...who,
+          workspace: workspace.as({ ...used.viewer, caller: fileCallerOf(scope) }),
+          session,
+          turn,
+          trace,
+          report,
+          signal: cancellation.signal,
+        },
         ...(superseded && { superseded }),
         ...(ask && { ask }),
       }
@@ -301,8 +312,10 @@ class UsedByCall {
     this.#sinceMs = sinceMs
   }
 
-  readonly used = (path: string): void => {
-    if (this.#paths.size < FILES_NOTED_MAX) this.#paths.add(path)
+  readonly viewer: FileViewer = {
+    used: (path) => {
+      if (this.#paths.size < FILES_NOTED_MAX) this.#paths.add(path)
+    },
   }
 
   get noted(): Pick<CallResult, 'files'> {
@@ -317,9 +330,9 @@ class UsedByCall {
 const CUT_CALL = 'Not run: the reply ended within this call, so its input may be incomplete. Make the call again, with a shorter input.'
 
 /** Returns the agent of the call as tools see it; undefined once it is no longer configured. */
-function callingAgent({ agent, limits }: CallScope): (CallingAgent & Pick<AgentLimits, 'workspace'>) | undefined {
-  const now = limits()
-  return now && { agent, policy: now.policy, workspace: now.workspace }
+function callingAgent(scope: CallScope): CallingAgent | undefined {
+  const now = scope.limits()
+  return now && { agent: scope.agent, policy: now.policy, workspace: now.workspace.as({ caller: fileCallerOf(scope) }) }
 }
 
 const alwaysAsks = (tool: Tool, input: unknown, by: CallingAgent): boolean =>

@@ -3,6 +3,7 @@ import type { Agent } from '@sluice/agent'
 import type { DeliveryConfig } from '@sluice/config'
 import type { LaneQueue, Ownership } from '@sluice/kit'
 import type {
+  AgentWorkspace,
   ApprovalKey,
   Channel,
   ChatSession,
@@ -19,7 +20,6 @@ import type {
   StoreChange,
   Transcribe,
   WithinTrace,
-  Workspace,
 } from '@sluice/sdk'
 import type { AdmissionOptions } from './admit-message.ts'
 import type { Clients } from './clients.ts'
@@ -55,7 +55,7 @@ export interface DeliveryFeatures {
   /** Returns the agent that answers a conversation. */
   agentOf(chat: Pick<ChatSession, 'channel' | 'account' | 'conversation'>): string
   /** Returns the workspace of an agent; undefined when it is not configured. */
-  workspace(agent: string): Workspace | undefined
+  workspace(agent: string): AgentWorkspace | undefined
   /** Undefined: recordings are files like any other. */
   transcribe(): Transcribe | undefined
   /** Undefined: no message starts a procedure. */

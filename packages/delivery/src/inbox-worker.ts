@@ -14,6 +14,7 @@ import {
   gatewayText,
   type Inbound,
   isLeaseLost,
+  type KeptBytes,
   type OwnedStore,
   replyLane,
   type SpentMessage,
@@ -331,7 +332,13 @@ export class InboxWorker {
     const agent = agentOfSession(started.session)
     const workspace = features.workspace(agent)
     if (!workspace) throw new AppError('unavailable', notConfigured(agent))
-    const media = { channel, workspace, transcribe: features.transcribe(), log, clock, signal: stopping }
+    const client = clientOf(channel, message, limits.operators(channel.name))
+    const keep = {
+      owner: caller,
+      pool: limits.shares.of(client).pool?.key,
+      check: (kept: KeptBytes) => limits.shares.checkAttachments(client, kept),
+    }
+    const media = { channel, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
     const late = await lateChanges(owned, started.session)
     const text = await telemetry.within(trace, () => textForModel(withPreface(message, late.text), media))
     const { replies } = await turns.agent.run({
@@ -341,7 +348,7 @@ export class InboxWorker {
       client: turns.clients.ofCaller(caller),
       owner: channelOwner(channel.name),
       caller,
-      limited: clientOf(channel, message, limits.operators(channel.name)),
+      limited: client,
       trace,
       permit: attempt.permit,
       ...(attempt.superseded && { superseded: attempt.superseded }),

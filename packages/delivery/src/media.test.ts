@@ -1,5 +1,16 @@
-import { AppError, type Attachment, type Channel, type Inbound, type Media, type Transcribe, type Workspace } from '@sluice/sdk'
+import {
+  AppError,
+  type Attachment,
+  attachmentPath,
+  type Channel,
+  type Inbound,
+  type KeptBytes,
+  type Media,
+  type Transcribe,
+  type Workspace,
+} from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
+import { agentWorkspace } from '@sluice/testkit/memory-workspace'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { mediaExtension, textWithMedia } from './media.ts'
@@ -7,7 +18,7 @@ import { mediaExtension, textWithMedia } from './media.ts'
 const MIB = 1024 * 1024
 const bytes = (text: string) => new TextEncoder().encode(text)
 /** The path of `image`, by its SHA-256. */
-const IMAGE_PATH = 'attachments/6105d6cc76af4003.png'
+const IMAGE_PATH = attachmentPath('ada', bytes('image'), 'png')
 
 const image: Attachment = { kind: 'image', name: 'cat.png', mime: 'image/png', source: { id: 'm1' } }
 const voice: Attachment = { kind: 'audio', name: 'voice.ogg', mime: 'audio/ogg; codecs=opus', source: { id: 'm2' } }
@@ -16,9 +27,10 @@ interface Given {
   readonly fetchMedia?: Channel['fetchMedia'] | 'none'
   readonly transcribe?: Transcribe
   readonly workspace?: Partial<Workspace>
+  readonly check?: (kept: KeptBytes) => void
 }
 
-const setUp = ({ fetchMedia = async () => ({ bytes: bytes('image') }), transcribe, workspace = {} }: Given = {}) => {
+const setUp = ({ fetchMedia = async () => ({ bytes: bytes('image') }), transcribe, workspace = {}, check = () => {} }: Given = {}) => {
   const host = testHost()
   const abort = new AbortController()
   const channel: Channel = {
@@ -36,10 +48,18 @@ const setUp = ({ fetchMedia = async () => ({ bytes: bytes('image') }), transcrib
     text,
     attachments,
   })
-  const files: Workspace = { ...host.by.workspace, ...workspace }
+  const files = agentWorkspace({ ...host.by.workspace, ...workspace })
   const { log, clock } = host
   const run = (attachments: readonly Attachment[], text?: string) =>
-    textWithMedia(message(attachments, text), { channel, workspace: files, transcribe, log, clock, signal: abort.signal })
+    textWithMedia(message(attachments, text), {
+      channel,
+      workspace: files,
+      keep: { owner: 'ada', check },
+      transcribe,
+      log,
+      clock,
+      signal: abort.signal,
+    })
   return { host, abort, run, files }
 }
 
@@ -66,9 +86,9 @@ describe('the text', () => {
       'two\nlines',
     )
     expect(text).toMatch(
-      /^two\nlines\n\[Image: cat\.png\] attachments\/[0-9a-f]{16}\.png\n\[Video: b\.mp4\] attachments\/[0-9a-f]{16}\.mp4\n\[Document: c\.PDF\] attachments\/[0-9a-f]{16}\.pdf$/,
+      /^two\nlines\n\[Image: cat\.png\] attachments\/ada\/[0-9a-f]{64}\.png\n\[Video: b\.mp4\] attachments\/ada\/[0-9a-f]{64}\.mp4\n\[Document: c\.PDF\] attachments\/ada\/[0-9a-f]{64}\.pdf$/,
     )
-    expect((await files.list('attachments', { limit: 10 })).entries).toHaveLength(3)
+    expect((await files.list('attachments/ada', { limit: 10 })).entries).toHaveLength(3)
   })
 
   test('of a message with only attachments has only their lines', async () => {
@@ -80,7 +100,7 @@ describe('the text', () => {
     const lines = (await run(Array(12).fill(image))).split('\n')
     expect(lines).toHaveLength(12)
     expect(lines.at(-1)).toBe('(2 more attachments were left out)')
-    expect((await files.list('attachments', { limit: 99 })).entries).toHaveLength(1)
+    expect((await files.list('attachments/ada', { limit: 99 })).entries).toHaveLength(1)
   })
 })
 
@@ -102,12 +122,12 @@ describe('recordings', () => {
   })
 
   test('are files when no transcription is configured', async () => {
-    expect(await setUp().run([voice])).toMatch(/^look\n\[Audio: voice\.ogg\] attachments\/[0-9a-f]{16}\.ogg$/)
+    expect(await setUp().run([voice])).toMatch(/^look\n\[Audio: voice\.ogg\] attachments\/ada\/[0-9a-f]{64}\.ogg$/)
   })
 
   test('are files when the transcription fails', async () => {
     const { run, host } = setUp({ transcribe: () => Promise.reject(new AppError('invalid_request', 'no audio')) })
-    expect(await run([voice])).toMatch(/\[Audio: voice\.ogg\] attachments\/[0-9a-f]{16}\.ogg \(could not be transcribed\)$/)
+    expect(await run([voice])).toMatch(/\[Audio: voice\.ogg\] attachments\/ada\/[0-9a-f]{64}\.ogg \(could not be transcribed\)$/)
     expect(host.logs).toMatchObject([{ level: 'warn', fields: { channel: 'chatapp', kind: 'audio', code: 'invalid_request', tries: 1 } }])
   })
 
@@ -238,7 +258,7 @@ describe('a name from a sender', () => {
     await fc.assert(
       fc.asyncProperty(any, any, fc.constantFrom('image', 'audio', 'video', 'file'), async (name, mime, kind) => {
         const text = await setUp().run([{ kind, name, mime, source: { id: 'x' } }], '')
-        expect(text).toMatch(/^\[(?:Image|Audio|Video|Document): [^[\]\n\r]+\] attachments\/[0-9a-f]{16}\.[a-z0-9]{1,8}$/)
+        expect(text).toMatch(/^\[(?:Image|Audio|Video|Document): [^[\]\n\r]+\] attachments\/ada\/[0-9a-f]{64}\.[a-z0-9]{1,8}$/)
       }),
       { numRuns: 300 },
     )
@@ -255,4 +275,13 @@ describe('a name from a sender', () => {
   ])('like %j with types %j is saved as .%s', (name, mimes, extension) => {
     expect(mediaExtension(name, ...mimes)).toBe(extension)
   })
+})
+
+test('a file beyond the share of its sender is not kept, and the text says so', async () => {
+  const check = () => {
+    throw new AppError('share_used', 'full')
+  }
+  const { run, files } = setUp({ check })
+  expect(await run([image])).toBe('look\n[Image: cat.png] (was not kept: the attachments of this sender have used up their share)')
+  await expect(files.read(IMAGE_PATH, { bytesMax: 100 })).rejects.toMatchObject({ code: 'not_found' })
 })

@@ -2,6 +2,7 @@
 
 import { signalScope } from '@sluice/kit'
 import {
+  type AgentWorkspace,
   AppError,
   type Attachment,
   type Channel,
@@ -9,14 +10,15 @@ import {
   type Inbound,
   type Logger,
   type Media,
-  sha256Hex,
+  type NewAttachment,
   type Transcribe,
-  type Workspace,
 } from '@sluice/sdk'
 
 export interface MediaOptions {
   readonly channel: Channel
-  readonly workspace: Workspace
+  readonly workspace: AgentWorkspace
+  /** Whose files they are, and how much of them is kept. */
+  readonly keep: Pick<NewAttachment, 'owner' | 'pool' | 'check'>
   /** Absent: recordings are files like any other. */
   readonly transcribe: Transcribe | undefined
   readonly log: Logger
@@ -70,7 +72,7 @@ export async function lineOfMedia(
   { bytes, mime: fetchedMime }: Media,
   options: SaveOptions,
 ): Promise<string> {
-  const { workspace, transcribe, signal } = options
+  const { workspace, keep, transcribe, signal } = options
   const { kind, name, mime } = attachment
   const trial = { ...options, kind }
   const label = labelOf(attachment)
@@ -82,10 +84,10 @@ export async function lineOfMedia(
     if ('value' in words) return `[Voice] ${oneLine(words.value) || '(nothing was said)'}`
     note = ` ${words.failure}`
   }
-  // The path has no name of the sender, because that could be the name of another file.
-  const path = `attachments/${sha256Hex(bytes).slice(0, 16)}.${mediaExtension(name, mime, fetchedMime)}`
-  const saved = await tried('saved', () => workspace.write(path, bytes), trial)
-  return 'failure' in saved ? `${label} ${saved.failure}` : `${label} ${path}${note}`
+  // The name of the file is not the one that the sender gives, because that could be the name of another file.
+  const extension = mediaExtension(name, mime, fetchedMime)
+  const saved = await tried('saved', () => workspace.attach({ ...keep, bytes, extension }), trial)
+  return 'failure' in saved ? `${label} ${saved.failure}` : `${label} ${saved.value}${note}`
 }
 
 async function fetchBytes(attachment: Attachment, { channel, clock, signal }: MediaOptions): Promise<Media> {
@@ -116,6 +118,7 @@ async function tried<Value>(done: 'fetched' | 'transcribed' | 'saved', run: () =
       // The message of any other error may quote a URL with a token.
       const reason = error instanceof AppError ? error.message : error instanceof Error ? error.name : typeof error
       log.warn(`attachment not ${done}`, { channel: channel.name, kind, code, reason, tries })
+      if (code === 'share_used') return { failure: '(was not kept: the attachments of this sender have used up their share)' }
       return { failure: `(could not be ${done}${code === 'too_large' ? ': too large' : ''})` }
     }
   }

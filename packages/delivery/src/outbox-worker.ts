@@ -7,6 +7,7 @@ import {
   AppError,
   type Channel,
   checkHeld,
+  fileOwnerOfSession,
   isLeaseLost,
   MAIN_AGENT,
   type Outbound,
@@ -153,9 +154,12 @@ export class OutboxWorker {
 
   async #outbound({ limits }: Channel, { text, clientId, extras = {} }: StartedReply): Promise<Outbound> {
     const { features, approvals } = this.#options
-    const { buttons, topic, files = [], agent = MAIN_AGENT } = extras
+    const { buttons, topic, files = [], agent = MAIN_AGENT, session } = extras
     const bytesMax = limits.attachments?.bytesMax ?? 0
-    const { attachments, notes } = await loadFiles(files, { workspace: features.workspace(agent), bytesMax, texts: features.texts() })
+    const all = features.workspace(agent)
+    // The turn has judged the files; a reply of an earlier release does not say whose it is.
+    const workspace = session === undefined ? all : all?.as({ caller: { owner: fileOwnerOfSession(session), session, isOperator: true } })
+    const { attachments, notes } = await loadFiles(files, { workspace, bytesMax, texts: features.texts() })
     const message: Outbound = {
       text: withNotes(text, notes, limits, features.texts()),
       clientId,

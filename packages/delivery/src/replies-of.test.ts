@@ -9,11 +9,13 @@ const CHANNEL: Channel = {
   send: async () => ({ id: 'p' }),
 }
 
+const SESSION = 's'
+
 const STARTED: StartedMessage = {
   number: 7,
   channel: 'x',
   account: 'bot',
-  session: 's',
+  session: SESSION,
   message: { id: 'm', account: 'bot', sender: 'ada', to: { to: 'room', thread: 't', replyTo: 'm' }, text: 'hi' },
   receivedAtMs: 0,
   sinceMs: 0,
@@ -61,14 +63,14 @@ describe('the reply of a turn', () => {
   test('without text has no parts', () => expect(replies(' \n ')).toEqual([]))
 
   test.each<[what: string, answer: string, expected: ReturnType<typeof shown>]>([
-    ['is sent with the text', 'look [FILE:a.txt]', [['look', { files: [FILE] }]]],
-    ['is sent alone when there is no text', '[FILE:a.txt]', [['', { files: [FILE] }]]],
+    ['is sent with the text', 'look [FILE:a.txt]', [['look', { files: [FILE], session: SESSION }]]],
+    ['is sent alone when there is no text', '[FILE:a.txt]', [['', { files: [FILE], session: SESSION }]]],
     [
       'is sent with the last part',
       'one two three four five [FILE:a.txt]',
       [
         ['one two three four', {}],
-        ['five', { files: [FILE] }],
+        ['five', { files: [FILE], session: SESSION }],
       ],
     ],
   ])('a file %s', (_, answer, expected) => expect(shown(answer)).toEqual(expected))
@@ -91,7 +93,7 @@ describe('a reply that had a draft', () => {
       'look [FILE:a.txt]',
       [
         ['look', DRAFT],
-        ['', { files: [FILE] }],
+        ['', { files: [FILE], session: SESSION }],
       ],
     ],
     [
@@ -99,7 +101,7 @@ describe('a reply that had a draft', () => {
       '[FILE:a.txt]',
       [
         ['(attached)', DRAFT],
-        ['', { files: [FILE] }],
+        ['', { files: [FILE], session: SESSION }],
       ],
     ],
     [
@@ -107,7 +109,7 @@ describe('a reply that had a draft', () => {
       'one two three four five [FILE:a.txt]',
       [
         ['one two three four', DRAFT],
-        ['five', { files: [FILE] }],
+        ['five', { files: [FILE], session: SESSION }],
       ],
     ],
   ])('%s', (_, answer, expected) => expect(shown(answer, 'p1')).toEqual(expected))

@@ -42,7 +42,7 @@ export function repliesOf(
   return parts.map((part, index) => {
     const extras: ReplyExtras = {
       ...(draft !== undefined && index === 0 && { edits: draft, elseSend: true }),
-      ...(files.length > 0 && index === parts.length - 1 && { files, ...(agent !== MAIN_AGENT && { agent }) }),
+      ...(files.length > 0 && index === parts.length - 1 && { files, session, ...(agent !== MAIN_AGENT && { agent }) }),
       ...(channel.limits.replyWindow && { answersAtMs: message.sentAtMs ?? nowMs }),
     }
     return {

@@ -1,6 +1,7 @@
 import { type Channel, frameUntrusted, type Inbound } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
+import { agentWorkspace } from '@sluice/testkit/memory-workspace'
 import { expect, test } from 'vitest'
 import { textForModel } from './text-for-model.ts'
 
@@ -15,7 +16,14 @@ const CHANNEL: Channel = {
 function textOf(message: Partial<Inbound> = {}, channel: Partial<Channel> = {}) {
   const { log, by } = testHost()
   const { signal } = new AbortController()
-  const options = { workspace: by.workspace, transcribe: undefined, log, clock: testClock(), signal }
+  const options = {
+    workspace: agentWorkspace(by.workspace),
+    keep: { owner: 'ada' },
+    transcribe: undefined,
+    log,
+    clock: testClock(),
+    signal,
+  }
   return textForModel({ ...ADA, ...message }, { ...options, channel: { ...CHANNEL, ...channel } })
 }
 

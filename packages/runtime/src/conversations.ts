@@ -16,6 +16,7 @@ import {
   untrustedSource,
   withoutFrames,
 } from '@sluice/sdk'
+import type { OwnedFiles } from './workspace/owned-files.ts'
 
 /** A sender, by the name that the channel has for it. */
 export interface Person {
@@ -89,33 +90,50 @@ export async function sessionsOf({ sessions, inbox }: Store, { channel, sender }
   return [...found]
 }
 
-/** Erases all conversations of a person, with the memories of that person. Resolves to undefined if nothing was kept. */
+/** The amount of erased data, with the number of erased files. */
+export interface ErasedWithFiles extends Erased {
+  readonly files: number
+}
+
+type EraseDeps = { readonly store: Store; readonly files: OwnedFiles }
+type EraseAbout = Parameters<SessionStore['erase']>[1]
+
+/** Erases a conversation with its files. Resolves to undefined if nothing was kept; rejects as `SessionStore.erase` does. */
+export async function eraseConversation({ store, files }: EraseDeps, id: string, about: EraseAbout): Promise<ErasedWithFiles | undefined> {
+  const named = await files.namedBy(id)
+  const erased = await store.sessions.erase(id, about)
+  return erased && { ...erased, files: await files.erased(id, named) }
+}
+
+/** Erases all conversations of a person, with the memories and the files of that person. Resolves to undefined if nothing was kept. */
 export async function erasePerson(
-  store: Store,
+  deps: EraseDeps,
   person: Person,
   about: { readonly atMs: number; readonly by: string },
-): Promise<Erased | undefined> {
-  let total: Erased | undefined
-  for (const id of await sessionsOf(store, person)) {
+): Promise<ErasedWithFiles | undefined> {
+  let total: ErasedWithFiles | undefined
+  for (const id of await sessionsOf(deps.store, person)) {
     const { account } = parseChatSession(id) ?? {}
     const owner =
       account === undefined ? undefined : agentKey(agentOfSession(id), senderOf(person.channel, { account, sender: person.sender }))
-    const erased = await store.sessions.erase(id, { ...about, ...(owner !== undefined && { memoriesOf: owner }) })
+    const erased = await eraseConversation(deps, id, { ...about, ...(owner !== undefined && { memoriesOf: owner }) })
     total = total && erased ? sum(total, erased) : (erased ?? total)
+    if (total && owner !== undefined) total = { ...total, files: total.files + (await deps.files.erasedOwner(id)) }
   }
   return total
 }
 
 /** The result of an erasure as `DELETE /api/sessions` answers it and `sluice sessions erase` prints it as JSON. */
-export const shownErased = ({ historyTurns, ...others }: Erased) => ({ said: historyTurns, ...others })
+export const shownErased = ({ historyTurns, ...others }: ErasedWithFiles) => ({ said: historyTurns, ...others })
 
-const sum = (a: Erased, b: Erased): Erased => ({
+const sum = (a: ErasedWithFiles, b: ErasedWithFiles): ErasedWithFiles => ({
   historyTurns: a.historyTurns + b.historyTurns,
   turns: a.turns + b.turns,
   messages: a.messages + b.messages,
   replies: a.replies + b.replies,
   approvals: a.approvals + b.approvals,
   memories: a.memories + b.memories,
+  files: a.files + b.files,
   held: a.held + b.held,
   purged: b.purged,
   copies: b.copies,

@@ -10,6 +10,7 @@ import {
   approvalsSection,
   type ConfigSource,
   clusterSection,
+  configuredAgents,
   configuredSecrets,
   gatewaySection,
   joinSharedConfig,
@@ -65,6 +66,7 @@ import { sopSettings } from './procedures/sop-settings.ts'
 import type { Runtime } from './runtime.ts'
 import type { SandboxChoice } from './sandbox/select-sandbox.ts'
 import { createSettings, type Settings } from './settings.ts'
+import { OwnedFiles } from './workspace/owned-files.ts'
 
 export { unknownToolNames } from './features/operator-warnings.ts'
 
@@ -147,6 +149,8 @@ async function start(runtime: OpenRuntime, config: LoadedConfig, options: Runtim
   try {
     if (options.only === undefined || options.only === 'config')
       await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
+    if (options.only === undefined)
+      await runtime.files.assignFormer([...configuredAgents(config, dataDir).values()].map(({ name, workspace: root }) => ({ name, root })))
     await lifecycle.apply(config)
     if (options.only === undefined) await runtime.bus.start()
   } catch (error) {
@@ -227,6 +231,7 @@ export class OpenRuntime implements Runtime {
       log: this.#storeLog,
       ...(options.shards && { ranges: options.shards }),
     })
+    this.files = new OwnedFiles({ store: this.store, dataDir: this.dataDir, clock: this.clock, log: this.#storeLog })
     this.scrub = createScrub(() => this.#secrets)
     this.hideSecrets = createHideSecrets(() => this.#secrets)
     this.bus = this.#createBus()
@@ -260,6 +265,8 @@ export class OpenRuntime implements Runtime {
   }
 
   readonly snapshot = (): Snapshot => this.lifecycle.snapshot()
+
+  readonly files: OwnedFiles
 
   readonly workspaceOf = (agent: string) => this.lifecycle.agents().get(agent)?.workspace
 

@@ -33,7 +33,10 @@ async function pruning(upgradedAtMs: number | null, answers: readonly Partial<De
     },
   }
   const pruneRuns = async () => {}
-  startRetention({ store, ownership, clock, log: testHost().log, config: () => config, pruneRuns }, stop.signal)
+  startRetention(
+    { store, ownership, clock, log: testHost().log, config: () => config, files: { sweep: async () => {} }, pruneRuns },
+    stop.signal,
+  )
   return { clock, stop, asked }
 }
 

@@ -4,6 +4,7 @@ import type { LoadedConfig } from '@sluice/config'
 import { deliverySection, gatewaySection, sessionsSection } from '@sluice/config'
 import { every, type Ownership } from '@sluice/kit'
 import type { Clock, DeletedRows, Logger, Retention, Store } from '@sluice/sdk'
+import type { OwnedFiles } from './workspace/owned-files.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -49,6 +50,7 @@ export interface RetentionSources {
   readonly clock: Clock
   readonly log: Logger
   config(): LoadedConfig
+  readonly files: Pick<OwnedFiles, 'sweep'>
   /** Prunes the runs of procedures until the signal aborts. */
   pruneRuns(signal: AbortSignal): Promise<void>
 }
@@ -56,7 +58,7 @@ export interface RetentionSources {
 /** Prunes in the one process of the store that holds the lease for it, until the signal aborts. */
 export function startRetention(sources: RetentionSources, signal: AbortSignal): void {
   const prune = async (_: unknown, held: AbortSignal): Promise<void> => {
-    await Promise.all([pruneEveryMinute(sources, held), sources.pruneRuns(held)])
+    await Promise.all([pruneEveryMinute(sources, held), sweepEveryDay(sources, held), sources.pruneRuns(held)])
   }
   void sources.ownership.whileHolding('leader/prune', prune, signal)
 }
@@ -79,6 +81,19 @@ async function pruneEveryMinute({ store, clock, log, config }: RetentionSources,
       .finally(() => {
         isPruning = false
       })
+  })
+}
+
+/** Deletes the files that no conversation names any more: an hour after the start, and then every day. */
+async function sweepEveryDay({ store, files, clock, log }: RetentionSources, signal: AbortSignal): Promise<void> {
+  let hours = 0
+  await every(clock, HOUR_MS, signal, async () => {
+    if (hours++ % 24 > 0) return
+    try {
+      if (heldUntilMs((await store.usage()).upgradedAtMs, clock.nowMs()) === undefined) await files.sweep(signal)
+    } catch (error) {
+      log.error('files of deleted conversations are left', { error })
+    }
   })
 }
 

@@ -2,7 +2,7 @@
 import type { Admission, Agent, Shares } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import type { DeliveryQueues } from '@sluice/delivery'
-import type { Backlog, Clock, Logger, Sops, Store, Vitals, Workspace } from '@sluice/sdk'
+import type { AgentWorkspace, Backlog, Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
 import type { ProcedureFiles } from '@sluice/sop/procedure-files'
 import type { Check } from './doctor/check.ts'
 import type { EventBus } from './events/event-bus.ts'
@@ -12,6 +12,7 @@ import type { HealthWatch } from './health.ts'
 import type { HideSecrets } from './hide-secrets.ts'
 import type { RecentLog } from './log/recent-log.ts'
 import type { Settings } from './settings.ts'
+import type { OwnedFiles } from './workspace/owned-files.ts'
 
 /** The parts of one daemon that live as long as it does, and the snapshot of features in force. */
 export interface Runtime {
@@ -37,7 +38,9 @@ export interface Runtime {
    */
   onSnapshot(listener: (snapshot: Snapshot) => void): () => void
   /** The files of an agent; undefined for an unknown name. */
-  workspaceOf(agent: string): Workspace | undefined
+  workspaceOf(agent: string): AgentWorkspace | undefined
+  /** The files of people. */
+  readonly files: OwnedFiles
   vitals(): Vitals
   backlog(): Promise<Backlog>
   /** Checks the store and the features, for `sluice doctor`. */

@@ -90,6 +90,8 @@ export { eventMembers, eventSchema, finishReasonSchema } from './events.ts'
 export type { Feature, Finding, LinkHealth, Parts, SectionProblem } from './feature.ts'
 export { defineFeature, sectionsOfFeature } from './feature.ts'
 export { type AnswerFiles, answerFilesIn, fileNote, type UsedFiles, usedFilesIn } from './file-notes.ts'
+export type { FileCaller, FileClaim, OwnedPlace } from './file-owner.ts'
+export { attachmentPath, fileClaim, fileOwner, fileOwnerOfSession, isFormerAttachment, ownerFolder } from './file-owner.ts'
 export { isFresh } from './fresh.ts'
 export { GATEWAY_TEXTS, type GatewayText, type GatewayTexts, gatewayText, valuesIn } from './gateway-texts.ts'
 export type { DeviceHolder, Hardware, HardwareBoard, HeldPin, RobotStatus } from './hardware.ts'
@@ -277,4 +279,4 @@ export {
   type WebhookAuth,
   type WebhookScheme,
 } from './webhook-scheme.ts'
-export type { AgentWorkspace, FileViewer, OpenFile, Workspace, WorkspaceEntry } from './workspace.ts'
+export type { AgentWorkspace, FileViewer, KeptBytes, NewAttachment, OpenFile, Workspace, WorkspaceEntry } from './workspace.ts'

@@ -45,6 +45,8 @@ export interface ReplyExtras {
   readonly files?: readonly ReplyFile[]
   /** The agent whose workspace has the files; `main` when absent. */
   readonly agent?: string
+  /** The session of the turn that attached the files, which decides whose files may be opened. */
+  readonly session?: string
   /** When the message that it answers was written, in milliseconds since 1970. Set where the platform limits how long it may be answered. */
   readonly answersAtMs?: number
 }

@@ -1,4 +1,5 @@
 /** The path gate: tools open files only through it, and it refuses `..`, symbolic links and hard links that leave the workspace. */
+import type { FileCaller } from './file-owner.ts'
 
 export interface WorkspaceEntry {
   readonly name: string
@@ -23,18 +24,42 @@ export interface Workspace {
   /** Lists a folder, sorted by name, with at most `limit` entries. */
   list(path: string, options: { readonly limit: number }): Promise<{ readonly entries: readonly WorkspaceEntry[]; readonly more: boolean }>
   remove(path: string): Promise<void>
+  /** The folders outside of `root` that a command of this caller may read, without links. `attachments/` leads to them. */
+  readonly shown?: readonly string[]
 }
 
 /** The caller for whom a workspace is used. */
 export interface FileViewer {
+  /** The person whose files are opened; absent for the daemon itself. */
+  readonly caller?: FileCaller
   /** Called with the path of each file that is opened or written, relative to the workspace and without `.` and empty names. */
   used?(path: string): void
 }
 
-/** The files of an agent. */
+/** What an owner keeps in attachments, in bytes. */
+export interface KeptBytes {
+  readonly own: number
+  /** What all owners of the pool keep together; 0 without a pool. */
+  readonly pool: number
+}
+
+export interface NewAttachment {
+  /** As `fileOwner` returns it. */
+  readonly owner: string
+  readonly bytes: Uint8Array
+  readonly extension: string
+  /** The pool that the owner belongs to. */
+  readonly pool?: string | undefined
+  /** Called with what would be kept with this file. Throws to refuse it. */
+  check?(kept: KeptBytes): void
+}
+
+/** The files of an agent, of all owners. */
 export interface AgentWorkspace extends Workspace {
-  /** Returns the same files for one caller. */
+  /** Returns the same files for one caller, to whom the files of others are `forbidden`. */
   as(viewer: FileViewer): Workspace
+  /** Saves an attachment below `attachments/<owner>/` and resolves to its path. A file that is there already is not counted again. */
+  attach(attachment: NewAttachment): Promise<string>
 }
 
 /** A file that is read piece by piece. */

@@ -1,6 +1,16 @@
 /** A workspace in memory. It has no links, so it needs no defence against them. */
 import { posix } from 'node:path'
-import { type AgentWorkspace, AppError, type Workspace, type WorkspaceEntry } from '@sluice/sdk'
+import {
+  type AgentWorkspace,
+  AppError,
+  ATTACHMENTS,
+  attachmentPath,
+  type FileViewer,
+  fileClaim,
+  ownerFolder,
+  type Workspace,
+  type WorkspaceEntry,
+} from '@sluice/sdk'
 
 const PIECE_BYTES = 65_536
 
@@ -69,29 +79,63 @@ export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Arr
   })
 }
 
-/** Adds `as` to a workspace. */
+/** Adds `as` and `attach` to a workspace. The files of callers are kept apart by the rule of real workspaces. */
 export function agentWorkspace(workspace: Workspace): AgentWorkspace {
-  const { root } = workspace
-  return { ...workspace, as: ({ used }) => watched(workspace, (path) => used?.(posix.relative(root, posix.resolve(root, path)))) }
-}
-
-/** Reports the files that are opened or written. */
-function watched(workspace: Workspace, used: (path: string) => void): Workspace {
   return {
     ...workspace,
-    async read(path, options) {
-      const bytes = await workspace.read(path, options)
-      used(path)
-      return bytes
-    },
-    async open(path, options) {
-      const file = await workspace.open(path, options)
-      used(path)
-      return file
-    },
-    async write(path, bytes) {
+    as: (viewer) => viewed(workspace, viewer),
+    async attach({ owner, bytes, extension, check }) {
+      const path = attachmentPath(owner, bytes, extension)
+      check?.({ own: bytes.length, pool: bytes.length })
       await workspace.write(path, bytes)
-      used(path)
+      return path
     },
   }
 }
+
+/** The files of one caller. */
+function viewed(workspace: Workspace, { caller, used }: FileViewer): Workspace {
+  const { root } = workspace
+  const namesOf = (path: string) => posix.relative(root, posix.resolve(root, path)).split('/')
+  const locate = async (path: string, isRead: boolean): Promise<string> => {
+    const claim = caller ? fileClaim(namesOf(path), caller) : undefined
+    if (claim?.kind !== 'owned') return path
+    // A folder in attachments is that of an owner here, so an attachment without an owner is a file.
+    const found = claim.places.filter((place) => place.root !== 'former' || place.names.length === 1)
+    const places = found.map(({ root: first, names }) => [first === 'former' ? ATTACHMENTS : first, ...names].join('/'))
+    if (places.length === 0 || (claim.isReadOnly && !isRead))
+      throw new AppError('forbidden', `'${path}' belongs to another person or conversation`)
+    for (const place of places) if (await isThere(workspace, place)) return place
+    return places[0] ?? path
+  }
+  const note = (path: string) => used?.(namesOf(path).join('/'))
+  return {
+    root,
+    async read(path, options) {
+      const bytes = await workspace.read(await locate(path, true), options)
+      note(path)
+      return bytes
+    },
+    async open(path, options) {
+      const file = await workspace.open(await locate(path, true), options)
+      note(path)
+      return file
+    },
+    async write(path, bytes) {
+      await workspace.write(await locate(path, false), bytes)
+      note(path)
+    },
+    async list(path, options) {
+      const listed = await workspace.list(await locate(path, true), options)
+      const isFolder = caller !== undefined && fileClaim(namesOf(path), caller).kind === 'folder'
+      return isFolder ? { ...listed, entries: listed.entries.filter(({ name }) => name === ownerFolder(caller.owner)) } : listed
+    },
+    remove: async (path) => workspace.remove(await locate(path, false)),
+  }
+}
+
+const isThere = (workspace: Workspace, path: string): Promise<boolean> =>
+  workspace.read(path, { bytesMax: Number.MAX_SAFE_INTEGER }).then(
+    () => true,
+    () => false,
+  )

@@ -30,7 +30,7 @@ describe('commandRisk', () => {
     'head -20 a; tail -c +5 a',
     'stat -c "%n %s" a',
   ])('rates %j as read', (command) => {
-    expect(commandRisk(command, ROOT)).toBe('read')
+    expect(commandRisk(command, { root: ROOT })).toBe('read')
   })
 
   test.each([
@@ -103,7 +103,7 @@ describe('commandRisk', () => {
     'toString',
     'ls*',
   ])('rates %j as execute', (command) => {
-    expect(commandRisk(command, ROOT)).toBe('execute')
+    expect(commandRisk(command, { root: ROOT })).toBe('execute')
   })
 
   test('rates a path with a link in any part of it as execute', () => {
@@ -123,8 +123,8 @@ describe('commandRisk', () => {
         'cat hard',
         'grep -r x dir/etc',
       ])
-        expect(commandRisk(command, root), command).toBe('execute')
-      for (const command of ['cat plain2', 'ls dir', 'ls']) expect(commandRisk(command, root), command).toBe('read')
+        expect(commandRisk(command, { root }), command).toBe('execute')
+      for (const command of ['cat plain2', 'ls dir', 'ls']) expect(commandRisk(command, { root }), command).toBe('read')
     } finally {
       rmSync(root, { recursive: true })
     }
@@ -134,15 +134,15 @@ describe('commandRisk', () => {
     const root = mkdtempSync(join(tmpdir(), 'sluice-risk-'))
     try {
       const file = join(root, 'manual.txt')
-      expect(commandRisk('cat manual.txt', root)).toBe('execute')
+      expect(commandRisk('cat manual.txt', { root })).toBe('execute')
       writeFileSync(file, 'x')
-      expect(commandRisk('cat manual.txt', root)).toBe('read')
+      expect(commandRisk('cat manual.txt', { root })).toBe('read')
       unlinkSync(file)
       symlinkSync('/etc/passwd', file)
-      expect(commandRisk('cat manual.txt', root)).toBe('execute')
+      expect(commandRisk('cat manual.txt', { root })).toBe('execute')
       unlinkSync(file)
       symlinkSync('nowhere', file)
-      expect(commandRisk('cat manual.txt', root)).toBe('execute')
+      expect(commandRisk('cat manual.txt', { root })).toBe('execute')
     } finally {
       rmSync(root, { recursive: true })
     }
@@ -186,14 +186,14 @@ describe('readsFilesOfOthers', () => {
     'cat missing',
     'cat "unfinished',
   ])('%j may read them', (command) => {
-    expect(readsFilesOfOthers(command, withFiles)).toBe(true)
-    expect(readsFilesOfOthers(command, ROOT)).toBe(false)
+    expect(readsFilesOfOthers(command, { root: withFiles })).toBe(true)
+    expect(readsFilesOfOthers(command, { root: ROOT })).toBe(false)
   })
 
   test.each(['cat a.txt', 'grep -r x src', 'ls src', 'cat a.txt | grep x | wc -l', 'pwd', 'echo hello', 'date', `cat ${withFiles}/a.txt`])(
     '%j cannot read them',
     (command) => {
-      expect(readsFilesOfOthers(command, withFiles)).toBe(false)
+      expect(readsFilesOfOthers(command, { root: withFiles })).toBe(false)
     },
   )
 })

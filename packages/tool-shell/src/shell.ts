@@ -1,6 +1,6 @@
 /** The tool `shell`: checks one command against the policy, runs it in the sandbox and returns its output. */
 import { isAbsolute } from 'node:path'
-import { AppError, defineTool, type Host, type SpawnResult, type Tool, unconfinedNote, whole } from '@sluice/sdk'
+import { AppError, type CallingAgent, defineTool, type Host, type SpawnResult, type Tool, unconfinedNote, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { asksForArguments, checkCommand } from './check-command.ts'
 import { commandRisk, readsFilesOfOthers } from './command-risk.ts'
@@ -24,20 +24,20 @@ export const shell = (host: Pick<Host, 'spawn' | 'confines' | 'service'>, config
       ),
     }),
     // Runs before the approval, so that the operator is not asked about a command that the policy refuses anyway.
-    precheck: ({ command }, by) => checkCommand(command, by, skillFolders(host)),
+    precheck: ({ command }, by) => checkCommand(command, by, readableFolders(host, by)),
     alwaysAsks: ({ command }, { policy }) => asksForArguments(command, policy),
-    risk: ({ command }, { workspace }) => commandRisk(command, workspace.root),
+    risk: ({ command }, { workspace }) => commandRisk(command, workspace),
     // Without a sandbox a command has the rights of the daemon, and so the rights of an operator.
-    decider: ({ command }, { workspace }) => (host.confines() || commandRisk(command, workspace.root) !== 'execute' ? 'asker' : 'operator'),
+    decider: ({ command }, { workspace }) => (host.confines() || commandRisk(command, workspace) !== 'execute' ? 'asker' : 'operator'),
     // A command that can send data is never harmless, so it has the risk `execute`.
     egress: false,
     // Without network a command still reads what the daemon has saved from messages.
-    untrusted: ({ command }, { workspace: { root } }) =>
-      config.network || /attachments/i.test(command) || readsFilesOfOthers(command, root) ? 'shell' : undefined,
+    untrusted: ({ command }, { workspace }) =>
+      config.network || /attachments/i.test(command) || readsFilesOfOthers(command, workspace) ? 'shell' : undefined,
     async run({ command, timeout_secs }, context) {
       const { workspace, signal, report } = context
       const { root } = workspace
-      const readable = skillFolders(host)
+      const readable = readableFolders(host, context)
       checkCommand(command, context, readable)
       const result = await host.spawn({
         file: 'sh',
@@ -55,8 +55,11 @@ export const shell = (host: Pick<Host, 'spawn' | 'confines' | 'service'>, config
     },
   })
 
-/** Returns the folders whose scripts commands may run. The sandbox shows them read-only. */
-const skillFolders = (host: Pick<Host, 'service'>): readonly string[] => host.service('skillFolders')?.() ?? []
+/** Returns the folders outside of the workspace that commands may read: skills, and the attachments of the caller. The sandbox shows them read-only. */
+const readableFolders = (
+  host: Pick<Host, 'service'>,
+  { workspace: { shown = [] } }: Pick<CallingAgent, 'workspace'>,
+): readonly string[] => [...(host.service('skillFolders')?.() ?? []), ...shown]
 
 /** Builds the environment of a command. It contains only these variables of the daemon. */
 function environment(root: string, passthrough: readonly string[]): Record<string, string> {

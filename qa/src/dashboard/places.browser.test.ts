@@ -120,7 +120,7 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
       .first()
       .waitFor(SOON)
     await page
-      .getByText(/attachments\/[0-9a-f]{16}\.txt/)
+      .getByText(/attachments\/[a-z0-9_-]+\/[0-9a-f]{64}\.txt/)
       .first()
       .waitFor(SOON)
     await page.locator('.said.person').getByText('Document:').waitFor()

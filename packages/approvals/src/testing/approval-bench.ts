@@ -23,6 +23,7 @@ import {
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type TestHost, testHost } from '@sluice/testkit/host'
+import { agentWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
 import { afterEach } from 'vitest'
 import { ApprovalRegistry } from '../registry.ts'
@@ -188,7 +189,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
       texts: () => ({}),
       agentOf: () => MAIN_AGENT,
-      workspace: () => host.by.workspace,
+      workspace: () => agentWorkspace(host.by.workspace),
       transcribe: () => undefined,
       procedures: () => undefined,
     },

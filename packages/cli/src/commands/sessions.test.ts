@@ -67,7 +67,7 @@ describe('sluice sessions erase', () => {
   test('erases a conversation and names the copy that still holds it', async () => {
     const { code, out, err } = await sluice('erase', REFUSED_ID)
     expect(code).toBe(0)
-    expect(out).toBe('erased: 3 turns said, 3 turns, 3 messages, 3 replies, 0 approvals, 0 memories\n')
+    expect(out).toBe('erased: 3 turns said, 3 turns, 3 messages, 3 replies, 0 approvals, 0 memories, 0 files\n')
     expect(err).toMatch(/still in the copy from before an upgrade.*before-schema-/)
     expect(await sluice('erase', REFUSED_ID)).toMatchObject({ code: 1, err: expect.stringContaining('There is no conversation') })
   })

@@ -108,8 +108,8 @@ async function eraseSelected(context: CliContext, api: Api): Promise<Erasure> {
 }
 
 function printErased({ out }: CliContext, erased: Erasure): void {
-  const { said, messages, replies, turns, approvals, memories, held, purged, copies } = erased
-  const counts = { 'turns said': said, turns, messages, replies, approvals, memories }
+  const { said, messages, replies, turns, approvals, memories, files, held, purged, copies } = erased
+  const counts = { 'turns said': said, turns, messages, replies, approvals, memories, files }
   const shown = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
   out.print(`erased: ${shown.join(', ')}`)
   if (held > 0) out.warn(`${held} requests are kept until other people's messages in them are done: run this again then`)

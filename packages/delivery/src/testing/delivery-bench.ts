@@ -23,6 +23,7 @@ import {
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
+import { agentWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
 import { afterEach, beforeEach, expect } from 'vitest'
 import { type Deliveries, startDeliveries } from '../deliveries.ts'
@@ -153,7 +154,10 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       config: () => v.parse(deliverySection.schema, options.config ?? {}),
       texts: () => options.texts ?? {},
       agentOf: options.agentOf ?? (() => MAIN_AGENT),
-      workspace: (agent) => (options.workspaces ? options.workspaces[agent] : (options.workspace ?? host.by.workspace)),
+      workspace(agent) {
+        const workspace = options.workspaces ? options.workspaces[agent] : (options.workspace ?? host.by.workspace)
+        return workspace && agentWorkspace(workspace)
+      },
       transcribe: () => undefined,
       procedures: () =>
         options.triggers && {

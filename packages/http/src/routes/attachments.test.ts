@@ -25,7 +25,11 @@ test('a file is saved under a name of its content, and a line names it', async (
   const { status, body } = await send({ name: '../../cat].png\u202e', mime: 'image/png', data: PNG.toString('base64') })
   expect([status, body]).toEqual([
     200,
-    { text: expect.stringMatching(/^\[Image: \.\. \.\. cat \.png\] attachments\/[0-9a-f]{16}\.png$/), kind: 'image', bytes: 8 },
+    {
+      text: expect.stringMatching(/^\[Image: \.\. \.\. cat \.png\] attachments\/device_3a[0-9a-z_-]+\/[0-9a-f]{64}\.png$/),
+      kind: 'image',
+      bytes: 8,
+    },
   ])
   const path = body.text?.split('] ')[1] ?? ''
   expect(Buffer.from((await runtime.workspaceOf('main')?.read(path, { bytesMax: 100 })) ?? [])).toEqual(PNG)
@@ -60,4 +64,16 @@ test('an address saves thirty files a minute', async () => {
   const file = { name: 'x.txt', data: 'eA==' }
   for (let count = 0; count < 30; count++) expect((await send(file)).status).toBe(200)
   expect((await send(file)).status).toBe(429)
+})
+
+test('a client beyond its share is answered 429, and an operator has no share', async () => {
+  const { send, pair } = await arrange({ shares: { attachmentBytes: 3 } })
+  const file = { name: 'x.txt', data: Buffer.from('four').toString('base64') }
+  const refused = await send(file)
+  expect([refused.status, refused.body]).toEqual([
+    429,
+    expect.objectContaining({ code: 'share_used', error: expect.stringContaining('[limits] attachments_mb') }),
+  ])
+  const { token } = await pair('o')
+  expect((await send(file, token)).status).toBe(200)
 })

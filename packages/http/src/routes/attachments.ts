@@ -1,8 +1,9 @@
 /** `POST /api/attachments`: saves a file for a message of a conversation, as the attachments of channels are saved. */
 import type { Runtime, Snapshot } from '@sluice/runtime'
-import { AppError, type Attachment, defineRoute, type Route } from '@sluice/sdk'
+import { AppError, type Attachment, defineRoute, type KeptBytes, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import { chosenAgent } from '../chosen-agent.ts'
+import { limitedClient, personOf } from '../identity.ts'
 
 export const ATTACHMENT_BYTES_MAX = 10 * 1024 * 1024
 /** Base64 needs a third more, and the JSON around it a little. */
@@ -55,11 +56,31 @@ export const attachmentRoute = (runtime: Runtime, snapshot: Snapshot): Route =>
       const { lineOfMedia } = await import('@sluice/delivery/media')
       const kind = kindOf(mime)
       const { log, clock } = runtime
+      const { shares } = runtime
+      const owner = personOf(request.device)
+      let refusal: unknown
+      const check = (kept: KeptBytes) => {
+        try {
+          shares.checkAttachments(limitedClient(owner, request.role), kept)
+        } catch (error) {
+          refusal = error
+          throw error
+        }
+      }
       const text = await lineOfMedia(
         { kind, name, ...(mime !== '' && { mime }) },
         { bytes },
-        { channel: { name: 'api' }, workspace, transcribe: snapshot.service('transcribe'), log, clock, signal: request.signal },
+        {
+          channel: { name: 'api' },
+          workspace,
+          keep: { owner, check },
+          transcribe: snapshot.service('transcribe'),
+          log,
+          clock,
+          signal: request.signal,
+        },
       )
+      if (refusal !== undefined) throw refusal
       return { text, kind, bytes: bytes.length }
     },
   })

@@ -108,3 +108,15 @@ test('a name becomes no other header and no path', () => {
   expect(contentDisposition('..')).toBe(`attachment; filename="file"; filename*=UTF-8''file`)
   expect(contentDisposition('\ud800')).toContain("filename*=UTF-8''%EF%BF%BD")
 })
+
+test('a client that names the file of another client in its own session gets nothing', async () => {
+  const { post, request, other } = await arrange()
+  const { text } = (await (await post('/api/attachments', { name: 'pay.txt', data: PICTURE.toString('base64') })).json()) as {
+    text: string
+  }
+  const path = text.split('] ')[1] ?? ''
+  const headers = { authorization: `Bearer ${other.token}`, 'content-type': 'application/json', 'x-session-id': 'talk' }
+  for (const message of [text, `[FILE:${path}]`]) await request('/webhook', { method: 'POST', headers, body: JSON.stringify({ message }) })
+  const answer = await request(`/api/sessions/talk/file?path=${encodeURIComponent(path)}`, { headers })
+  expect([answer.status, (await answer.text()).includes('svg')]).toEqual([403, false])
+})

@@ -6,6 +6,7 @@ import {
   ATTACHMENT_PATH,
   answerFilesIn,
   defineRoute,
+  fileOwnerOfSession,
   type ModelMessage,
   markedFiles,
   parseAgentKey,
@@ -83,7 +84,8 @@ export const conversationFileRoute = ({ store: { sessions }, workspaceOf }: Runt
         // A browser saves it and shows nothing of it, whatever it contains.
         headers: { 'content-type': 'application/octet-stream', 'content-disposition': contentDisposition(name) },
         async open() {
-          const file = await workspace.open(path, { bytesMax: FILE_BYTES_MAX })
+          const caller = { owner: fileOwnerOfSession(id), session: id, isOperator: role === 'operator' }
+          const file = await workspace.as({ caller }).open(path, { bytesMax: FILE_BYTES_MAX })
           return { ...file, headers: { 'content-length': String(file.bytes) } }
         },
       })

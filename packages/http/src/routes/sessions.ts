@@ -2,6 +2,7 @@
 
 import type { Runtime } from '@sluice/runtime'
 import {
+  eraseConversation,
   erasePerson,
   exported,
   plainMessage,
@@ -10,7 +11,7 @@ import {
   shownErased,
   shownSummary,
 } from '@sluice/runtime/conversations'
-import { AppError, type Clock, defineRoute, type Route, type SessionRow, type Store } from '@sluice/sdk'
+import { AppError, defineRoute, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
 import { Download } from '../download.ts'
 import { bareSession, sessionNamespace } from '../identity.ts'
@@ -91,6 +92,7 @@ const erasedSchema = v.object({
   replies: v.number(),
   approvals: v.number(),
   memories: v.number(),
+  files: v.pipe(v.number(), v.description('Attachments and results that no other conversation of the person names')),
   held: v.pipe(
     v.number(),
     v.description('Requests kept because they hold unfinished messages of other people; erase again once those are done'),
@@ -121,17 +123,17 @@ function placeOf({ before, cursor }: Pick<v.InferOutput<typeof listQuery>, 'befo
 }
 
 export function sessionRoutes(runtime: Runtime): Route[] {
-  const { store, clock } = runtime
+  const { store } = runtime
   const readers = new Readers(runtime)
   return [
     listRoute(store),
-    erasePersonRoute(store, clock),
+    erasePersonRoute(runtime),
     sessionRoute(store, readers),
     exportRoute(store, readers),
     messagesRoute(store, readers),
     conversationFileRoute(runtime, readers),
     nameRoute(store),
-    eraseRoute(store, clock),
+    eraseRoute(runtime),
   ]
 }
 
@@ -158,16 +160,16 @@ const listRoute = ({ sessions }: Store): Route =>
     },
   })
 
-const erasePersonRoute = (store: Store, clock: Clock): Route =>
+const erasePersonRoute = ({ store, files, clock }: Runtime): Route =>
   defineRoute({
     method: 'DELETE',
     path: '/api/sessions',
-    summary: 'Erase a person: all conversations of one sender on a channel, with their memories',
+    summary: 'Erase a person: all conversations of one sender on a channel, with their memories and files',
     auth: 'operator',
     query: v.object({ channel: v.pipe(v.string(), v.minLength(1)), sender: v.pipe(v.string(), v.minLength(1)) }),
     answers: { 200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), erased: erasedSchema }) } },
     async handle({ by, query }) {
-      const erased = await erasePerson(store, query, { atMs: clock.nowMs(), by })
+      const erased = await erasePerson({ store, files }, query, { atMs: clock.nowMs(), by })
       if (!erased) throw new AppError('not_found', `Nothing is kept of ${query.sender} on ${query.channel}.`)
       return { deleted: true, erased: shownErased(erased) }
     },
@@ -246,17 +248,17 @@ const nameRoute = ({ sessions }: Store): Route =>
     },
   })
 
-const eraseRoute = ({ sessions }: Store, clock: Clock): Route =>
+const eraseRoute = ({ store, files, clock }: Runtime): Route =>
   defineRoute({
     method: 'DELETE',
     path: '/api/sessions/:id',
-    summary: 'Erase a session: its conversation, and the contents of its turns, messages and replies',
+    summary: 'Erase a session: its conversation, the contents of its turns, messages and replies, and its files',
     auth: 'client',
     answers: {
       200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), session_id: v.string(), erased: erasedSchema }) },
     },
     async handle({ device, role, by, params }) {
-      const erased = await sessions.erase(storedOf({ device, role }, params), { atMs: clock.nowMs(), by })
+      const erased = await eraseConversation({ store, files }, storedOf({ device, role }, params), { atMs: clock.nowMs(), by })
       if (!erased) throw unknownSession()
       return { deleted: true, session_id: params.id, erased: shownErased(erased) }
     },

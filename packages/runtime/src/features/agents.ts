@@ -2,6 +2,7 @@
 import { getCompileCacheDir } from 'node:module'
 import type { AgentSettings } from '@sluice/agent'
 import { type ConfiguredAgent, configuredAgents, costSection, expandHome, type LoadedConfig } from '@sluice/config'
+import { filesFolder } from '../workspace/owned-places.ts'
 import { createWorkspace } from '../workspace/workspace.ts'
 
 export interface AgentInForce extends AgentSettings, Pick<ConfiguredAgent, 'name' | 'provider'> {}
@@ -31,7 +32,7 @@ export function createAgents(config: LoadedConfig, { dataDir, configFile }: Agen
       provider,
       policy: Object.freeze({ ...policy, forbidden_paths: forbidden }),
       tools,
-      workspace: createWorkspace({ root, forbidden: forbidden.map(expandHome) }),
+      workspace: createWorkspace({ root, forbidden: forbidden.map(expandHome), files: filesFolder(dataDir, name) }),
     }
   })
   return new Map(agents.map((agent) => [agent.name, agent]))

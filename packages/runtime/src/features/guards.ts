@@ -1,6 +1,6 @@
 /** Makes the guards of a configuration: sandboxed processes and the fetch for public addresses. */
 import type { LoadedConfig } from '@sluice/config'
-import { httpSection, sandboxSection, workspaceRoots } from '@sluice/config'
+import { configuredAgents, httpSection, sandboxSection } from '@sluice/config'
 import type { Clock, Sandbox } from '@sluice/sdk'
 import { createPublicAddresses } from '../fetch/public-addresses.ts'
 import { createPublicFetch } from '../fetch/public-fetch.ts'
@@ -9,6 +9,8 @@ import { createRunBare } from '../process/run-process.ts'
 import { commandLimits, createSpawn } from '../process/spawn.ts'
 import { proofTargets, proveSandbox } from '../sandbox/prove-sandbox.ts'
 import { SandboxInForce } from '../sandbox/sandbox-in-force.ts'
+import { filesFolder } from '../workspace/owned-places.ts'
+import { settleAttachments } from '../workspace/settle-attachments.ts'
 import { createWorkspace } from '../workspace/workspace.ts'
 import { closedFolders } from './agents.ts'
 import type { HostGuards } from './host.ts'
@@ -32,7 +34,8 @@ export interface Guards extends HostGuards {
 
 export function createGuards(config: LoadedConfig, sources: GuardSources): Guards {
   const { dataDir, clock, log, sandboxes, started, signal } = sources
-  const workspaces = workspaceRoots(config, dataDir)
+  const agents = [...configuredAgents(config, dataDir).values()]
+  const workspaces = agents.map(({ workspace }) => workspace)
   const [root = dataDir] = workspaces
   const isolation = config.core(sandboxSection)
   const { enabled, backend, required } = isolation
@@ -63,6 +66,10 @@ export function createGuards(config: LoadedConfig, sources: GuardSources): Guard
       required,
       limits: commandLimits(isolation),
       workspaces,
+      async settle(workspace) {
+        const agent = agents.find((one) => one.workspace === workspace)
+        if (agent) await settleAttachments(workspace, filesFolder(dataDir, agent.name))
+      },
       closed: closedFolders(dataDir),
       log: log.child('spawn'),
       clock,

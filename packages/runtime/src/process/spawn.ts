@@ -41,6 +41,8 @@ export interface SpawnOptions {
   readonly limits: CommandLimits
   /** The workspaces of the agents. */
   readonly workspaces: readonly string[]
+  /** Called before a command runs that sees this workspace: attachments of an earlier release must not lie in it. */
+  settle?(workspace: string): Promise<void>
   /** Folders from which the daemon reads keys, settings or code: no sandbox protects them inside a writable folder. */
   readonly closed: readonly string[]
   readonly log: Logger
@@ -51,11 +53,12 @@ export interface SpawnOptions {
  * Missing folders of `policy.writable`, and a missing workspace that is the working folder, are made with mode 0700. The sandbox gets them, and the working folder, as paths
  * without links. A command gets the tighter of the limits it asks for and the configured ones.
  */
-export function createSpawn({ sandbox, required, limits, workspaces, closed, log, clock }: SpawnOptions): Spawn {
+export function createSpawn({ sandbox, required, limits, workspaces, settle, closed, log, clock }: SpawnOptions): Spawn {
   const runBare = createRunBare(clock)
   return async (request) => {
     const chosen = await sandbox()
     if (workspaces.includes(request.cwd)) await makeFolder(request.cwd)
+    if (settle) await settleSeen(request, workspaces, settle)
     const prepared = await prepare(request, limits)
     if (chosen.strength > 0) await checkClosed(prepared.policy.writable, closed)
     const command = await wrap(chosen, prepared)
@@ -66,6 +69,17 @@ export function createSpawn({ sandbox, required, limits, workspaces, closed, log
     } finally {
       await command.release?.(runBare).catch((error: unknown) => log.warn('sandbox cleanup failed', { sandbox: chosen.name, error }))
     }
+  }
+}
+
+/** Settles the workspaces that the command runs in or can write in. */
+async function settleSeen({ cwd, policy }: SpawnRequest, workspaces: readonly string[], settle: (workspace: string) => Promise<void>) {
+  const seen = [cwd, ...policy.writable].map((folder) => (folder.endsWith(sep) ? folder : folder + sep))
+  const isSeen = (workspace: string) => seen.some((folder) => `${workspace}${sep}`.startsWith(folder) || folder.startsWith(workspace + sep))
+  for (const workspace of workspaces.filter(isSeen)) {
+    await settle(workspace).catch((cause: unknown) => {
+      throw new AppError('unavailable', `the attachments of '${workspace}' could not be moved out of it: ${errorText(cause)}`, { cause })
+    })
   }
 }
 

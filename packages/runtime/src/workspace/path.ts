@@ -6,6 +6,9 @@ const PATH_BYTES_MAX = 4096
 /** True on systems whose usual file systems treat `A` and `a` as one name. */
 const foldsCase = process.platform === 'darwin' || process.platform === 'win32'
 
+/** Returns a name as the file system compares it. */
+export const foldedName = (name: string): string => (foldsCase ? name.toLowerCase() : name)
+
 /** The names from `root` down to an absolute path; `undefined` if the path is not at or below it. */
 function namesBelow(root: string, path: string): string[] | undefined {
   const below = relative(root, path)
@@ -47,6 +50,6 @@ export function forbiddenBelow(roots: readonly string[], forbidden: readonly str
 
 /** True if the path is one of the forbidden ones or below it. */
 export function isForbidden(names: readonly string[], forbidden: readonly (readonly string[])[]): boolean {
-  const same = (a: string | undefined, b: string) => a === b || (foldsCase && a?.toLowerCase() === b.toLowerCase())
+  const same = (a: string | undefined, b: string) => a !== undefined && foldedName(a) === foldedName(b)
   return forbidden.some((prefix) => prefix.every((name, at) => same(names[at], name)))
 }

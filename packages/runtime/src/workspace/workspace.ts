@@ -1,10 +1,26 @@
 /** The `Workspace` on a real file system: every tool reads and writes its files through it. */
+import { realpathSync } from 'node:fs'
 import { mkdir, realpath } from 'node:fs/promises'
-import { resolve } from 'node:path'
-import { type AgentWorkspace, AppError, type FileViewer, type OpenFile, type Workspace } from '@sluice/sdk'
+import { join, resolve } from 'node:path'
+import {
+  type AgentWorkspace,
+  AppError,
+  ATTACHMENTS,
+  type FileClaim,
+  type FileViewer,
+  fileClaim,
+  type NewAttachment,
+  type OpenFile,
+  ownerFolder,
+  type Workspace,
+  type WorkspaceEntry,
+} from '@sluice/sdk'
+import { attach } from './attach.ts'
 import { listFolder, openFile, readFile, removeEntry, replaceFile } from './file.ts'
 import { enterFolder, type Folder, handlePaths, openFolder } from './folder.ts'
-import { forbiddenBelow, isForbidden, parsePath } from './path.ts'
+import { attachmentsOf, chosenPlace, FORMER, placeNames } from './owned-places.ts'
+import { foldedName, forbiddenBelow, isForbidden, parsePath } from './path.ts'
+import { settleAttachments } from './settle-attachments.ts'
 
 export interface WorkspaceOptions {
   /** May be a link. If it does not exist, the first write makes it with mode 0700. */
@@ -13,11 +29,21 @@ export interface WorkspaceOptions {
   readonly forbidden: readonly string[]
   /** The folder in which open handles are paths; null: there is none. Default: the one of this machine. */
   readonly handles?: string | null
-  /** Default: all callers. */
+  /** The folder outside of the workspace with the files that have owners. Absent: no file has an owner. */
+  readonly files?: string
+  /** Default: the daemon itself. */
   readonly viewer?: FileViewer
 }
 
 export const createWorkspace = (options: WorkspaceOptions): AgentWorkspace => new FolderWorkspace(options)
+
+type Use = 'read' | 'write' | 'remove'
+
+/** A path: the folder that its names begin in, and the names from there. */
+interface Located {
+  readonly base: 'workspace' | 'files'
+  readonly names: readonly string[]
+}
 
 /**
  * On Linux, each folder of a path is opened inside the one before without following links, and the last step happens inside
@@ -59,20 +85,59 @@ class FolderWorkspace implements AgentWorkspace {
   }
 
   async list(path: string, { limit }: { readonly limit: number }): ReturnType<Workspace['list']> {
-    const names = await this.#locate(path)
-    if (names.length === 0 && this.#real === undefined) return { entries: [], more: false }
+    const names = await this.#parse(path)
+    if (this.#claim(names).kind === 'folder') return this.#listOwners(limit)
+    const { base, names: below } = await this.#locate(path, names, 'read')
+    if (base === 'workspace' && below.length === 0 && this.#real === undefined) return { entries: [], more: false }
     try {
-      await using folder = await this.#enter(names, false)
-      const listed = await listFolder(folder, limit)
+      await using folder = await this.#enter(base, below, false)
+      const { entries, more } = await listFolder(folder, limit)
       await folder.verify()
-      return listed
+      // The link to the attachments is a folder for the caller.
+      const isRoot = base === 'workspace' && below.length === 0 && this.#options.files !== undefined
+      return {
+        entries: isRoot ? entries.map((entry) => (entry.name === ATTACHMENTS ? { ...entry, kind: 'folder' } : entry)) : entries,
+        more,
+      }
     } catch (error) {
       throw refusal(path, error)
     }
   }
 
+  async attach(attachment: NewAttachment): Promise<string> {
+    const { files } = this.#options
+    if (files === undefined) throw new AppError('internal', 'This workspace keeps no attachments')
+    return attach(files, attachment, (path) => this.write(path, attachment.bytes))
+  }
+
+  get shown(): readonly string[] {
+    const { files, viewer } = this.#options
+    if (files === undefined || !viewer?.caller) return []
+    try {
+      return [realpathSync(attachmentsOf(files, viewer.caller.owner))]
+    } catch {
+      return []
+    }
+  }
+
+  /** Lists the folder of all attachments: the one folder of the caller, and for an operator those without an owner. */
+  async #listOwners(limit: number): ReturnType<Workspace['list']> {
+    const { files = '', viewer } = this.#options
+    await settleAttachments(this.root, files)
+    const found = async (name: string): Promise<WorkspaceEntry[]> => {
+      const at = await realpath(join(files, name)).catch(() => undefined)
+      if (at === undefined) return []
+      await using folder = await openFolder(at, this.#handles)
+      return (await listFolder(folder, Number.MAX_SAFE_INTEGER)).entries
+    }
+    const { caller } = viewer ?? {}
+    const owners = (await found(ATTACHMENTS)).filter(({ name }) => !caller || name === ownerFolder(caller.owner))
+    const entries = [...owners, ...(caller?.isOperator === false ? [] : await found(FORMER))]
+    return { entries: entries.slice(0, limit), more: entries.length > limit }
+  }
+
   /** The names from the workspace down to the path. Throws `forbidden` for a path outside or in `forbidden_paths`. */
-  async #locate(path: string): Promise<string[]> {
+  async #parse(path: string): Promise<string[]> {
     this.#real ??= await realpath(this.root).catch(() => undefined)
     const { forbidden } = this.#options
     const roots = this.#real === undefined || this.#real === this.root ? [this.root] : [this.root, this.#real]
@@ -81,30 +146,58 @@ class FolderWorkspace implements AgentWorkspace {
     return names
   }
 
+  #claim(names: readonly string[]): FileClaim {
+    const { files, viewer } = this.#options
+    return files === undefined ? { kind: 'shared' } : fileClaim(names.map(foldedName), viewer?.caller)
+  }
+
+  /** Finds where a path lies. Throws `forbidden` for a file of others, and for a change of an attachment. */
+  async #locate(path: string, names: readonly string[], use: Use): Promise<Located> {
+    const claim = this.#claim(names)
+    const { files } = this.#options
+    if (files === undefined || claim.kind === 'shared') return { base: 'workspace', names }
+    if (claim.kind === 'folder') {
+      if (use === 'read') throw new AppError('invalid_request', `'${path}' is a folder`)
+      throw new AppError('forbidden', `'${path}' is the folder of the attachments of messages, which no tool changes`)
+    }
+    await settleAttachments(this.root, files)
+    const place = await chosenPlace(files, claim.places)
+    if (!place) throw new AppError('forbidden', `'${path}' belongs to another person or conversation`)
+    if (claim.isReadOnly && use !== 'read')
+      throw new AppError('forbidden', `'${path}' is an attachment of a message, which no tool changes`)
+    return { base: 'files', names: placeNames(place) }
+  }
+
   /** Opens the folder with these names; with `create`, missing folders are made. */
-  async #enter(names: readonly string[], create: boolean): Promise<Folder> {
+  async #enter(base: Located['base'], names: readonly string[], create: boolean): Promise<Folder> {
+    const { files } = this.#options
+    if (base === 'files' && files !== undefined) {
+      await mkdir(files, { recursive: true, mode: 0o700 })
+      return this.#descend(await realpath(files), names, create)
+    }
     if (create) await mkdir(this.#real ?? this.root, { recursive: true, mode: 0o700 })
     this.#real ??= await realpath(this.root)
-    let folder = await openFolder(this.#real, this.#handles)
+    return this.#descend(this.#real, names, create)
+  }
+
+  async #descend(from: string, names: readonly string[], create: boolean): Promise<Folder> {
+    let folder = await openFolder(from, this.#handles)
     for (const name of names) folder = await enterFolder(folder, name, { handles: this.#handles, create })
     return folder
   }
 
   /** Runs `run` with the folder that contains the last name of the path. */
-  async #inside<Result>(
-    path: string,
-    use: 'read' | 'write' | 'remove',
-    run: (folder: Folder, name: string) => Promise<Result>,
-  ): Promise<Result> {
-    const names = await this.#locate(path)
+  async #inside<Result>(path: string, use: Use, run: (folder: Folder, name: string) => Promise<Result>): Promise<Result> {
+    const named = await this.#parse(path)
+    const { base, names } = await this.#locate(path, named, use)
     const name = names.at(-1)
     if (name === undefined) throw new AppError('invalid_request', 'the workspace itself is a folder')
     try {
-      await using folder = await this.#enter(names.slice(0, -1), use === 'write')
+      await using folder = await this.#enter(base, names.slice(0, -1), use === 'write')
       await folder.verify()
       const result = await run(folder, name)
       await folder.verify()
-      if (use !== 'remove') this.#options.viewer?.used?.(names.join('/'))
+      if (use !== 'remove') this.#options.viewer?.used?.(named.join('/'))
       return result
     } catch (error) {
       throw refusal(path, error)

@@ -76,7 +76,7 @@ export interface paths {
   '/api/sessions': {
     /** The sessions of this device, most recently active first. An operator may list all sessions, or the sessions of a channel or a sender */
     get: operations['getApiSessions']
-    /** Erase a person: all conversations of one sender on a channel, with their memories */
+    /** Erase a person: all conversations of one sender on a channel, with their memories and files */
     delete: operations['deleteApiSessions']
   }
   '/api/sessions/{id}': {
@@ -84,7 +84,7 @@ export interface paths {
     get: operations['getApiSessionsId']
     /** Name a session */
     put: operations['putApiSessionsId']
-    /** Erase a session: its conversation, and the contents of its turns, messages and replies */
+    /** Erase a session: its conversation, the contents of its turns, messages and replies, and its files */
     delete: operations['deleteApiSessionsId']
   }
   '/api/sessions/{id}/export': {
@@ -1910,6 +1910,8 @@ export interface operations {
               replies: number
               approvals: number
               memories: number
+              /** Attachments and results that no other conversation of the person names */
+              files: number
               /** Requests kept because they hold unfinished messages of other people; erase again once those are done */
               held: number
               /** False: the log of recent writes could not be emptied yet */
@@ -2057,6 +2059,8 @@ export interface operations {
               replies: number
               approvals: number
               memories: number
+              /** Attachments and results that no other conversation of the person names */
+              files: number
               /** Requests kept because they hold unfinished messages of other people; erase again once those are done */
               held: number
               /** False: the log of recent writes could not be emptied yet */

@@ -3,7 +3,7 @@ import { Files, type NamedFile } from './files.tsx'
 import { Text } from './text.tsx'
 
 const FILE = /^\[(Image|Audio|Video|Document): ([^\]\n]{1,120})\](?: (.*))?$/
-const SAVED = /^attachments\/[0-9a-f]{16}\.[a-z0-9]{1,8}/
+const SAVED = /^attachments\/(?:[a-z0-9_-]{1,120}\/[0-9a-f]{64}|[0-9a-f]{16})\.[a-z0-9]{1,8}/
 
 interface MessageProps {
   readonly text: string

@@ -1,0 +1,231 @@
+/** Deletes the files of people with the conversations that name them, and finds the owners of those that an earlier release saved. */
+import { copyFile, link, lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import {
+  ATTACHMENTS,
+  agentOfSession,
+  type Clock,
+  fileOwnerOfSession,
+  isFormerAttachment,
+  type Logger,
+  namedAttachments,
+  ownerFolder,
+  parseAgentKey,
+  parseChatSession,
+  type SessionRow,
+  type Store,
+} from '@sluice/sdk'
+import { attachmentsOf, FORMER, filesFolder, resultsOf } from './owned-places.ts'
+import { areUnassigned, markAssigned, settleAttachments } from './settle-attachments.ts'
+
+const PAGE_ROWS = 500
+const HOUR_MS = 3_600_000
+/** A file that no conversation names is kept for this time: the message that names it may not be written yet. */
+const UNNAMED_MS = 24 * HOUR_MS
+
+export interface OwnedFilesOptions {
+  readonly store: Pick<Store, 'sessions'>
+  readonly dataDir: string
+  readonly clock: Pick<Clock, 'nowMs'>
+  readonly log: Pick<Logger, 'info'>
+}
+
+/** The names of files in the folder of their owner. */
+type Names = ReadonlySet<string>
+
+export class OwnedFiles {
+  readonly #options: OwnedFilesOptions
+
+  constructor(options: OwnedFilesOptions) {
+    this.#options = options
+  }
+
+  /** Resolves to the attachments that the conversation names. Call it before the conversation is erased. */
+  namedBy(session: string): Promise<Names> {
+    return namedIn(this.#options.store, [session])
+  }
+
+  /**
+   * Deletes the files of an erased conversation: its results, the attachments that it named and no other conversation of its owner does, and
+   * older ones that none names. Resolves to their number.
+   */
+  async erased(session: string, named: Names): Promise<number> {
+    const { store, dataDir, clock } = this.#options
+    const files = filesFolder(dataDir, agentOfSession(session))
+    const folder = attachmentsOf(files, fileOwnerOfSession(session))
+    const results = await removeFolder(resultsOf(files, session))
+    const present = await filesIn(folder)
+    if (present.length === 0) return results
+    const others = await sessionsOfOwner(store, session)
+    const kept = await namedIn(store, others)
+    const beforeMs = clock.nowMs() - HOUR_MS
+    const gone = present.filter(({ name, modifiedAtMs }) => !kept.has(name) && (named.has(name) || modifiedAtMs < beforeMs))
+    await removeFiles(folder, gone)
+    return results + gone.length
+  }
+
+  /** Deletes all files that the owner of a session has with its agent. Resolves to their number. */
+  async erasedOwner(session: string): Promise<number> {
+    const files = filesFolder(this.#options.dataDir, agentOfSession(session))
+    return removeFolder(attachmentsOf(files, fileOwnerOfSession(session)))
+  }
+
+  /** Deletes the files that no conversation names any more, once they are a day old. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    const { store, dataDir, clock, log } = this.#options
+    const beforeMs = clock.nowMs() - UNNAMED_MS
+    const stale = new Map<string, { readonly folder: string; readonly names: Set<string> }>()
+    const results = new Set<string>()
+    for (const agent of await foldersIn(join(dataDir, 'files'))) {
+      const files = filesFolder(dataDir, agent)
+      for (const owner of await foldersIn(join(files, ATTACHMENTS))) {
+        const folder = join(files, ATTACHMENTS, owner)
+        const old = (await filesIn(folder)).filter(({ modifiedAtMs }) => modifiedAtMs < beforeMs)
+        if (old.length > 0) stale.set(`${agent}/${owner}`, { folder, names: new Set(old.map(({ name }) => name)) })
+      }
+      for (const name of await foldersIn(join(files, 'results'))) {
+        const folder = join(files, 'results', name)
+        if (((await lstat(folder).catch(() => undefined))?.mtimeMs ?? beforeMs) < beforeMs) results.add(folder)
+      }
+    }
+    if (stale.size + results.size === 0) return
+    for await (const { id } of allSessions(store)) {
+      if (signal.aborted) return
+      const agent = agentOfSession(id)
+      results.delete(resultsOf(filesFolder(dataDir, agent), id))
+      const found = stale.get(`${agent}/${ownerFolder(fileOwnerOfSession(id))}`)
+      if (found) for (const name of await namedIn(store, [id])) found.names.delete(name)
+    }
+    let deleted = 0
+    for (const { folder, names } of stale.values()) {
+      // A file that was sent again meanwhile is new.
+      const old = (await filesIn(folder)).filter(({ name, modifiedAtMs }) => names.has(name) && modifiedAtMs < beforeMs)
+      await removeFiles(folder, old)
+      deleted += old.length
+    }
+    for (const folder of results) deleted += await removeFolder(folder)
+    if (deleted > 0) log.info('deleted files that no conversation names any more', { files: deleted })
+  }
+
+  /**
+   * Gives the attachments that an earlier release saved to the owners of the conversations that name them; operators keep the others.
+   * Runs before the first message, so that every conversation is one of the earlier release.
+   */
+  async assignFormer(agents: Iterable<{ readonly name: string; readonly root: string }>): Promise<void> {
+    const { store, dataDir, log } = this.#options
+    const waiting = new Map<string, Names>()
+    for (const { name, root } of agents) {
+      const files = filesFolder(dataDir, name)
+      if ((await lstat(join(root, ATTACHMENTS)).catch(() => undefined))?.isDirectory()) await settleAttachments(root, files)
+      if (!(await areUnassigned(files))) continue
+      const names = (await filesIn(join(files, FORMER))).map((file) => file.name).filter(isFormerAttachment)
+      waiting.set(files, new Set(names))
+    }
+    if (waiting.size === 0) return
+    const owned = new Set<string>()
+    if ([...waiting.values()].some(({ size }) => size > 0)) {
+      for await (const { id } of allSessions(store)) {
+        const files = filesFolder(dataDir, agentOfSession(id))
+        const names = waiting.get(files)
+        if (!names || names.size === 0) continue
+        for (const name of await namedIn(store, [id])) {
+          if (!names.has(name)) continue
+          await own(files, name, { owner: fileOwnerOfSession(id), isFirst: !owned.has(join(files, FORMER, name)) })
+          owned.add(join(files, FORMER, name))
+        }
+      }
+    }
+    // The first owner has a link to the same file, and each other one a copy: a file with several names is not opened.
+    for (const path of owned) await rm(path, { force: true })
+    for (const files of waiting.keys()) await markAssigned(files)
+    log.info('the attachments of the earlier release belong to the senders whose conversations name them', { files: owned.size })
+  }
+}
+
+const isDone = [() => true, () => false] as const
+
+/** Gives a former attachment to an owner too. */
+async function own(files: string, name: string, { owner, isFirst }: { readonly owner: string; readonly isFirst: boolean }): Promise<void> {
+  const folder = attachmentsOf(files, owner)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const [from, to] = [join(files, FORMER, name), join(folder, name)]
+  if (await lstat(to).catch(() => undefined)) return
+  if (isFirst && (await link(from, to).then(...isDone))) return
+  await copyFile(from, `${to}.part`)
+  await rename(`${to}.part`, to)
+}
+
+/** Returns the ends of the names of all attachments that these sessions name. */
+async function namedIn({ sessions }: Pick<Store, 'sessions'>, ids: readonly string[]): Promise<Names> {
+  const names = new Set<string>()
+  for (const id of ids) {
+    for (let after = 0; ; ) {
+      const page = await sessions.messagesByTurn(id, { after, limit: PAGE_ROWS })
+      for (const { messages } of page)
+        for (const { content } of messages)
+          for (const text of typeof content === 'string' ? [content] : content.map((part) => ('text' in part ? part.text : '')))
+            for (const path of namedAttachments(text)) names.add(path.slice(path.lastIndexOf('/') + 1))
+      const last = page.at(-1)
+      if (!last || page.length < PAGE_ROWS) break
+      after = last.upTo
+      // A conversation may be long: other work gets its turn between the pages.
+      await setImmediate()
+    }
+  }
+  return names
+}
+
+/** Lists the sessions of the owner of this one, with the same agent. */
+async function sessionsOfOwner(store: Pick<Store, 'sessions'>, session: string): Promise<string[]> {
+  const chat = parseChatSession(session)
+  const { key } = parseAgentKey(session)
+  const first = key.slice(0, key.indexOf('/') + 1)
+  const ends = { prefix: first, ...(chat && { suffix: key.slice(key.lastIndexOf('/')) }) }
+  const found: string[] = []
+  for await (const { id } of allSessions(store, ends))
+    if (id !== session && agentOfSession(id) === agentOfSession(session) && fileOwnerOfSession(id) === fileOwnerOfSession(session))
+      found.push(id)
+  return found
+}
+
+async function* allSessions(
+  { sessions }: Pick<Store, 'sessions'>,
+  ends: { readonly prefix?: string; readonly suffix?: string } = {},
+): AsyncGenerator<SessionRow> {
+  for (let before: SessionRow | undefined; ; ) {
+    const page: SessionRow[] = await sessions.list({ limit: PAGE_ROWS, ...ends, ...(before && { before }) })
+    yield* page
+    before = page.at(-1)
+    if (page.length < PAGE_ROWS) return
+  }
+}
+
+interface FoundFile {
+  readonly name: string
+  readonly modifiedAtMs: number
+}
+
+async function filesIn(folder: string): Promise<FoundFile[]> {
+  const found: FoundFile[] = []
+  for (const name of await readdir(folder).catch(() => [])) {
+    const status = await lstat(join(folder, name)).catch(() => undefined)
+    if (status?.isFile()) found.push({ name, modifiedAtMs: status.mtimeMs })
+  }
+  return found
+}
+
+const foldersIn = async (folder: string): Promise<string[]> =>
+  (await readdir(folder, { withFileTypes: true }).catch(() => [])).filter((entry) => entry.isDirectory()).map(({ name }) => name)
+
+/** Deletes files, and their folder once it is empty. */
+async function removeFiles(folder: string, files: readonly FoundFile[]): Promise<void> {
+  for (const { name } of files) await rm(join(folder, name), { force: true })
+  await rmdir(folder).catch(() => undefined)
+}
+
+async function removeFolder(folder: string): Promise<number> {
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])).filter((entry) => !entry.isDirectory())
+  await rm(folder, { recursive: true, force: true })
+  return files.length
+}
