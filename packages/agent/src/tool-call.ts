@@ -279,11 +279,12 @@ export class ToolExecutor {
 
   /** Resolves to the reason why the call would fail even with an approval. Rejects only when the turn ends. */
   async #problem(scope: CallScope, tool: Tool, input: unknown): Promise<string | undefined> {
-    const { cancellation, turn } = scope
+    const { cancellation, turn, standing, caller } = scope
     const by = callingAgent(scope)
     if (!by) return notConfigured(scope.agent)
+    const who = { standing, ...(caller !== undefined && { caller }) }
     try {
-      if (tool.precheck) await cancellation.race(Promise.resolve(tool.precheck(input, { ...by, signal: cancellation.signal })))
+      if (tool.precheck) await cancellation.race(Promise.resolve(tool.precheck(input, { ...by, ...who, signal: cancellation.signal })))
       else if (tool.available?.() === false) return `Not run: ${tool.name} is not available, because its device or program is missing.`
       return undefined
     } catch (error) {

@@ -22,7 +22,10 @@ const DASHBOARD = 'dashboard'
 /** True if `[approvals] channels` makes operators approvers of every tool call. */
 export const operatorsApprove = (targets: readonly string[]): boolean => targets.some((target) => target.toLowerCase() === DASHBOARD)
 
-/** A tool call belongs to the device it is made for; operators see everything else, and the calls that only they decide. */
+/**
+ * A tool call belongs to the device it is made for; operators see everything else, and the calls that only they decide. A device sees the
+ * questions of the runs that it has started.
+ */
 export function accessOf(
   { gate, owner, decider }: Pick<Approval, 'gate' | 'owner' | 'decider'>,
   caller: ApprovalCaller,
@@ -30,7 +33,7 @@ export function accessOf(
 ): Access {
   if (caller.onControlSocket) return 'whole'
   const isOperator = caller.role === 'operator'
-  if (gate !== 'tool') return isOperator ? 'whole' : 'none'
+  if (gate !== 'tool') return isOperator || (gate === 'sop' && owner === caller.owner) ? 'whole' : 'none'
   if (owner === caller.owner || (isOperator && (decider === 'operator' || operatorsApprove(targets)))) return 'whole'
   return isOperator ? 'outline' : 'none'
 }

@@ -22,7 +22,7 @@ const REQUEST: ToolApprovalRequest = {
 }
 const KEY = { runId: 't1', stepId: 'call-1' }
 
-/** A run that a message of `ann` in a room started. */
+/** A run that a message of `ann` in a room started, who is an operator there. */
 const RUN: SopRun = {
   id: 'run-7',
   sop: 'deploy',
@@ -46,6 +46,8 @@ const RUN: SopRun = {
     payload: null,
     atMs: 1,
     by: 'plain:ann',
+    starter: 'plain:ann',
+    standing: 'operator',
     origin: { channel: 'plain', account: 'bot', to: { to: 'room' }, sender: 'ann' },
   },
   status: 'running',
@@ -219,7 +221,7 @@ test.each([
   const ask = createToolApprover({
     approvals,
     inbox: { get: async () => undefined },
-    run: async (id) => (id === RUN.id ? { ...RUN, event: { ...RUN.event, by: 'device:d7' } } : undefined),
+    run: async (id) => (id === RUN.id ? { ...RUN, event: { ...RUN.event, starter: 'device:d7' } } : undefined),
     hasOperator: async () => false,
     timeoutSecs: () => 300,
   })
@@ -229,6 +231,35 @@ test.each([
   expect(await approvals.get({ ...KEY, runId: from.turn })).toMatchObject({ owner })
   aborting.abort()
   await answer
+})
+
+test.each<[who: string, event: Partial<SopRun['event']>]>([
+  ['a listed sender', { standing: 'listed' }],
+  ['a device of the role client', { standing: 'client', starter: 'device:d7', by: 'device:d7' }],
+  ['an event', {}],
+])('asks only operators about a step of a run that %s has started', async (_, about) => {
+  const { approvals, sent, settle } = await arrange({ channels: [{ name: 'plain' }] })
+  const { starter: _starter, standing: _standing, ...event } = RUN.event
+  const asker = (hasOperator: boolean) =>
+    createToolApprover({
+      approvals,
+      inbox: { get: async () => undefined },
+      run: async (id) => (id === RUN.id ? { ...RUN, event: { ...event, ...about } } : undefined),
+      hasOperator: async () => hasOperator,
+      timeoutSecs: () => 300,
+    })
+  const request = { ...REQUEST, turn: RUN.id, standing: 'operator' } as const
+  expect(await asker(false)(request, new AbortController().signal)).toBeUndefined()
+  const answer = asker(true)(request, new AbortController().signal)
+  await settle()
+  expect(sent).toEqual([])
+  const key = { ...KEY, runId: RUN.id }
+  for (const standing of ['client', 'listed'] as const)
+    await expect(approvals.decide(key, { state: 'approved', by: 'x', who: { standing, isAsked: true } })).rejects.toMatchObject({
+      code: 'forbidden',
+    })
+  await approvals.decide(key, { state: 'approved', by: 'device:d1', who: { standing: 'operator', isAsked: false } })
+  expect(await answer).toEqual({ by: 'device:d1', standing: 'operator' })
 })
 
 test('takes no run from the session of another client', async () => {

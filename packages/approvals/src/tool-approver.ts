@@ -10,6 +10,7 @@ import {
   type InboxStore,
   isLeaseLost,
   MAIN_AGENT,
+  ownerOfRun,
   type SopRun,
 } from '@sluice/sdk'
 import { runOfSession } from '@sluice/sop/session'
@@ -30,8 +31,9 @@ export interface ToolApproverOptions {
 
 /**
  * The approver asks in the conversation that the turn answers or that started the procedure, and in the conversations of
- * `[approvals] channels`. A call that the person of the turn may not decide is asked of operators only. It resolves to undefined when it
- * finds no conversation and no operator to ask.
+ * `[approvals] channels`. A call that the person of the turn may not decide is asked of operators only, and so is every call of a
+ * procedure that no operator has started, because its steps run as an operator. It resolves to undefined when it finds no conversation
+ * and no operator to ask.
  */
 export function createToolApprover({ approvals, inbox, run, hasOperator, timeoutSecs, texts = () => ({}) }: ToolApproverOptions): Approver {
   const originOf = async (number: number): Promise<ApprovalRequest['origin']> => {
@@ -49,15 +51,17 @@ export function createToolApprover({ approvals, inbox, run, hasOperator, timeout
     const procedure = request.inbox === null ? await runOf(request) : undefined
     const from = request.inbox === null ? procedure?.event.origin : await originOf(request.inbox)
     const isSource = from?.sender !== undefined && request.sources.includes(sourceOfMessage(from.channel, from.sender))
-    const asksOperators = isSource || (request.decider === 'operator' && request.standing !== 'operator')
+    const standing = procedure ? procedure.event.standing : request.standing
+    const decider = procedure && standing !== 'operator' ? 'operator' : request.decider
+    const asksOperators = isSource || (decider === 'operator' && standing !== 'operator')
     const about = from && !asksOperators ? { origin: from } : {}
     if (!approvals.isRunning) return undefined
     if (!approvals.reaches(about) && !(asksOperators && (await hasOperator()))) return undefined
     return askAboutTool(
       { approvals, signal },
       {
-        ...toolApprovalRequest(request, timeoutSecs(), texts()),
-        ...(procedure && { ...titleOf(request, procedure, texts()), ...ownerOfRun(procedure) }),
+        ...toolApprovalRequest({ ...request, decider }, timeoutSecs(), texts()),
+        ...(procedure && { ...titleOf(request, procedure, texts()), ...ownedBy(procedure) }),
         ...about,
       },
     )
@@ -73,9 +77,10 @@ const callTitle = ({ tool, agent }: Pick<ToolApprovalRequest, 'tool' | 'agent'>,
   agent === MAIN_AGENT ? gatewayText('tool_wants', texts, { tool }) : gatewayText('tool_of_agent_wants', texts, { tool, agent })
 
 /** The calls of a procedure that a device has started belong to this device. */
-const DEVICE = 'device:'
-const ownerOfRun = ({ event: { by } }: SopRun): Pick<ApprovalRequest, 'owner'> =>
-  by.startsWith(DEVICE) ? { owner: by.slice(DEVICE.length) } : {}
+function ownedBy(run: SopRun): Pick<ApprovalRequest, 'owner'> {
+  const owner = ownerOfRun(run)
+  return owner === undefined ? {} : { owner }
+}
 
 /** The reason follows the call, so that a source cannot be taken for a part of the call before it. */
 function warned(call: string, source: string, texts: GatewayTexts): string {

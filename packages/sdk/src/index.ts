@@ -216,7 +216,7 @@ export type {
   TriggerKind,
   TriggerWebhook,
 } from './sop.ts'
-export { SOP_ENDED } from './sop.ts'
+export { maySeeRun, ownerOfRun, SOP_ENDED } from './sop.ts'
 export type { AuditKind, AuditRow, NewAudit, OwnedSopStore, SopStart, SopStore } from './sop-store.ts'
 export { isAtLeast, lowestStanding, STANDINGS, type Standing } from './standing.ts'
 export type {

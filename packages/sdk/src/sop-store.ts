@@ -105,6 +105,8 @@ export interface SopStore {
     readonly active?: boolean
     readonly status?: SopRunStatus
     readonly before?: string
+    /** Only the runs that this person has started. */
+    readonly starter?: string
   }): Promise<SopRun[]>
   activeCounts(): Promise<ReadonlyMap<string, number>>
   /** Lists records in order, of one run or all. */

@@ -2,7 +2,7 @@
 import type { Address } from './channel.ts'
 import type { IdempotencyKey } from './idempotency.ts'
 import type { Secret } from './secret.ts'
-import type { Standing } from './standing.ts'
+import { isAtLeast, type Standing } from './standing.ts'
 import type { WebhookAuth } from './webhook-scheme.ts'
 
 export type SopMode = 'auto' | 'supervised' | 'step_by_step' | 'priority_based' | 'deterministic'
@@ -135,6 +135,21 @@ export interface SopRun {
   readonly reason: string | null
 }
 
+/**
+ * Whether a person may see a run, its approvals and its events: operators, and the person who started it. A run of an event, or of an
+ * earlier release, has no starter. Messages that prove no sender are of no person.
+ */
+export const maySeeRun = (
+  { event: { starter } }: Pick<SopRun, 'event'>,
+  { standing, caller }: { readonly standing: Standing; readonly caller?: string },
+): boolean => standing === 'operator' || (isAtLeast(standing, 'stranger') && caller !== undefined && starter === caller)
+
+const DEVICE = 'device:'
+
+/** Returns the paired device that started a run, as the owner of its approvals and events. */
+export const ownerOfRun = ({ event: { starter } }: Pick<SopRun, 'event'>): string | undefined =>
+  starter?.startsWith(DEVICE) ? starter.slice(DEVICE.length) : undefined
+
 export const SOP_ENDED: readonly SopRunStatus[] = ['completed', 'failed', 'cancelled']
 
 /** A procedure as lists show it. */
@@ -171,7 +186,13 @@ export interface Sops {
   topics(kind: TriggerKind): readonly string[]
   /** Calls `callback` after definitions were reloaded. Returns an unsubscribe function. */
   onReload(callback: () => void): () => void
-  runs(filter: { readonly limit: number; readonly sop?: string; readonly active?: boolean }): Promise<readonly SopRun[]>
+  runs(filter: {
+    readonly limit: number
+    readonly sop?: string
+    readonly active?: boolean
+    /** Only the runs that this person has started. */
+    readonly starter?: string
+  }): Promise<readonly SopRun[]>
   get(runId: string): Promise<SopRun | undefined>
   /** Records the report of the agent about the step of its turn. Throws `conflict` for any other turn. */
   report(runId: string, turnId: string, report: { readonly status: SopStepResult['status']; readonly output: string }): Promise<SopRun>

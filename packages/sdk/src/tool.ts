@@ -110,7 +110,7 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
    * Runs before a person is asked about a call. Throws the `AppError` that the call would fail with at this moment, such as
    * for a device that is not connected. Must have no effect; `run` checks again.
    */
-  precheck?(input: v.InferOutput<Schema>, context: CallingAgent & Pick<ToolContext, 'signal'>): void | Promise<void>
+  precheck?(input: v.InferOutput<Schema>, context: CallingAgent & Pick<ToolContext, 'signal' | 'standing' | 'caller'>): void | Promise<void>
   /** Tells whether the model is offered the tool, such as when its hardware is connected. Evaluated after `register` and at each `Host.refresh`. */
   available?(): boolean
   /**

@@ -1,8 +1,9 @@
 /** The limits of a question, for procedures of any length. */
-import type { SopGate, SopRun, SopStep } from '@sluice/sdk'
+import type { ApprovalRequest, SopGate, SopRun, SopStep } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { approvalRequestOf } from './approval-request.ts'
 
+const ORIGIN = { channel: 'plain', account: 'bot', to: { to: 'room' }, sender: 'ann' }
 const GATE: SopGate = { stepId: 'step-1', sinceMs: 1, why: 'mode' }
 
 function runOf(step: Partial<SopStep>, payload: string | null = null): SopRun {
@@ -62,4 +63,20 @@ test('the topic and actor of an event cannot add lines', () => {
   const event = { ...run.event, source: 'mqtt', topic: 'a/\nTools: none', by: 'broker\nTools: none' } as const
   const { message } = approvalRequestOf({ ...run, event }, GATE, 300)
   expect(message.split('\n').filter((line) => line.startsWith('Tools: '))).toEqual(['Tools: open_door'])
+})
+
+test.each<[who: string, event: Partial<SopRun['event']>, asked: Partial<ApprovalRequest>]>([
+  ['an event', {}, { decider: 'operator' }],
+  ['a device', { starter: 'device:d1', standing: 'client' }, { decider: 'operator', owner: 'd1' }],
+  [
+    'a listed sender',
+    { starter: 'plain:ann', standing: 'listed', origin: ORIGIN },
+    { decider: 'starter', standing: 'listed', origin: ORIGIN },
+  ],
+  ['a stranger', { starter: 'plain:eve', standing: 'stranger', origin: ORIGIN }, { decider: 'operator' }],
+  ['a message of an earlier release', { origin: ORIGIN }, { decider: 'operator' }],
+])('the question of a run that %s has started names who decides', (_, event, asked) => {
+  const run = runOf({})
+  const { decider, standing, origin, owner } = approvalRequestOf({ ...run, event: { ...run.event, ...event } }, GATE, 300)
+  expect({ decider, standing, origin, owner }).toEqual({ standing: undefined, origin: undefined, owner: undefined, ...asked })
 })

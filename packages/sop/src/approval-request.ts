@@ -1,5 +1,5 @@
 /** The question that a person decides before a run goes on. It describes the step and the event that started the run. */
-import type { ApprovalRequest, SopGate, SopRun } from '@sluice/sdk'
+import { type ApprovalRequest, isAtLeast, ownerOfRun, type SopGate, type SopRun } from '@sluice/sdk'
 import { brief } from './audit-record.ts'
 import { plainLine, startedBy } from './step-prompt.ts'
 
@@ -8,9 +8,15 @@ const BODY_CHARS_MAX = 1500
 const TOOLS_CHARS_MAX = 1000
 const PAYLOAD_BYTES_MAX = 500
 
-/** The question of a checkpoint never expires. Any other question expires after `timeoutSecs`. */
+/**
+ * Operators decide the question, and the sender who started the run by a message, in the conversation of that message. A device that
+ * started the run sees the question. The question of a checkpoint never expires. Any other question expires after `timeoutSecs`.
+ */
 export function approvalRequestOf(run: SopRun, gate: SopGate, timeoutSecs: number): ApprovalRequest {
   const { event } = run
+  const { origin, standing } = event
+  const asksStarter = origin !== undefined && standing !== undefined && isAtLeast(standing, 'listed')
+  const owner = ownerOfRun(run)
   const step = run.steps[run.step - 1]
   const lines = [
     ...(gate.why === 'again'
@@ -30,6 +36,7 @@ export function approvalRequestOf(run: SopRun, gate: SopGate, timeoutSecs: numbe
     title: brief(`${run.sop}: step ${run.step} of ${run.steps.length}: ${step?.title ?? ''}`, TITLE_CHARS_MAX),
     message: lines.join('\n'),
     timeoutSecs: gate.why === 'checkpoint' ? 0 : timeoutSecs,
-    ...(event.origin && { origin: event.origin }),
+    ...(asksStarter ? { decider: 'starter', standing, origin } : { decider: 'operator' }),
+    ...(owner !== undefined && { owner }),
   }
 }

@@ -105,6 +105,22 @@ describe('triggers', () => {
     }
   })
 
+  test('that a step starts belong to the person who started the run of the step', async () => {
+    for (const about of [{ starter: 'device:d1', standing: 'client' } as const, {}]) {
+      const bench = await sopBench([sop('a', { mode: 'deterministic', steps: [{ tools: ['again'] }] }), sop('b')])
+      const again = (turn: string) =>
+        bench.engine.run('b', { payload: null, atMs: 0, by: `turn:${turn}`, starter: 'sop:a', standing: 'operator' })
+      bench.agent.tools.set('again', { risk: 'execute', run: (_input, { turn }) => again(turn) })
+      await bench.engine.run('a', { payload: null, atMs: 0, by: 'test', ...about })
+      await bench.settle()
+      const runs = await bench.store.runs({ limit: 100 })
+      expect(runs.map(({ sop, event: { starter, standing } }) => ({ sop, starter, standing }))).toEqual([
+        { sop: 'b', starter: undefined, standing: undefined, ...about },
+        { sop: 'a', starter: undefined, standing: undefined, ...about },
+      ])
+    }
+  })
+
   test('are listed with the number of unfinished runs', async () => {
     const bench = await sopBench([sop('a'), sop('b')])
     const runId = await bench.fire('a')

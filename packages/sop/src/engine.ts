@@ -141,16 +141,27 @@ export class SopEngine implements Sops {
     if (definition) await this.#start([definition], event)
   }
 
-  async run(name: string, event: Omit<SopEvent, 'source' | 'topic'>): Promise<string> {
+  async run(name: string, { starter, standing, ...given }: Omit<SopEvent, 'source' | 'topic'>): Promise<string> {
     const { library } = this.#ports
     // A procedure that was just written is loaded once its change is noticed.
     if (!library.get(name)) await library.loaded()
     const definition = library.get(name)
     if (!definition) throw unknownSop(library.list(), name)
-    const depth = await this.#depthOf(event.by)
+    const parent = await this.#parentOf(given.by)
+    const depth = parent ? (parent.event.depth ?? 0) + 1 : 0
     if (depth > DEPTH_MAX)
       throw new AppError('conflict', `"${name}" was not started: ${DEPTH_MAX} runs in a row have each started the next`)
-    const [dispatch] = await this.#start([definition], { ...event, source: 'manual', topic: name, ...(depth > 0 && { depth }) })
+    // A run that a step of another run starts is started by the person who started that one.
+    const who = parent ? parent.event : { starter, standing }
+    const event: SopEvent = {
+      ...given,
+      ...(who.starter !== undefined && { starter: who.starter }),
+      ...(who.standing !== undefined && { standing: who.standing }),
+      source: 'manual',
+      topic: name,
+      ...(depth > 0 && { depth }),
+    }
+    const [dispatch] = await this.#start([definition], event)
     if (dispatch?.status === 'started') return dispatch.runId
     throw new AppError('conflict', `"${name}" was not started: ${dispatch?.reason ?? 'the store returned no result'}`)
   }
@@ -214,10 +225,10 @@ export class SopEngine implements Sops {
     return dispatches
   }
 
-  /** Returns the depth of an event: one more than that of the run whose step causes it, 0 when no step does. */
-  async #depthOf(by: string): Promise<number> {
+  /** Returns the run whose step causes an event; undefined when no step does. */
+  async #parentOf(by: string): Promise<SopRun | undefined> {
     const runId = by.startsWith(TURN_ACTOR) ? this.#activeRuns.runOfTurn(by.slice(TURN_ACTOR.length)) : undefined
-    return runId === undefined ? 0 : ((await this.#runs.read(runId)).event.depth ?? 0) + 1
+    return runId === undefined ? undefined : this.#runs.read(runId)
   }
 
   #drop(home: RunHome): void {

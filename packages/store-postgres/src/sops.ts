@@ -91,7 +91,7 @@ export function createSops(db: Db, keys: KeyTable): SopStore {
       const row = await db.get<Row>(GET, runId)
       return row && toRun(row)
     },
-    async runs({ limit, sop, active, status, before }) {
+    async runs({ limit, sop, active, status, before, starter }) {
       const end = before === undefined ? Number.MAX_SAFE_INTEGER : await numberOf(db, before)
       if (end === undefined) return []
       const named = Object.entries({ sop, status }).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
@@ -99,9 +99,12 @@ export function createSops(db: Db, keys: KeyTable): SopStore {
         'number < $1',
         ...(active === undefined ? [] : [active ? 'ended_at IS NULL' : 'ended_at IS NOT NULL']),
         ...named.map(({ column }, at) => `${column} = $${at + 3}`),
+        // Compares the JSON of the member: a text of the run that PostgreSQL cannot decode does not matter then.
+        ...(starter === undefined ? [] : [`(run_json::json -> 'event' -> 'starter')::text = $${named.length + 3}`]),
       ]
+      const values = [...named.map(({ value }) => value), ...(starter === undefined ? [] : [JSON.stringify(starter)])]
       const text = `SELECT run_json AS json FROM sop_runs WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $2`
-      return (await db.all<Row>(text, end, limit, ...named.map(({ value }) => value))).map(toRun)
+      return (await db.all<Row>(text, end, limit, ...values)).map(toRun)
     },
     activeCounts: async () => new Map((await db.all<{ sop: string; count: number }>(ACTIVE)).map(({ sop, count }) => [sop, count])),
     audit: async (filter) => (await readAudit(db, filter)).map(toAuditRow),

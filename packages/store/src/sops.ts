@@ -55,14 +55,15 @@ export function createSops(db: Database, writer: Writer, keys: KeyTable): SopSto
       const row = db.read(() => db.get<Row>(GET, runId))
       return row && toRun(row)
     },
-    async runs({ limit, sop, active, status, before }) {
+    async runs({ limit, sop, active, status, before, starter }) {
       const end = before === undefined ? Number.MAX_SAFE_INTEGER : db.read(() => numberOf(before))
       if (end === undefined) return []
       const isEnded = status === undefined ? undefined : ENDED.has(status)
       if (isEnded !== undefined && active === isEnded) return []
-      const named = [sop, status].filter((value) => value !== undefined)
+      // Compares the JSON of the member: SQLite does not decode every text of JavaScript.
+      const named = [sop, status, starter === undefined ? undefined : JSON.stringify(starter)].filter((value) => value !== undefined)
       const isActive = isEnded === undefined ? active : !isEnded
-      return (await db.page<Row>(listQuery(sop !== undefined, status !== undefined, isActive), ...named, end, limit)).map(toRun)
+      return (await db.page<Row>(listQuery({ sop, status, starter }, isActive), ...named, end, limit)).map(toRun)
     },
     async activeCounts() {
       return new Map(db.read(() => db.all<{ sop: string; count: number }>(ACTIVE)).map(({ sop, count }) => [sop, count]))
@@ -73,9 +74,15 @@ export function createSops(db: Database, writer: Writer, keys: KeyTable): SopSto
   }
 }
 
-function listQuery(ofSop: boolean, ofStatus: boolean, active: boolean | undefined): string {
+type Filter = Readonly<Record<'sop' | 'status' | 'starter', string | undefined>>
+
+function listQuery({ sop, status, starter }: Filter, active: boolean | undefined): string {
   const state = active === undefined ? '' : active ? 'ended_at IS NULL AND ' : 'ended_at IS NOT NULL AND '
-  const named = `${ofSop ? 'sop = ? AND ' : ''}${ofStatus ? "json_extract(run_json, '$.status') = ? AND " : ''}`
+  const named = [
+    ...(sop === undefined ? [] : ['sop = ? AND ']),
+    ...(status === undefined ? [] : ["json_extract(run_json, '$.status') = ? AND "]),
+    ...(starter === undefined ? [] : ["run_json -> '$.event.starter' = ? AND "]),
+  ].join('')
   return `SELECT run_json AS json FROM sop_runs WHERE ${state}${named}number < ? ORDER BY number DESC LIMIT ?`
 }
 

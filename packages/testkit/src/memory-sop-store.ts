@@ -64,7 +64,7 @@ export function memorySopStore(): OwnedSopStore {
     async get(runId) {
       return copy(runs.get(runId)?.run)
     },
-    async runs({ limit, sop, active, status, before }) {
+    async runs({ limit, sop, active, status, before, starter }) {
       const older = all()
       if (before !== undefined)
         older.length = Math.max(
@@ -74,7 +74,8 @@ export function memorySopStore(): OwnedSopStore {
       const wanted = (run: SopRun) =>
         (sop === undefined || run.sop === sop) &&
         (active === undefined || isActive(run) === active) &&
-        (status === undefined || run.status === status)
+        (status === undefined || run.status === status) &&
+        (starter === undefined || run.event.starter === starter)
       return copy(older.reverse().filter(wanted).slice(0, limit))
     },
     async unfinished({ after, limit }) {

@@ -192,15 +192,16 @@ function callRules({ examples }: ToolSubject, { host, toolsOf, named, run, runRa
       for (const { tool: name, input } of examples) {
         const on = host()
         const tool = named(toolsOf(on), name)
-        await tool.precheck?.(v.parse(tool.input, input), { ...on.by, signal })
+        await tool.precheck?.(v.parse(tool.input, input), { ...on.by, standing: 'operator', signal })
       }
       const on = host()
+      const by = { ...on.by, standing: 'operator', signal } as const
       for (const tool of toolsOf(on)) {
         if (!tool.precheck) continue
         for (const input of fc.sample(inputFor(tool.input), { numRuns: RUNS, seed: 2 })) {
           const parsed = v.safeParse(tool.input, input)
           if (!parsed.success) continue
-          const refusal = await (async () => tool.precheck?.(parsed.output, { ...on.by, signal }))().catch((error: unknown) => error)
+          const refusal = await (async () => tool.precheck?.(parsed.output, by))().catch((error: unknown) => error)
           if (refusal !== undefined) expect(refusal).toBeInstanceOf(AppError)
         }
       }

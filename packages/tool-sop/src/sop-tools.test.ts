@@ -1,4 +1,4 @@
-import type { SopRun, Sops } from '@sluice/sdk'
+import type { SopRun, SopSummary, Sops, Standing } from '@sluice/sdk'
 import { AppError } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolConformance, toolContext } from '@sluice/testkit/tool'
@@ -16,7 +16,7 @@ const RUN: SopRun = {
     { number: 1, title: 'Build', body: '', tools: null, requiresConfirmation: false, kind: 'execute', input: null, output: null },
     { number: 2, title: 'Ship', body: '', tools: ['shell'], requiresConfirmation: true, kind: 'execute', input: null, output: null },
   ],
-  event: { source: 'manual', topic: 'deploy', payload: null, atMs: 0, by: 'turn:turn' },
+  event: { source: 'manual', topic: 'deploy', payload: 'canary', atMs: 0, by: 'turn:turn', starter: 'device:d1', standing: 'client' },
   status: 'waiting_approval',
   step: 2,
   gate: { stepId: 'step-2', sinceMs: 5000, why: 'confirmation' },
@@ -76,7 +76,7 @@ function engine() {
       return RUN.id
     },
     get: async (id) => [RUN, OF_SUPPORT].find((run) => run.id === id),
-    runs: async () => [OF_SUPPORT, RUN],
+    runs: async ({ starter }) => [OF_SUPPORT, RUN].filter(({ event }) => starter === undefined || event.starter === starter),
     async report(...given) {
       calls.push(given)
       if (given[0] !== RUN.id) throw new AppError('not_found', 'There is no such run')
@@ -124,6 +124,83 @@ test.each([
   expect(calls).toHaveLength(1)
 })
 
+describe('who may see and decide', () => {
+  const PEOPLE: readonly (readonly [standing: Standing, caller: string, sees: boolean])[] = [
+    ['operator', 'cli', true],
+    ['client', 'device:d1', true],
+    ['client', 'device:d2', false],
+    ['listed', 'plain:ann', false],
+    ['stranger', 'plain:eve', false],
+    ['unverified', 'device:d1', false],
+  ]
+
+  test.each(PEOPLE)('a turn of the standing %s of %s sees the run: %s', async (standing, caller, sees) => {
+    const { host } = engine()
+    const context = { ...toolContext(), standing, caller }
+    const status = toolNamed(host, 'sop_status')
+    const approve = toolNamed(host, 'sop_approve')
+    expect((await status.run({}, context)).includes(RUN.id)).toBe(sees)
+    expect((await status.run({ sop_name: 'deploy' }, context)).includes(RUN.id)).toBe(sees)
+    const asks = Promise.resolve(approve.precheck?.({ run_id: RUN.id }, context))
+    const tries = [status.run({ run_id: RUN.id }, context), approve.run({ run_id: RUN.id }, { ...context, approvedBy: 'device:o' }), asks]
+    for (const tried of tries) {
+      if (sees) await expect(tried).resolves.not.toThrow()
+      else await expect(tried).rejects.toMatchObject({ code: 'not_found' })
+    }
+  })
+
+  test('a run of an event is seen by operators only', async () => {
+    const { host, sops } = engine()
+    const { starter: _, ...event } = RUN.event
+    sops.get = async () => ({ ...RUN, event })
+    for (const [standing, caller] of PEOPLE) {
+      const seen = toolNamed(host, 'sop_status').run({ run_id: RUN.id }, { ...toolContext(), standing, caller })
+      if (standing === 'operator') await expect(seen).resolves.toContain(RUN.id)
+      else await expect(seen).rejects.toMatchObject({ code: 'not_found' })
+    }
+  })
+
+  test('an operator approves the start of a procedure that is not open to the principal', () => {
+    const { host, sops } = engine()
+    const decider = (standing: Standing) => {
+      const declared = toolNamed(host, 'sop_execute').decider
+      return typeof declared === 'function' ? declared({ name: 'deploy' }, { ...toolContext(), standing }) : declared
+    }
+    const [help, deploy, digest] = sops.list()
+    expect(PEOPLE.map(([standing]) => decider(standing))).toEqual(['asker', ...Array(5).fill('operator')])
+    sops.list = () => [help, { ...deploy, openTo: 'listed' }, digest] as SopSummary[]
+    expect(PEOPLE.map(([standing]) => decider(standing))).toEqual(['asker', 'asker', 'asker', 'asker', 'operator', 'operator'])
+    sops.list = () => []
+    expect(decider('client')).toBe('operator')
+  })
+
+  test('a start that was judged before a procedure was closed does not run', async () => {
+    const { host, sops, calls } = engine()
+    const [help, deploy, digest] = sops.list()
+    const closed = sops.list
+    sops.list = () => [help, { ...deploy, openTo: 'client' }, digest] as SopSummary[]
+    sops.loaded = async () => {
+      sops.list = closed
+    }
+    const context = { ...toolContext(), standing: 'client', caller: 'device:d1', approvedBy: 'device:d1' } as const
+    await expect(toolNamed(host, 'sop_execute').run({ name: 'deploy' }, context)).rejects.toMatchObject({ code: 'conflict' })
+    expect(calls).toEqual([])
+  })
+
+  test('a start names its starter with the standing of the turn', async () => {
+    const { host, calls } = engine()
+    const said = await toolNamed(host, 'sop_execute').run({ name: 'deploy' }, { ...toolContext(), standing: 'client', caller: 'device:d2' })
+    expect(calls).toMatchObject([['deploy', { starter: 'device:d2', standing: 'client' }]])
+    expect(said).toBe('Started.\nrun-1')
+  })
+
+  test('sop_list shows triggers and the number of runs to operators only', async () => {
+    const list = (standing: Standing) => toolNamed(engine().host, 'sop_list').run({ filter: 'deploy' }, { ...toolContext(), standing })
+    expect(await list('operator')).toContain('deploy (high, auto, 2 steps, webhook:/deploy, 1 active): Ships it')
+    expect(await list('client')).toContain('deploy (high, auto, 2 steps, an operator approves its start): Ships it')
+  })
+})
+
 describe('tool-sop', () => {
   test('sop_approve rejects a call that no person has approved', async () => {
     const { host, calls } = engine()
@@ -139,7 +216,7 @@ describe('tool-sop', () => {
   })
 
   test('sop_approve needs an approval under every policy', () => {
-    expect(toolNamed(engine().host, 'sop_approve')).toMatchObject({ alwaysAsks: true, risk: 'execute' })
+    expect(toolNamed(engine().host, 'sop_approve')).toMatchObject({ alwaysAsks: true, risk: 'execute', decider: 'operator' })
   })
 
   test('sop_advance reports for the turn it is called in', async () => {

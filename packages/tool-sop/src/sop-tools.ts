@@ -5,10 +5,15 @@ import {
   defineTool,
   formatTraceContext,
   type Host,
+  isAtLeast,
   MAIN_AGENT,
+  maySeeRun,
   type SopRun,
+  type SopSummary,
   type Sops,
+  type Standing,
   type Tool,
+  type ToolContext,
 } from '@sluice/sdk'
 import * as v from 'valibot'
 import { runLine, runText } from './run-text.ts'
@@ -47,9 +52,9 @@ export const sopList = (host: Host): Tool =>
       const wanted = filter.trim().toLowerCase()
       const matching = all.filter(({ name, priority }) => name.toLowerCase().includes(wanted) || priority === wanted)
       if (matching.length === 0) return `No procedure matches "${filter}".`
-      const lines = matching.slice(0, LISTED_MAX).map(({ name, description, priority, mode, steps, triggers, activeRuns }) => {
-        const active = activeRuns > 0 ? `, ${activeRuns} active` : ''
-        return `${name} (${priority}, ${mode}, ${steps} steps, ${triggers.join(' ') || 'no trigger'}${active}): ${description}`
+      const lines = matching.slice(0, LISTED_MAX).map((sop) => {
+        const { name, description, priority, mode, steps } = sop
+        return `${name} (${[priority, mode, `${steps} steps`, ...detailsFor(by.standing, sop)].join(', ')}): ${description}`
       })
       const omitted = matching.length - lines.length
       const footer = omitted > 0 ? [`and ${omitted} more`] : []
@@ -57,7 +62,16 @@ export const sopList = (host: Host): Tool =>
     },
   })
 
-/** `sop_execute`: starts a procedure. The procedure itself decides which of its steps a person must approve. */
+/** Operators see triggers and the number of runs. Any other person sees whether an operator must approve a start. */
+function detailsFor(standing: Standing, { triggers, activeRuns, openTo }: SopSummary): readonly string[] {
+  if (standing === 'operator') return [triggers.join(' ') || 'no trigger', ...(activeRuns > 0 ? [`${activeRuns} active`] : [])]
+  return isAtLeast(standing, openTo) ? [] : ['an operator approves its start']
+}
+
+/**
+ * `sop_execute`: starts a procedure. An operator approves the start unless a trigger opens the procedure to the principal of the turn. The
+ * procedure itself decides which of its steps a person must approve.
+ */
 export const sopExecute = (host: Host): Tool =>
   defineTool({
     name: 'sop_execute',
@@ -66,23 +80,27 @@ export const sopExecute = (host: Host): Tool =>
     decider: 'asker',
     egress: false,
     untrusted: true,
+    decider: ({ name }, { standing }) => (isOpen(host.service('sops'), name, standing) ? 'asker' : 'operator'),
     input: v.object({
       name: nameInput('A name that sop_list shows'),
       payload: v.optional(v.pipe(v.string(), v.maxLength(PAYLOAD_CHARS_MAX), v.description('Input of the first step: JSON or any text'))),
     }),
     async run({ name, payload = null }, by) {
-      const { turn, trace } = by
+      const { turn, trace, standing, caller } = by
       const sops = sopsOf(host)
+      const wasOpen = isOpen(sops, name, standing)
       await sops.loaded()
+      if (wasOpen && !isOpen(sops, name, standing)) throw new AppError('conflict', `The procedure ${name} has changed. Call again.`)
       const sop = sops.list().find((one) => one.name === name)
       if (sop && !isOf(by, sop)) throw new AppError('forbidden', `Agent "${sop.agent}" carries out ${name}. You cannot start it.`)
-      const runId = await sops.run(name, { payload, atMs: host.clock.nowMs(), by: `turn:${turn}`, trace: formatTraceContext(trace) })
+      const who = { by: `turn:${turn}`, standing, ...(caller !== undefined && { starter: caller }) }
+      const runId = await sops.run(name, { payload, atMs: host.clock.nowMs(), ...who, trace: formatTraceContext(trace) })
       const run = await sops.get(runId)
-      return `Started.\n${run ? runText(run) : runId}`
+      return `Started.\n${run && maySeeRun(run, by) ? runText(run) : runId}`
     },
   })
 
-/** `sop_status`: the state of one run, or of the newest runs. */
+/** `sop_status`: the state of one run, or of the newest runs, as far as the person of the turn may see them. */
 export const sopStatus = (host: Host): Tool =>
   defineTool({
     name: 'sop_status',
@@ -98,23 +116,29 @@ export const sopStatus = (host: Host): Tool =>
     async run({ run_id, sop_name }, by) {
       const sops = sopsOf(host)
       if (run_id !== undefined) return runText(await ownRun(sops, by, run_id))
-      const newest = await sops.runs({ limit: RUNS_READ, ...(sop_name !== undefined && { sop: sop_name }) })
-      const runs = newest.filter((run) => isOf(by, run)).slice(0, RUNS_LISTED)
+      const { standing, caller = '' } = by
+      const own = standing === 'operator' ? {} : { starter: caller }
+      const newest = await sops.runs({ limit: RUNS_READ, ...own, ...(sop_name !== undefined && { sop: sop_name }) })
+      const runs = newest.filter((run) => isOf(by, run) && maySeeRun(run, by)).slice(0, RUNS_LISTED)
       return runs.length === 0 ? 'There are no runs.' : runs.map(runLine).join('\n')
     },
   })
 
-/** `sop_approve`: passes a person's approval to a run that waits for one. A model cannot approve in a person's place. */
+/** `sop_approve`: passes an operator's approval to a run that waits for one. A model cannot approve in a person's place. */
 export const sopApprove = (host: Host): Tool =>
   defineTool({
     name: 'sop_approve',
-    description: 'Resumes a run that waits for a person. A person must approve this very call; without that approval it fails.',
+    description: 'Resumes a run that waits for a person. An operator must approve this very call; without that approval it fails.',
     risk: 'execute',
     decider: 'operator',
     egress: false,
     untrusted: true,
     alwaysAsks: true,
+    decider: 'operator',
     input: v.object({ run_id: nameInput('The run that waits') }),
+    async precheck({ run_id }, by) {
+      await ownRun(sopsOf(host), by, run_id)
+    },
     async run({ run_id }, by) {
       const { approvedBy } = by
       if (approvedBy === undefined) {
@@ -160,10 +184,16 @@ type Agent = Pick<CallingAgent, 'agent'>
 /** Returns whether the agent carries out the procedure or run. An agent reaches no other one, because it could act through it. */
 const isOf = (by: Agent, { agent = MAIN_AGENT }: Pick<SopRun, 'agent'>): boolean => agent === by.agent
 
-/** Returns a run of the agent. Throws `not_found` also for a run of another agent. */
-async function ownRun(sops: Sops, by: Agent, id: string): Promise<SopRun> {
+/** Returns whether the principal of a turn may start a procedure without the approval of an operator. */
+function isOpen(sops: Sops | undefined, name: string, standing: Standing): boolean {
+  const { openTo = 'operator' } = sops?.list().find((sop) => sop.name === name) ?? {}
+  return isAtLeast(standing, openTo)
+}
+
+/** Returns a run of the agent. Throws `not_found` also for a run of another agent, and for one that the person of the turn may not see. */
+async function ownRun(sops: Sops, by: Agent & Pick<ToolContext, 'standing' | 'caller'>, id: string): Promise<SopRun> {
   const run = await sops.get(id)
-  if (!run || !isOf(by, run)) throw new AppError('not_found', `There is no run "${id}".`)
+  if (!run || !isOf(by, run) || !maySeeRun(run, by)) throw new AppError('not_found', `There is no run "${id}".`)
   return run
 }
 

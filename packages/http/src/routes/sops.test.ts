@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LoadedConfig, parseConfig } from '@sluice/config'
 import type { Role, SopSummary, Standing } from '@sluice/sdk'
-import { startRuns } from '@sluice/testkit/store-rules/sop-samples'
+import { sopRun, startRuns } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, describe, expect, test } from 'vitest'
 import { testGateways } from '../testing.ts'
 
@@ -164,6 +164,45 @@ describe('runs', () => {
     expect(closed.payloads).toEqual([])
     const open = await arrange({ role: 'client', openTo: 'client' })
     expect(await open.call('POST', '/deploy/runs', {})).toMatchObject({ status: 200, body: { run_id: 'run-1' } })
+  })
+
+  test('are shown to operators and to the device that started them', async () => {
+    const { request, pair, store, runtime } = await arrange()
+    const people = { operator: await pair('o'), starter: await pair('c', null, 'client'), other: await pair('x', null, 'client') }
+    const { event } = sopRun('r')
+    const starter = `device:${people.starter.device}`
+    await startRuns(store, ['own'], { event: { ...event, starter, standing: 'client', payload: 'canary' } })
+    await startRuns(store, ['events', 'old'], { event: { ...event, by: starter } })
+    const gate = {
+      gate: 'sop',
+      stepId: 'step-1',
+      workflow: 'deploy',
+      title: 't',
+      message: 'canary',
+      timeoutSecs: 0,
+      decider: 'operator',
+    } as const
+    await runtime.approvals.open({ ...gate, runId: 'own', owner: people.starter.device })
+    await runtime.approvals.open({ ...gate, runId: 'events' })
+    const as = async (who: keyof typeof people, path: string, body?: object) => {
+      const headers = { authorization: `Bearer ${people[who].token}`, 'content-type': 'application/json' }
+      const answer = await request(path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) })
+      return { status: answer.status, text: await answer.text() }
+    }
+    const seen = async (who: keyof typeof people) => {
+      const ids = JSON.parse((await as(who, '/api/sops/runs')).text).runs.map(({ run_id }: { run_id: string }) => run_id)
+      const asked = JSON.parse((await as(who, '/api/approvals')).text).approvals.map(({ run_id }: { run_id: string }) => run_id)
+      const single = ['own', 'events', 'old'].map(async (id) => (await as(who, `/api/sops/runs/${id}`)).status)
+      return { ids, asked, single: await Promise.all(single) }
+    }
+    expect(await seen('operator')).toEqual({ ids: ['old', 'events', 'own'], asked: ['events', 'own'], single: [200, 200, 200] })
+    expect(await seen('starter')).toEqual({ ids: ['own'], asked: ['own'], single: [200, 404, 404] })
+    expect(await seen('other')).toEqual({ ids: [], asked: [], single: [404, 404, 404] })
+    const history = async (who: keyof typeof people) => (await as(who, '/api/events/history')).text.match(/canary/g)?.length ?? 0
+    expect([await history('operator'), await history('starter'), await history('other')]).toEqual([2, 1, 0])
+    const decide = async (who: keyof typeof people) => (await as(who, '/api/approvals/own/step-1', { approved: true })).status
+    expect([await decide('other'), await decide('starter'), await decide('operator')]).toEqual([404, 403, 200])
+    expect((await as('starter', '/api/sops/runs/own/cancel', {})).status).toBe(403)
   })
 
   test('and audit records are listed page by page, and the log is verified', async () => {

@@ -1,7 +1,7 @@
-/** `/api/sops`: the procedures, their runs and the audit log. Operators start and cancel runs by hand. */
+/** `/api/sops`: the procedures, their runs and the audit log. A client starts procedures that are open to it, and sees the runs of these. */
 
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, formatTraceContext, isAtLeast, type Route, type Sops, type Standing } from '@sluice/sdk'
+import { AppError, defineRoute, formatTraceContext, isAtLeast, maySeeRun, type Route, type Sops, type Standing } from '@sluice/sdk'
 import { sopNamed } from '@sluice/sop/procedure-files'
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/sop/shown'
 import * as v from 'valibot'
@@ -107,8 +107,8 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
   defineRoute({
     method: 'GET',
     path: '/api/sops/runs',
-    summary: 'The runs of procedures, newest first',
-    auth: 'operator',
+    summary: 'The runs of procedures, newest first; a client sees those that it has started',
+    auth: 'client',
     query: v.object({
       limit: wholeText(1, PAGE_MAX, 50),
       before: filterText,
@@ -122,8 +122,9 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
         schema: v.object({ runs: v.array(runSchema), next: v.nullable(v.string()) }),
       },
     },
-    async handle({ query: { active, limit, ...filter } }) {
-      const rows = await sops.runs({ ...filter, limit: limit + 1, ...(active !== undefined && { active: active === 'true' }) })
+    async handle({ by, role, query: { active, limit, ...filter } }) {
+      const own = standingOf(role) === 'operator' ? {} : { starter: by }
+      const rows = await sops.runs({ ...filter, ...own, limit: limit + 1, ...(active !== undefined && { active: active === 'true' }) })
       const { page, next } = pageOf(rows, limit, ({ id }) => id)
       return { runs: page.map(shownRun), next }
     },
@@ -131,12 +132,12 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
   defineRoute({
     method: 'GET',
     path: '/api/sops/runs/:id',
-    summary: 'One run with its steps',
-    auth: 'operator',
+    summary: 'One run with its steps; a client sees a run that it has started',
+    auth: 'client',
     answers: { 200: { description: 'The run', schema: runSchema } },
-    async handle({ params: { id = '' } }) {
+    async handle({ by, role, params: { id = '' } }) {
       const run = await sops.get(id)
-      if (!run) throw unknownRun()
+      if (!run || !maySeeRun(run, { standing: standingOf(role), caller: by })) throw unknownRun()
       return shownRun(run)
     },
   }),

@@ -63,6 +63,20 @@ export const sopRunRules: StoreRules = {
     expect(await list(store, { status: 'completed', active: true })).toEqual([])
   },
 
+  'runs are listed by the person who started them': async ({ store, restart }) => {
+    const { event } = sopRun('r0')
+    const odd = ODD_TEXTS.join(' ')
+    for (const [id, starter] of Object.entries({ r1: 'device:d1', r2: undefined, r3: 'device:d2', r4: 'device:d1', r5: odd }))
+      await startRuns(store, [id], { event: { ...event, payload: odd, ...(starter !== undefined && { starter }) } })
+    const { sops } = await restart()
+    const ids = async (filter: object) => (await sops.runs({ limit: 100, ...filter })).map(({ id }) => id)
+    expect(await ids({ starter: 'device:d1' })).toEqual(['r4', 'r1'])
+    expect(await ids({ starter: 'device:d1', sop: 'deploy', active: true, before: 'r4', limit: 1 })).toEqual(['r1'])
+    expect(await ids({ starter: odd })).toEqual(['r5'])
+    expect(await ids({ starter: 'device:d3' })).toEqual([])
+    expect((await sops.get('r1'))?.event.starter).toBe('device:d1')
+  },
+
   'an ended run never changes': async ({ store }) => {
     const over = await runOnce(store, 'r1')
     expect(await store.sops.advance(over, { ...over, status: 'running', endedAtMs: null }, [audited('step_started')])).toBe(false)

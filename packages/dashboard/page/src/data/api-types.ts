@@ -276,11 +276,11 @@ export interface paths {
     post: operations['postApiSopsSimulate']
   }
   '/api/sops/runs': {
-    /** The runs of procedures, newest first */
+    /** The runs of procedures, newest first; a client sees those that it has started */
     get: operations['getApiSopsRuns']
   }
   '/api/sops/runs/{id}': {
-    /** One run with its steps */
+    /** One run with its steps; a client sees a run that it has started */
     get: operations['getApiSopsRunsId']
   }
   '/api/sops/runs/{id}/cancel': {
@@ -4911,12 +4911,6 @@ export interface operations {
           'application/json': components['schemas']['Error']
         }
       }
-      403: {
-        headers: { [name: string]: unknown }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
       default: {
         headers: { [name: string]: unknown }
         content: {
@@ -4982,12 +4976,6 @@ export interface operations {
         }
       }
       401: {
-        headers: { [name: string]: unknown }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      403: {
         headers: { [name: string]: unknown }
         content: {
           'application/json': components['schemas']['Error']
