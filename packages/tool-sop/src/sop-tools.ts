@@ -77,7 +77,6 @@ export const sopExecute = (host: Host): Tool =>
     name: 'sop_execute',
     description: 'Starts a standard operating procedure by name. The run continues in the background; call sop_status for its progress.',
     risk: 'execute',
-    decider: 'asker',
     egress: false,
     untrusted: true,
     decider: ({ name }, { standing }) => (isOpen(host.service('sops'), name, standing) ? 'asker' : 'operator'),
@@ -134,7 +133,6 @@ export const sopApprove = (host: Host): Tool =>
     egress: false,
     untrusted: true,
     alwaysAsks: true,
-    decider: 'operator',
     input: v.object({ run_id: nameInput('The run that waits') }),
     async precheck({ run_id }, by) {
       await ownRun(sopsOf(host), by, run_id)
