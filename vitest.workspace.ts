@@ -21,9 +21,10 @@ const only = SLUICE_SLOW === '1' ? [SLOW] : SLUICE_POSTGRES === '1' ? [POSTGRES]
 const left = [...configDefaults.exclude, SLOW, POSTGRES, '**/*.daemons.test.ts']
 // These files run in a process of their own: they count the objects of the whole heap, lower its priority, or load a library that changes globals.
 const APART = [
-  'packages/{channel-chatapp-web,channel-fedchat,plugins-wasm,webauthn}/src/**/*.test.ts',
+  'packages/{channel-chatapp-web,channel-fedchat,plugins-wasm,tool-pdf,webauthn}/src/**/*.test.ts',
   'packages/channel-dingtalk/src/official-sdk.test.ts',
   'packages/channel-qq/src/independent.test.ts',
+  'packages/cli/src/api/next-to-daemon.test.ts',
   'packages/cli/src/commands/backup.test.ts',
   'packages/delivery/src/deliveries.test.ts',
   'packages/hardware-boards/src/{firmware-micropython,repl/main-file,repl/repl-serial}.test.ts',

@@ -38,15 +38,14 @@ export function createRandom(seed: number): Random {
 
 const SEED_VARIABLE = 'SLUICE_TEST_SEED'
 const SEEDS_COUNT = 2 ** 31
-/** Test files load this module anew, and share the seed of the process. */
-const shared = globalThis as { sluiceTestSeed?: number }
+let drawn: number | undefined
 
-/** Returns the seed of this run of the tests: `SLUICE_TEST_SEED`, or else one that is drawn once for the process. */
+/** Returns the seed of this run of the tests: `SLUICE_TEST_SEED`, or else one that is drawn once. */
 export function testSeed(): number {
   const given = process.env[SEED_VARIABLE]
   if (given === undefined || given === '') {
-    shared.sluiceTestSeed ??= Math.floor(Math.random() * SEEDS_COUNT)
-    return shared.sluiceTestSeed
+    drawn ??= Math.floor(Math.random() * SEEDS_COUNT)
+    return drawn
   }
   const seed = Number(given)
   if (/^\d+$/.test(given) && seed < SEEDS_COUNT) return seed

@@ -64,7 +64,7 @@ function kindOf(name: string, { fake, section, batchMax = 1, isPulled = false, w
   return {
     ...kind,
     name,
-    config: sectionToml(name, section),
+    config: sectionToml(name, section, kind.senders),
     batchMax,
     isPulled,
     write: (draft) => ({ ...draft, kind: name, id: write({ ...draft, text: textOf(draft) }), ...(isPulled && { isPulled }) }),
