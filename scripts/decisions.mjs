@@ -29,6 +29,7 @@ const INPUTS = {
   i2c_read: { reads: {}, 'writes a register first': { register: 1 } },
   datasheet: { reads: { action: 'search' }, downloads: { action: 'download' } },
   gpio_adapter: { reads: { action: 'get' }, sets: { action: 'set' } },
+  sop_execute: { 'a procedure that no trigger opens to the principal': { name: 'deploy' } },
   drive: { stops: { action: 'stop' }, moves: { action: 'move' } },
 }
 /** Values of required keys without which a feature has no tool to show. */
