@@ -140,8 +140,9 @@ test('a file counts as a download while it is sent, and is read no faster than i
   if (!workspace) throw new Error('the agent has no workspace')
   await workspace.write('large.bin', new Uint8Array(16 * MB))
   const opened: { bytes: number; isClosed: boolean }[] = []
-  runtime.workspaceOf = () => ({
+  const counting: typeof workspace = {
     ...workspace,
+    as: () => counting,
     async open(path, options) {
       const file = await workspace.open(path, options)
       const seen = { bytes: 0, isClosed: false }
@@ -158,7 +159,8 @@ test('a file counts as a download while it is sent, and is read no faster than i
         },
       }
     },
-  })
+  }
+  runtime.workspaceOf = () => counting
   const said = open('/webhook', 'client', { 'x-session-id': 's' })
   said.end(JSON.stringify({ message: 'the file' }))
   ;(await answered(said)).resume()

@@ -38,6 +38,8 @@ export interface CrashKind {
   /** The channel's section. */
   readonly section: SectionValues
   readonly senders: readonly [string, ...string[]]
+  /** The entries of an allowlist that name the senders. Default: the senders. */
+  readonly entries?: readonly string[]
   /** The most messages of one request. Default: 1. */
   readonly batchMax?: number
   /** The platform keeps its messages until the daemon has them; a request, if there is one, only announces them. Default: false. */

@@ -38,15 +38,12 @@ export function createRandom(seed: number): Random {
 
 const SEED_VARIABLE = 'SLUICE_TEST_SEED'
 const SEEDS_COUNT = 2 ** 31
-let drawn: number | undefined
+const DRAWN = Math.floor(Math.random() * SEEDS_COUNT)
 
 /** Returns the seed of this run of the tests: `SLUICE_TEST_SEED`, or else one that is drawn once. */
 export function testSeed(): number {
   const given = process.env[SEED_VARIABLE]
-  if (given === undefined || given === '') {
-    drawn ??= Math.floor(Math.random() * SEEDS_COUNT)
-    return drawn
-  }
+  if (given === undefined || given === '') return DRAWN
   const seed = Number(given)
   if (/^\d+$/.test(given) && seed < SEEDS_COUNT) return seed
   throw new Error(

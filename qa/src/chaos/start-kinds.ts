@@ -60,11 +60,11 @@ function extended([first, ...rest]: Kind['senders'], count: number): Kind['sende
 }
 
 /** The kind of a channel, whose messages have the texts of the run. */
-function kindOf(name: string, { fake, section, batchMax = 1, isPulled = false, write, request, ...kind }: CrashKind): Kind {
+function kindOf(name: string, { fake, section, entries, batchMax = 1, isPulled = false, write, request, ...kind }: CrashKind): Kind {
   return {
     ...kind,
     name,
-    config: sectionToml(name, section, kind.senders),
+    config: sectionToml(name, section, entries ?? kind.senders),
     batchMax,
     isPulled,
     write: (draft) => ({ ...draft, kind: name, id: write({ ...draft, text: textOf(draft) }), ...(isPulled && { isPulled }) }),

@@ -78,7 +78,7 @@ export class KindDaemon {
     this.kinds = kinds
     this.model = model
     const provider = `[provider]\nkind = "openai"\nbase_url = "${model.url}/v1"\nmodel = "test"\n`
-    const sections = kinds.map(({ name, section, senders }) => sectionToml(name, section, senders))
+    const sections = kinds.map(({ name, section }) => sectionToml(name, section))
     this.#folder = scratch([SETTINGS, provider, toml, ...sections].join('\n'))
   }
 

@@ -1,9 +1,10 @@
 /** Returns the section of a channel as TOML. */
 import type { SectionValues } from '@sluice/testkit/section-values'
 
-/** An allowlist of every sender names the given ones too: a sender whom only `*` admits decides nothing. */
-export const sectionToml = (channel: string, values: SectionValues, senders: readonly string[] = []): string => {
+/** `operators` are entries of senders who decide calls as operators; an allowlist of every sender then names them too. */
+export const sectionToml = (channel: string, values: SectionValues, operators: readonly string[] = []): string => {
   const isOpen = (value: unknown): boolean => Array.isArray(value) && value.length === 1 && value[0] === '*'
-  const keys = Object.entries(values).map(([key, value]) => `${key} = ${JSON.stringify(isOpen(value) ? [...senders, '*'] : value)}`)
-  return [`[channels_config.${channel}]`, ...keys, ''].join('\n')
+  const keys = Object.entries(values).map(([key, value]) => [key, isOpen(value) ? [...operators, '*'] : value] as const)
+  const all = operators.length === 0 ? keys : [...keys, ['operators', operators] as const]
+  return [`[channels_config.${channel}]`, ...all.map(([key, value]) => `${key} = ${JSON.stringify(value)}`), ''].join('\n')
 }

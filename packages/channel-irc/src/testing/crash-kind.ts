@@ -10,6 +10,7 @@ export async function crashKind(): Promise<CrashKind> {
     fake,
     section: { ...section, channels: [GROUP] },
     senders: ['ada', 'bob', 'cleo', 'dan'],
+    entries: ['account:ada', 'account:bob', 'account:cleo', 'account:dan'],
     isPulled: true,
     isPrivate: true,
     isReady: () => fake.registered > 0,
