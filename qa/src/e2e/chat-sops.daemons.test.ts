@@ -11,7 +11,7 @@ import { sendRequest } from '../daemons/send-request.ts'
 import { MARK_FILES } from '../daemons/shell-model.ts'
 
 const SOP = '[sop]\nname = "ship"\ndescription = "Ships a release"\nversion = "1.0.0"\npriority = "normal"\n'
-const TRIGGER = '[[triggers]]\ntype = "webhook"\npath = "/chatapp"\nrole = "stranger"\n'
+const TRIGGER = '[[triggers]]\ntype = "webhook"\npath = "/chatapp"\nrole = "listed"\n'
 const WRITE = '- tools: file_write\n   - input: {"path": "shipped.txt", "content": "$event.text"}'
 
 const DETERMINISTIC = {
@@ -29,6 +29,9 @@ const SHELL = {
     '# Ship\n\n## Steps\n\n1. **Ship** - Makes it live.\n   - tools: shell\n   - input: {"command": "node mark.mjs", "timeout_secs": 30}\n',
 }
 
+/** The steps run as an operator: only an operator in the chat is asked about their tool calls there. */
+const OPERATOR = `operators = ["+${CHATAPP_PERSON}"]`
+
 const start = chatDaemons()
 let chatapp: ChatappFake
 beforeEach(async () => {
@@ -37,7 +40,7 @@ beforeEach(async () => {
 afterEach(() => chatapp.close())
 
 /** A daemon with a procedure that a message of chatapp has started, and its prompts there and in the community. */
-async function asked(files: Readonly<Record<string, string>> = DETERMINISTIC) {
+async function asked(files: Readonly<Record<string, string>> = DETERMINISTIC, more = '') {
   const daemon = await start({
     chats: ['discord'],
     files,
@@ -53,8 +56,9 @@ access_token = "${chatapp.accessToken}"
 phone_number_id = "${chatapp.phoneNumberId}"
 verify_token = "vt-01"
 app_secret = "chatapp-app-secret-01"
-allowed_numbers = ["*"]
+allowed_numbers = ["+${CHATAPP_PERSON}", "+15550003333"]
 api_url = "${chatapp.url}"
+${more}
 `,
   })
   const post = (message: Parameters<typeof chatappRequest>[0]) => sendRequest(daemon.daemon.url, chatappRequest(message))
@@ -139,7 +143,7 @@ describe('a procedure whose trigger is the path of a chat', () => {
   })
 
   test('asks before a tool call that needs approval, and calls the tool once', async () => {
-    const { daemon, question, post, prompt } = await asked(SHELL)
+    const { daemon, question, post, prompt } = await asked(SHELL, OPERATOR)
     expect(question?.text).toMatch(/^ship: step 1 of 1: shell wants to run\n\n```\ncommand: node mark\.mjs\n/)
     expect(prompt.text).toContain('shell wants to run')
     expect(await runOf(daemon)).toMatchObject({ status: 'running', step: 1 })
@@ -149,7 +153,7 @@ describe('a procedure whose trigger is the path of a chat', () => {
   })
 
   test('fails without the call when the tool call is rejected', async () => {
-    const { daemon, post } = await asked(SHELL)
+    const { daemon, post } = await asked(SHELL, OPERATOR)
     await post({ id: 'wamid.2', text: 'reject not now' })
     expect(await ended(daemon)).toMatchObject({ status: 'failed' })
     expect(existsSync(join(daemon.dataDir, 'workspace', 'ran.txt'))).toBe(false)
