@@ -687,6 +687,12 @@ export const MIGRATIONS: readonly Migration[] = [
     EXECUTE FUNCTION forget_hmac();
   `,
   },
+  {
+    sql: `
+  -- The JSON of the person who started a run. Null without one, and for the runs of earlier releases.
+  ALTER TABLE sop_runs ADD COLUMN starter text;
+  `,
+  },
 ]
 
 /** The schema version of the first release that signs rows. */

@@ -50,15 +50,19 @@ const LAST_ENDS = 'SELECT sop, ended_at AS at FROM sop_ends WHERE sop = ANY ($1:
 // An end in the future means that the clock was set back. It is corrected, so that no cooldown lasts longer than configured.
 const CORRECT_ENDS = 'UPDATE sop_ends SET ended_at = $1 WHERE sop = ANY ($2::text[]) AND ended_at > $1'
 const ADD = `
-  INSERT INTO sop_runs (id, shard, sop, status, run_json)
-  SELECT id, shard, sop, status, run_json
-  FROM unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS run (id, shard, sop, status, run_json, place)
+  INSERT INTO sop_runs (id, shard, sop, status, run_json, starter)
+  SELECT id, shard, sop, status, run_json, starter
+  FROM unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[])
+    WITH ORDINALITY AS run (id, shard, sop, status, run_json, starter, place)
   ORDER BY place`
 const END_INBOX = `WITH ${ENDED_WITHOUT_TURN} SELECT number FROM ended`
 
 interface Row {
   readonly json: string
 }
+
+/** A text of PostgreSQL has no NUL and no half of a pair, which its JSON spells out. */
+const starterColumn = (starter: string | undefined): string | null => (starter === undefined ? null : JSON.stringify(starter))
 
 const toRun = ({ json }: Row): SopRun => JSON.parse(json)
 
@@ -94,17 +98,15 @@ export function createSops(db: Db, keys: KeyTable): SopStore {
     async runs({ limit, sop, active, status, before, starter }) {
       const end = before === undefined ? Number.MAX_SAFE_INTEGER : await numberOf(db, before)
       if (end === undefined) return []
-      const named = Object.entries({ sop, status }).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
+      const filters = { sop, status, starter: starterColumn(starter) }
+      const named = Object.entries(filters).flatMap(([column, value]) => (value === null || value === undefined ? [] : [{ column, value }]))
       const conditions = [
         'number < $1',
         ...(active === undefined ? [] : [active ? 'ended_at IS NULL' : 'ended_at IS NOT NULL']),
         ...named.map(({ column }, at) => `${column} = $${at + 3}`),
-        // Compares the JSON of the member: a text of the run that PostgreSQL cannot decode does not matter then.
-        ...(starter === undefined ? [] : [`(run_json::json -> 'event' -> 'starter')::text = $${named.length + 3}`]),
       ]
-      const values = [...named.map(({ value }) => value), ...(starter === undefined ? [] : [JSON.stringify(starter)])]
       const text = `SELECT run_json AS json FROM sop_runs WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $2`
-      return (await db.all<Row>(text, end, limit, ...values)).map(toRun)
+      return (await db.all<Row>(text, end, limit, ...named.map(({ value }) => value))).map(toRun)
     },
     activeCounts: async () => new Map((await db.all<{ sop: string; count: number }>(ACTIVE)).map(({ sop, count }) => [sop, count])),
     audit: async (filter) => (await readAudit(db, filter)).map(toAuditRow),
@@ -185,6 +187,7 @@ async function startAll(tx: Tx, starts: readonly SopStart[], atMs: number): Prom
       ({ sop }) => sop,
       ({ status }) => status,
       (run) => JSON.stringify(run),
+      ({ event }) => starterColumn(event.starter),
     ),
   )
   await appendAudit(tx, audit)
