@@ -210,6 +210,8 @@ describe('house rules', () => {
     const homes = ['packages/delivery/src/channel-health.ts', 'packages/kit/src/request-progress.ts', 'packages/sdk/src/secret.ts']
     // Whether a feature is loaded.
     homes.push('packages/sdk/src/later-feature.ts')
+    // In each folder of attachments, one file is stored at a time, and files of earlier releases are moved once.
+    homes.push('packages/runtime/src/workspace/attach.ts', 'packages/runtime/src/workspace/settle-attachments.ts')
     // Keeps the connections that hold a lock from the garbage collector.
     homes.push('packages/store/src/lock-data-dir.ts')
     // Weak maps, too: what is prepared on a connection to PostgreSQL, and whether its transactions end in time.

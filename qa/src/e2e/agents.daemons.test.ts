@@ -104,6 +104,10 @@ const toTextrelay = (number: string, chat: string, text: string) =>
     },
   })
 
+interface Approvals {
+  readonly approvals: readonly { readonly run_id: string; readonly step_id: string }[]
+}
+const byOperator = () => ({ authorization: `Bearer ${bearer}` })
 const asOperator = (message: string, headers: Record<string, string> = {}) =>
   post(`${daemon.url}/webhook`, { message }, { authorization: `Bearer ${bearer}`, ...headers })
 
@@ -115,6 +119,13 @@ test('a command that one agent may run is refused to the other, in both directio
   expect((await toChatapp(both)).status).toBe(200)
   expect((await toTextrelay(OTHER_NUMBER, 'chat-2', both)).status).toBe(200)
   expect((await toTextrelay(SUPPORT_NUMBER, 'chat-1', both)).status).toBe(200)
+  // Without a sandbox, an operator decides a command that a sender asked for.
+  const [question] = await eventually(
+    async () => ((await (await fetch(`${daemon.url}/api/approvals`, { headers: byOperator() })).json()) as Approvals).approvals,
+    (approvals) => approvals.length === 1,
+  )
+  const answer = await post(`${daemon.url}/api/approvals/${question?.run_id}/${question?.step_id}`, { approved: true }, byOperator())
+  expect(answer.status).toBe(200)
   const [ofSupport = ''] = await eventually(
     async () => repliesIn('chat-1'),
     (texts) => texts.length === 1,

@@ -110,8 +110,8 @@ describe('sluice sop waiting, accept and adopt', () => {
       code: 1,
       err: expect.stringContaining('not the one that was shown'),
     })
-    expect(await sop('accept', 'theirs', hash.slice(0, 16))).toMatchObject({ code: 1, err: expect.stringContaining('not a whole SHA-256') })
-    expect(await sop('accept', 'theirs', '')).toMatchObject({ code: 1 })
+    expect(await sop('accept', 'theirs', hash.slice(0, 16))).toMatchObject({ code: 2, err: expect.stringContaining('not a whole SHA-256') })
+    expect((await sop('accept', 'theirs', '')).code).toBe(2)
     expect((await sop('accept', 'theirs', hash)).code).toBe(0)
     expect(await loaded()).toContain('theirs')
     arrange('1. **Another** - do it')
