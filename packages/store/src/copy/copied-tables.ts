@@ -70,7 +70,12 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     neverReuses: true,
   },
   { name: 'approval_prompts', key: ['outbox'] },
-  { name: 'sop_runs', key: ['number'], derived: { shard: 'shard_of(id)', status: "run_json ->> '$.status'", starter: "run_json -> '$.event.starter'" }, neverReuses: true },
+  {
+    name: 'sop_runs',
+    key: ['number'],
+    derived: { shard: 'shard_of(id)', status: "run_json ->> '$.status'", starter: "run_json -> '$.event.starter'" },
+    neverReuses: true,
+  },
   { name: 'sop_ends', key: ['sop'] },
   { name: 'sop_events', key: ['number'], neverReuses: true },
   { name: 'sop_audit', key: ['number'] },
