@@ -10,6 +10,8 @@ export interface ChatFolderOptions {
   readonly chats: readonly Chat[]
   /** Additional keys for the section of each chat. */
   readonly keys?: SectionValues
+  /** True: `ada` of each chat is an operator, who decides commands without a sandbox. Default: false. */
+  readonly isAdaOperator?: boolean
   /** Additional sections. */
   readonly toml?: string
   /** Texts of files by their path in the workspace. */
@@ -20,12 +22,14 @@ export interface ChatFolderOptions {
 const BASE = '[log]\nlevel = "error"\n[gateway]\nrequire_pairing = false\n'
 
 /** The caller removes the directory. */
-export function chatFolder({ chats, keys = {}, toml = '', files = {} }: ChatFolderOptions): { dataDir: string; configFile: string } {
+export function chatFolder({ chats, keys = {}, isAdaOperator = false, toml = '', files = {} }: ChatFolderOptions): {
+  dataDir: string
+  configFile: string
+} {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-chats-'))
   const configFile = join(dataDir, 'config.toml')
-  writeFileSync(configFile, [BASE, toml, ...chats.map(({ name, config }) => sectionToml(name, { ...config, ...keys }))].join('\n'), {
-    mode: 0o600,
-  })
+  const sections = chats.map(({ name, config, people }) => sectionToml(name, { ...config, ...keys }, isAdaOperator ? [people.ada] : []))
+  writeFileSync(configFile, [BASE, toml, ...sections].join('\n'), { mode: 0o600 })
   for (const [path, text] of Object.entries(files)) {
     const file = join(dataDir, 'workspace', path)
     mkdirSync(dirname(file), { recursive: true })

@@ -30,7 +30,7 @@ const hasText = (chat: Chat, text: string) => chat.sent().some((shown) => shown.
 
 /** A daemon whose agent wants to run the command and has asked the sender. */
 async function asking(name: string, toml = ''): Promise<{ daemon: ChatDaemon; chat: Chat; question: Shown; asked: string }> {
-  const daemon = await start({ chats: [name], toml: model.toml + toml, files: MARK_FILES })
+  const daemon = await start({ chats: [name], toml: model.toml + toml, files: MARK_FILES, isAdaOperator: true })
   const chat = daemon.chat(name)
   const asked = chat.say({ text: 'run it' })
   const question = await daemon.until(() => questionIn(chat))
@@ -103,7 +103,7 @@ test('a call without an answer in time does not run', async () => {
 
 test('after SIGKILL no question is asked twice, and each call runs once', async () => {
   const chats = await startChats(CHATS)
-  const { dataDir } = chatFolder({ chats, toml: model.toml, files: MARK_FILES })
+  const { dataDir } = chatFolder({ chats, toml: model.toml, files: MARK_FILES, isAdaOperator: true })
   let daemon: SourceDaemon | undefined
   const up = async () => {
     daemon = await startSourceDaemon(dataDir)

@@ -1,7 +1,13 @@
 /** The limits of clients in built daemons: every entrance, through a crash and a reload, and a loop between two bots. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startTextrelayFake, TEXTRELAY_TOKEN, type TextrelayFake } from '@sluice/channel-textrelay/testing'
+import {
+  startTextrelayFake,
+  TEXTRELAY_SECRET,
+  TEXTRELAY_TOKEN,
+  type TextrelayFake,
+  textrelaySignatures,
+} from '@sluice/channel-textrelay/testing'
 import { afterEach, expect, test } from 'vitest'
 import { eventually, post, type RunningDaemon, run, scratch, startDaemon, token } from '../daemons/bundle.ts'
 
@@ -23,6 +29,7 @@ async function startBot(limits: string): Promise<Bot> {
   const { dir, dispose } = scratch(`
 [channels_config.textrelay]
 api_token = "${TEXTRELAY_TOKEN}"
+signing_secret = "${TEXTRELAY_SECRET}"
 from_phone = "${NUMBER}"
 allowed_senders = ["${PERSON}"]
 api_url = "${textrelay.apiUrl}"
@@ -41,8 +48,9 @@ afterEach(async () => {
   }
 })
 
-const say = ({ daemon }: Bot, text: string, id = text) =>
-  post(`${daemon.url}/textrelay`, {
+/** The requests are signed: a sender who proves no identity has the limits of strangers. */
+const say = ({ daemon }: Bot, text: string, id = text) => {
+  const body = JSON.stringify({
     event_type: 'message.received',
     event_id: id,
     data: {
@@ -51,6 +59,8 @@ const say = ({ daemon }: Bot, text: string, id = text) =>
       parts: [{ type: 'text', value: text }],
     },
   })
+  return post(`${daemon.url}/textrelay`, body, textrelaySignatures(body, { secret: TEXTRELAY_SECRET, id, atMs: Date.now() }))
+}
 
 const cli = async ({ dir }: Bot, ...args: string[]): Promise<unknown> =>
   JSON.parse((await run('full', [...args, '--json', '--data-dir', dir])).stdout)
