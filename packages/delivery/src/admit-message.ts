@@ -78,7 +78,7 @@ export async function admitMessage(options: AdmitOptions, asking: AskingMessage)
   // A message that began a turn before goes on, and one that an operator replayed has no limit.
   if (!state || state.isAdmitted) return undefined
   if (await isPaused(options, asking, state)) return endInLoop(options, asking)
-  const client = clientOf(channel, { ...state, ...(message.unverified && { unverified: true }) }, options.operators(channel.name))
+  const client = clientOf(channel, message, options.operators(channel.name))
   const exceeded = await admission.take(client, { id: `inbox:${number}`, shard: shardOfSession(session) }, owned.admissions)
   if (!exceeded) return undefined
   if (exceeded.limit !== 'turns_in_flight') return endOverLimit(options, asking, { client: client.client, exceeded })

@@ -148,7 +148,7 @@ export class InboxWorker {
 
   #enterTurn(row: WaitingMessage, owned: OwnedStore, { message, isNew }: { message: Inbound | undefined; isNew: boolean }): boolean {
     const { shares } = this.#options.limits
-    const client = this.#clientOf({ ...row, ...(message?.unverified && { unverified: true }) })
+    const client = this.#clientOf(row, message)
     if (!client) return this.#messages.enter(row, owned)
     const bytes = message?.text.length ?? 0
     const mayEnd = isNew && (row.kind === 'turn' || row.kind === 'procedure_event')
@@ -165,10 +165,11 @@ export class InboxWorker {
     return hasEntered
   }
 
-  #clientOf(row: WaitingMessage & Pick<Inbound, 'unverified'>): LimitedClient | undefined {
+  #clientOf(row: WaitingMessage, message: Inbound | undefined): LimitedClient | undefined {
     const { features, limits } = this.#options
     const channel = channelNamed(features, row.channel)
-    return channel && clientOf(channel, row, limits.operators(channel.name))
+    // Only the message says whether it proves its sender. Until it is read, nobody goes first as an operator.
+    return channel && (message ? clientOf(channel, message, limits.operators(channel.name)) : clientOf(channel, row, []))
   }
 
   #endWait(number: number): void {

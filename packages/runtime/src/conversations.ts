@@ -111,17 +111,27 @@ export async function erasePerson(
   person: Person,
   about: { readonly atMs: number; readonly by: string },
 ): Promise<ErasedWithFiles | undefined> {
+  const { store, files } = deps
   let total: ErasedWithFiles | undefined
-  for (const id of await sessionsOf(deps.store, person)) {
+  const ofOwners = new Map<string, string>()
+  for (const id of await sessionsOf(store, person)) {
     const { account } = parseChatSession(id) ?? {}
     const owner =
       account === undefined ? undefined : agentKey(agentOfSession(id), senderOf(person.channel, { account, sender: person.sender }))
-    const erased = await eraseConversation(deps, id, { ...about, ...(owner !== undefined && { memoriesOf: owner }) })
+    const erased =
+      owner === undefined
+        ? await eraseConversation(deps, id, about)
+        : await withResults(await store.sessions.erase(id, { ...about, memoriesOf: owner }), () => files.erasedResults(id))
     total = total && erased ? sum(total, erased) : (erased ?? total)
-    if (total && owner !== undefined) total = { ...total, files: total.files + (await deps.files.erasedOwner(id)) }
+    if (owner !== undefined) ofOwners.set(owner, id)
   }
+  // A conversation that cannot be erased now keeps its attachments, so these go last.
+  if (total) for (const id of ofOwners.values()) total = { ...total, files: total.files + (await files.erasedOwner(id)) }
   return total
 }
+
+const withResults = async (erased: Erased | undefined, remove: () => Promise<number>): Promise<ErasedWithFiles | undefined> =>
+  erased && { ...erased, files: await remove() }
 
 /** The result of an erasure as `DELETE /api/sessions` answers it and `sluice sessions erase` prints it as JSON. */
 export const shownErased = ({ historyTurns, ...others }: ErasedWithFiles) => ({ said: historyTurns, ...others })

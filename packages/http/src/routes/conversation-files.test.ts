@@ -86,6 +86,18 @@ test('a message of an earlier release attaches what a call of its turn names', a
   await end('1', [text('user', 'a'), called, text('assistant', '[FILE:charts/über.svg]')])
   await end('2', [text('user', 'b'), text('assistant', '[FILE:notes.txt]')])
   expect([(await file('notes.txt')).status, (await file('charts/über.svg')).status]).toEqual([404, 404])
+  const refused = {
+    role: 'tool' as const,
+    content: [
+      {
+        ...{ type: 'tool-result' as const, toolCallId: '1', toolName: 'file_read' },
+        output: { type: 'text' as const, value: 'Not run: the policy forbids notes.txt' },
+      },
+    ],
+  }
+  const beside = { ...called, content: [{ type: 'text' as const, text: '[FILE:notes.txt]' }, ...called.content] }
+  await end('beside', [text('user', 'b2'), beside, refused, text('assistant', 'done')])
+  expect((await file('notes.txt')).status, 'text beside a call is no answer').toBe(404)
   await end('3', [text('user', 'c'), called, text('assistant', '[FILE:notes.txt]')])
   expect((await file('notes.txt')).status).toBe(200)
 })

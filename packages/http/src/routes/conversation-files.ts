@@ -37,6 +37,8 @@ function sentName(message: ModelMessage, path: string): string | undefined {
 function isReturned(messages: readonly ModelMessage[], at: number, path: string): boolean {
   const message = messages[at]
   if (message?.role !== 'assistant' || !markedFiles(plainMessage(message).content).includes(path)) return false
+  // Text beside calls is no answer: its files were not judged and not sent.
+  if (messages[at + 1]?.role === 'tool') return false
   const { marked } = answerFilesIn(message)
   return marked ? marked.some((file) => file.path === path && file.refusal === undefined) : isNamedByCall(messages, at, path)
 }

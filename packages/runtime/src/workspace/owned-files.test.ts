@@ -85,6 +85,21 @@ test('erasing a sender deletes every file of theirs, and of no other sender', as
   expect([path, other].map(kept)).toEqual([false, true])
 })
 
+test('a sender without files is named in no pool any more, whatever has deleted them', async () => {
+  const [ada, eve, ben] = ['ada', 'eve', 'ben'].map((sender) => `channel:x/bot/room/${sender}`) as [string, string, string]
+  const workspace = createWorkspace({ root: root(), forbidden: [], files: join(dataDir, 'files/main') })
+  for (const session of [ada, eve, ben]) {
+    const attachment = { owner: fileOwnerOfSession(session), bytes: Buffer.from('a'), extension: 'txt', pool: 'x' }
+    said.set(session, [`[Document: a.txt] ${await workspace.attach(attachment)}`])
+  }
+  const inPool = () => readdirSync(join(dataDir, 'files/main/pools/x')).toSorted()
+  const names = [ada, eve, ben].map((session) => ownerFolder(fileOwnerOfSession(session)))
+  expect(inPool()).toEqual(names.toSorted())
+  await owned().erasedOwner(ada)
+  await erase(eve)
+  expect(inPool()).toEqual([names[2]])
+})
+
 test('files that no conversation names any more are deleted after a day', async () => {
   const day = 25 * HOUR_MS
   const [named, gone, fresh] = [await sent(MINE, 'named', day), await sent(OTHER, 'gone', day), await sent(OTHER, 'fresh')]

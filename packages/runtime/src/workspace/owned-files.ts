@@ -16,7 +16,7 @@ import {
   type SessionRow,
   type Store,
 } from '@sluice/sdk'
-import { attachmentsOf, FORMER, filesFolder, resultsOf } from './owned-places.ts'
+import { attachmentsOf, FORMER, filesFolder, POOLS, RESULTS, resultsOf } from './owned-places.ts'
 import { areUnassigned, markAssigned, settleAttachments } from './settle-attachments.ts'
 
 const PAGE_ROWS = 500
@@ -53,39 +53,46 @@ export class OwnedFiles {
   async erased(session: string, named: Names): Promise<number> {
     const { store, dataDir, clock } = this.#options
     const files = filesFolder(dataDir, agentOfSession(session))
-    const folder = attachmentsOf(files, fileOwnerOfSession(session))
-    const results = await removeFolder(resultsOf(files, session))
-    const present = await filesIn(folder)
+    const owner = ownerFolder(fileOwnerOfSession(session))
+    const results = await this.erasedResults(session)
+    const present = await filesIn(join(files, ATTACHMENTS, owner))
     if (present.length === 0) return results
     const others = await sessionsOfOwner(store, session)
     const kept = await namedIn(store, others)
     const beforeMs = clock.nowMs() - HOUR_MS
     const gone = present.filter(({ name, modifiedAtMs }) => !kept.has(name) && (named.has(name) || modifiedAtMs < beforeMs))
-    await removeFiles(folder, gone)
+    await removeFiles(files, owner, gone)
     return results + gone.length
   }
 
-  /** Deletes all files that the owner of a session has with its agent. Resolves to their number. */
+  /** Deletes the results of an erased conversation. Resolves to their number. */
+  erasedResults(session: string): Promise<number> {
+    return removeFolder(resultsOf(filesFolder(this.#options.dataDir, agentOfSession(session)), session))
+  }
+
+  /** Deletes all attachments that the owner of a session has with its agent, and what names the owner. Resolves to their number. */
   async erasedOwner(session: string): Promise<number> {
     const files = filesFolder(this.#options.dataDir, agentOfSession(session))
-    return removeFolder(attachmentsOf(files, fileOwnerOfSession(session)))
+    const owner = fileOwnerOfSession(session)
+    const removed = await removeFolder(attachmentsOf(files, owner))
+    await leavePools(files, ownerFolder(owner))
+    return removed
   }
 
   /** Deletes the files that no conversation names any more, once they are a day old. */
   async sweep(signal: AbortSignal): Promise<void> {
     const { store, dataDir, clock, log } = this.#options
     const beforeMs = clock.nowMs() - UNNAMED_MS
-    const stale = new Map<string, { readonly folder: string; readonly names: Set<string> }>()
+    const stale = new Map<string, { readonly files: string; readonly owner: string; readonly names: Set<string> }>()
     const results = new Set<string>()
     for (const agent of await foldersIn(join(dataDir, 'files'))) {
       const files = filesFolder(dataDir, agent)
       for (const owner of await foldersIn(join(files, ATTACHMENTS))) {
-        const folder = join(files, ATTACHMENTS, owner)
-        const old = (await filesIn(folder)).filter(({ modifiedAtMs }) => modifiedAtMs < beforeMs)
-        if (old.length > 0) stale.set(`${agent}/${owner}`, { folder, names: new Set(old.map(({ name }) => name)) })
+        const old = (await filesIn(join(files, ATTACHMENTS, owner))).filter(({ modifiedAtMs }) => modifiedAtMs < beforeMs)
+        if (old.length > 0) stale.set(`${agent}/${owner}`, { files, owner, names: new Set(old.map(({ name }) => name)) })
       }
-      for (const name of await foldersIn(join(files, 'results'))) {
-        const folder = join(files, 'results', name)
+      for (const name of await foldersIn(join(files, RESULTS))) {
+        const folder = join(files, RESULTS, name)
         if (((await lstat(folder).catch(() => undefined))?.mtimeMs ?? beforeMs) < beforeMs) results.add(folder)
       }
     }
@@ -98,10 +105,11 @@ export class OwnedFiles {
       if (found) for (const name of await namedIn(store, [id])) found.names.delete(name)
     }
     let deleted = 0
-    for (const { folder, names } of stale.values()) {
+    for (const { files, owner, names } of stale.values()) {
       // A file that was sent again meanwhile is new.
-      const old = (await filesIn(folder)).filter(({ name, modifiedAtMs }) => names.has(name) && modifiedAtMs < beforeMs)
-      await removeFiles(folder, old)
+      const present = await filesIn(join(files, ATTACHMENTS, owner))
+      const old = present.filter(({ name, modifiedAtMs }) => names.has(name) && modifiedAtMs < beforeMs)
+      await removeFiles(files, owner, old)
       deleted += old.length
     }
     for (const folder of results) deleted += await removeFolder(folder)
@@ -218,10 +226,16 @@ async function filesIn(folder: string): Promise<FoundFile[]> {
 const foldersIn = async (folder: string): Promise<string[]> =>
   (await readdir(folder, { withFileTypes: true }).catch(() => [])).filter((entry) => entry.isDirectory()).map(({ name }) => name)
 
-/** Deletes files, and their folder once it is empty. */
-async function removeFiles(folder: string, files: readonly FoundFile[]): Promise<void> {
-  for (const { name } of files) await rm(join(folder, name), { force: true })
-  await rmdir(folder).catch(() => undefined)
+/** Deletes attachments of an owner. An owner without any leaves no trace. */
+async function removeFiles(files: string, owner: string, gone: readonly FoundFile[]): Promise<void> {
+  const folder = join(files, ATTACHMENTS, owner)
+  for (const { name } of gone) await rm(join(folder, name), { force: true })
+  if (await rmdir(folder).then(...isDone)) await leavePools(files, owner)
+}
+
+/** Takes an owner without files out of the pools, whose entries name senders. */
+async function leavePools(files: string, owner: string): Promise<void> {
+  for (const pool of await foldersIn(join(files, POOLS))) await rm(join(files, POOLS, pool, owner), { force: true })
 }
 
 async function removeFolder(folder: string): Promise<number> {

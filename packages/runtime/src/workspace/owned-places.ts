@@ -5,8 +5,8 @@ import { ATTACHMENTS, type OwnedPlace, ownerFolder } from '@sluice/sdk'
 
 /** Attachments of earlier releases that no conversation names. */
 export const FORMER = 'former'
-const RESULTS = 'results'
-const POOLS = 'pools'
+export const RESULTS = 'results'
+export const POOLS = 'pools'
 
 /** Returns the folder with the files of people for one agent. */
 export const filesFolder = (dataDir: string, agent: string): string => join(dataDir, 'files', agent)

@@ -3,8 +3,9 @@
  * workspace, so that every sandbox hides them: a command sees the whole workspace, and then only the attachments that it is shown.
  */
 import { randomBytes } from 'node:crypto'
-import { cp, lstat, mkdir, readdir, readFile, readlink, realpath, rename, rm, rmdir, symlink, unlink, writeFile } from 'node:fs/promises'
+import { cp, lstat, mkdir, readdir, readFile, readlink, realpath, rename, rm, rmdir, symlink, unlink } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { replaceDurably } from '@sluice/kit'
 import { ATTACHMENTS } from '@sluice/sdk'
 import { FORMER } from './owned-places.ts'
 
@@ -48,7 +49,7 @@ async function settle(root: string, files: string): Promise<void> {
   if (!isLinked) await putLink(at, target, kept)
   if (isSettled) return
   const workspaces = [...(settled?.workspaces ?? []), real]
-  await writeSettled(files, { workspaces, assigned: (settled?.assigned ?? true) && !isMoved })
+  writeSettled(files, { workspaces, assigned: (settled?.assigned ?? true) && !isMoved })
 }
 
 /** Tells whether former attachments wait for their owners. */
@@ -56,7 +57,7 @@ export const areUnassigned = async (files: string): Promise<boolean> => (await r
 
 export async function markAssigned(files: string): Promise<void> {
   const settled = await readSettled(files)
-  if (settled) await writeSettled(files, { ...settled, assigned: true })
+  if (settled) writeSettled(files, { ...settled, assigned: true })
 }
 
 async function readSettled(files: string): Promise<Settled | undefined> {
@@ -64,8 +65,7 @@ async function readSettled(files: string): Promise<Settled | undefined> {
   return text === undefined ? undefined : (JSON.parse(text) as Settled)
 }
 
-const writeSettled = (files: string, settled: Settled): Promise<void> =>
-  writeFile(join(files, RECORD), `${JSON.stringify(settled)}\n`, { mode: 0o600 })
+const writeSettled = (files: string, settled: Settled): void => replaceDurably(join(files, RECORD), `${JSON.stringify(settled)}\n`)
 
 /** Returns the folder of all attachments without links: an operator may lead `files` to a folder that several nodes mount. */
 async function keptFolder(files: string): Promise<string> {

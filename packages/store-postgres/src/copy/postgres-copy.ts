@@ -140,6 +140,8 @@ export class PostgresSource {
         )
       checkKey(meta.get('key_id'), options.keyIds)
       await requireNoDaemon(schema)
+      // What is verified is what is copied.
+      await schema.all('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
       await requireVerified(schema, options, meta.get(SIGNED_KEY))
       const mixed = (await schema.get<{ count: number }>(MIXED_PARTS))?.count ?? 0
       if (mixed > 0)
@@ -147,7 +149,6 @@ export class PostgresSource {
           'conflict',
           `${mixed} waiting replies of several parts were queued at the same time by several nodes. Start a daemon until they are sent, and try again.`,
         )
-      await schema.all('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
       return new PostgresSource(schema)
     } catch (error) {
       await disconnect(schema.client)
