@@ -14,7 +14,8 @@ const { SLUICE_SLOW, SLUICE_POSTGRES, SLUICE_DAEMONS, SLUICE_TEST_REPORT, SLUICE
 // Without SEED, the first reading of this file draws one; a project reads the file again.
 process.env.SEED ||= String(randomInt(1, 2 ** 31))
 const seed = Number(process.env.SEED)
-if (!Number.isSafeInteger(seed) || seed < 0) throw new Error(`SEED is '${process.env.SEED}', and has to be a whole number from 0`)
+if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 31)
+  throw new Error(`SEED is '${process.env.SEED}', and has to be a whole number from 0 to ${2 ** 31 - 1}`)
 const shuffles = SLUICE_SHUFFLE === '1'
 
 const only = SLUICE_SLOW === '1' ? [SLOW] : SLUICE_POSTGRES === '1' ? [POSTGRES] : SLUICE_DAEMONS === '1' ? DAEMONS : undefined

@@ -1,7 +1,7 @@
 // The checks of a landing, on a machine with any Node from version 18 and nothing installed. `.ci/run` starts it.
 //
 // A test file that failed runs once more, so that a landing is not lost. If it passes then, the last lines name it, and it has to be listed in
-// docs/unreliable-tests.md. The run fails for a file that stands there for more than seven days, or twice. Nothing else is repeated.
+// docs/unreliable-tests.md. The run fails for a file that is listed there for more than seven days, or twice. Nothing else runs again.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

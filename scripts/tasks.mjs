@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync, globSync, statSync } from 'node:fs'
 import { constants as os, setPriority } from 'node:os'
 import { basename, join, resolve } from 'node:path'
-import { OTHER_FAILURE, runTests } from './run-tests.mjs'
+import { OTHER_FAILURE, runBeside, runTests } from './run-tests.mjs'
 import { testAgain } from './test-again.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -16,13 +16,6 @@ function run(command, commandArgs, env = process.env) {
   const result = spawnSync(command, commandArgs, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], env })
   if (result.error) throw result.error
   return result.status ?? 128 + (os.signals[result.signal] ?? 1)
-}
-
-/** Runs a command to its end while this process goes on. Resolves to its exit code. */
-async function runBeside(command, commandArgs, options) {
-  const child = spawn(command, commandArgs, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], ...options })
-  const [code, signal] = await once(child, 'close')
-  return code ?? 128 + (os.signals[signal] ?? 1)
 }
 
 /** Runs a command to its end. A failure ends this process with the exit code of the command. */

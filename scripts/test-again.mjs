@@ -1,8 +1,7 @@
 // `pnpm test:again [files] [--runs 10] [--shuffle] [--busy]`: runs tests many times, and shows which failed and how to repeat that.
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
-import { once } from 'node:events'
-import { createWriteStream, mkdirSync, rmSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { runTests } from './run-tests.mjs'
@@ -59,11 +58,10 @@ export async function testAgain(args, { build }) {
     for (let number = 1; number <= runs; number++) {
       const seed = process.env.SEED || String(randomInt(1, 2 ** 31))
       const file = join(folder, `run-${number}-seed-${seed}.log`)
-      const log = createWriteStream(file)
+      const log = openSync(file, 'w')
       const startMs = performance.now()
       const { code, report } = await runTests(files, { env: { ...process.env, SEED: seed, SLUICE_SHUFFLE: shuffle ? '1' : '' }, log })
-      log.end()
-      await once(log, 'close')
+      closeSync(log)
       const seconds = Math.round((performance.now() - startMs) / 1000)
       const outcome = code === 0 ? 'passed' : 'FAILED'
       console.log(

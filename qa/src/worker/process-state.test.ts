@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
 import { processState } from './process-state.ts'
 
+const leftListener = (): void => {}
+
 const set = (object: object, key: string, value: unknown): unknown =>
   Object.defineProperty(object, key, { value, configurable: true, writable: true, enumerable: false })
 
@@ -15,11 +17,15 @@ test.each<[name: string, change: () => void, isRestored: () => boolean]>([
   ['Array.prototype.last', () => set(Array.prototype, 'last', () => 0), () => !('last' in [])],
   ['Math.random', () => set(Math, 'random', () => 0.5), () => new Set([Math.random(), Math.random(), Math.random()]).size > 1],
   ['fs.readFileSync', () => set(fs, 'readFileSync', () => ''), () => fs.readFileSync(import.meta.filename, 'utf8') !== ''],
-  ['console.error', () => set(console, 'error', () => {}), () => console.error.length >= 0 && `${console.error}` !== '() => {}'],
+  ['console.error', () => set(console, 'error', () => {}), () => `${console.error}` !== '() => {}'],
   ['process.platform', () => set(process, 'platform', 'aix'), () => process.platform !== 'aix'],
   ['process.env.LEFT_BY_A_TEST', () => (process.env.LEFT_BY_A_TEST = 'x'), () => process.env.LEFT_BY_A_TEST === undefined],
   ['process.env.PATH', () => delete process.env.PATH, () => process.env.PATH !== undefined],
-  ['a listener of process for warning', () => process.on('warning', () => {}), () => true],
+  [
+    'a listener of process for warning',
+    () => process.on('warning', leftListener),
+    () => !process.listeners('warning').includes(leftListener),
+  ],
   ['the umask', () => process.umask(0o777), () => process.umask() !== 0o777],
   ['the working directory', () => process.chdir(tmpdir()), () => process.cwd() !== tmpdir()],
   ['process.exitCode', () => (process.exitCode = 3), () => process.exitCode !== 3],

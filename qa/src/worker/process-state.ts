@@ -11,7 +11,7 @@ import os from 'node:os'
 import tls from 'node:tls'
 
 export interface ProcessState {
-  /** Restores what has changed since. Returns the names of what it restored, sorted. */
+  /** Restores every property, listener and setting that has changed since. Returns their names, sorted. */
   restore(): string[]
 }
 
@@ -92,8 +92,6 @@ const isSame = (one: PropertyDescriptor, other: PropertyDescriptor): boolean =>
 /** Registries that a library keeps for all its copies in a process, below a key that no other code uses. */
 const isRegistry = (key: string | symbol): boolean => typeof key === 'symbol' && Symbol.keyFor(key) !== undefined
 
-const setMask = (mask: number): number => process.umask(mask)
-
 /** Takes the state of this process as it is now. */
 export function processState(): ProcessState {
   readLazyGlobals()
@@ -120,7 +118,7 @@ export function processState(): ProcessState {
         process.chdir(folder)
         restored.push('the working directory')
       }
-      if (setMask(mask) !== mask) restored.push('the umask')
+      if (process.umask(mask) !== mask) restored.push('the umask')
       // Only root can raise a priority again, so it stays.
       if (os.getPriority() !== priority) restored.push('the priority')
       if (process.exitCode !== exitCode) {
