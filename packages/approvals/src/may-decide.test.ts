@@ -34,7 +34,7 @@ test('the source of untrusted text decides nothing after it', () => {
   expect(deciders(asked('listed', 'asker', ['message from eve on roomchat']))).toEqual(['operator', 'client', 'listed'])
 })
 
-test('an answer from before counts while somebody gave it who may decide the call now', () => {
+test('an earlier answer counts only if the person who gave it may decide the call now', () => {
   const stored = (decider: 'asker' | 'operator' | null, byStanding: Standing | null = null) => ({ decider, byStanding })
   expect(DECIDERS.map((now) => stillAsks(stored(null, 'listed'), now))).toEqual([true, true, false])
   expect(DECIDERS.map((now) => stillAsks(stored('asker', 'operator'), now))).toEqual([true, true, true])

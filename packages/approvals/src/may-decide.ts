@@ -11,6 +11,6 @@ export function mayDecide({ decider, standing: floor, sources }: Decided, { stan
   return floor === null || isAtLeast(standing, floor)
 }
 
-/** Whether a stored question asks, or asked, somebody who may decide the call as it is judged now. */
+/** Whether a stored question was put to a person who may decide the call as it is judged now. */
 export const stillAsks = ({ decider, byStanding }: Pick<Approval, 'decider' | 'byStanding'>, now: Approval['decider']): boolean =>
   now !== 'operator' || decider === 'operator' || byStanding === 'operator'

@@ -15,7 +15,7 @@ import {
 
 const SOURCE = 'schedule'
 const DEVICE = 'device:'
-/** The callers that are no device: a daemon without pairing has `local`, and the command line is `cli`. */
+/** The callers without a device: a daemon without pairing has `local`, and the command line is `cli`. */
 const LOCAL: readonly string[] = ['local', 'cli']
 
 type Starting = Parameters<StartTurn>[0]

@@ -4,7 +4,7 @@ import { watchFileOperations } from './files-idle.ts'
 
 const filesIdle = watchFileOperations()
 
-test('waits for what follows from file operations, also for further ones', async () => {
+test('waits for file operations, and for further ones that follow from them', async () => {
   for (let round = 0; round < 100; round++) {
     let bytes = 0
     void stat(import.meta.filename)
