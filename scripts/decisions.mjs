@@ -3,7 +3,7 @@ import { policySection } from '@sluice/config'
 import { parse } from 'valibot'
 import { askedDecider, declaredDecider, verdict } from '../packages/agent/src/tool-policy.ts'
 import { mayDecide } from '../packages/approvals/src/may-decide.ts'
-import { ROWS, STANDINGS } from '../packages/sdk/src/index.ts'
+import { isForOperators, ROWS, STANDINGS } from '../packages/sdk/src/index.ts'
 import { testHost } from '../packages/testkit/src/host.ts'
 import { code, page, table } from './markdown.mjs'
 
@@ -52,7 +52,7 @@ export async function toolsOf(features, confines = true) {
   return found
 }
 
-/** Returns the cases of a tool. Throws for a tool that declares no decider, and for one that depends on an input nobody gave here. */
+/** Returns the cases of a tool. Throws for a tool that declares no decider, and for one that judges its input when `INPUTS` has none for it. */
 export function casesOf(tool) {
   if (tool.decider === undefined) throw new Error(`The tool ${tool.name} declares no decider`)
   const inputs = Object.entries(INPUTS[tool.name] ?? {})
@@ -68,12 +68,12 @@ const by = { ...testHost().by, policy: parse(policySection.schema, {}) }
 export function outcomeOf({ tool, input }, standing, asks) {
   const risk = typeof tool.risk === 'function' ? tool.risk(input, by) : tool.risk
   const decider = declaredDecider(tool, input, by, standing)
-  const needsOperator = decider === 'operator' && standing !== 'operator'
+  const needsOperator = isForOperators(decider, standing)
   const alwaysAsks = typeof tool.alwaysAsks === 'function' ? tool.alwaysAsks(input, by) : tool.alwaysAsks === true
   const judged = verdict(by.policy, { name: tool.name, alwaysAsks, asksAfterUntrusted: false, needsOperator }, risk)
   if (judged !== 'ask') return judged === 'run' ? 'runs' : 'refused'
   const asked = askedDecider(decider, standing)
-  if (asked === 'operator' && standing !== 'operator') return 'operators'
+  if (isForOperators(asked, standing)) return 'operators'
   if (!mayDecide({ decider: asked, standing, sources: [] }, { standing, isAsked: true }))
     throw new Error(`${tool.name} asks a person who may not decide`)
   return asks

@@ -524,7 +524,7 @@ const approvals = [
     'const events = this.#from(this.#seq + 1)',
     ['packages/runtime/src/events/event-bus.test.ts', 'packages/http/src/streams/sse.test.ts'],
   ),
-  bug('approval: the client of a request is lost in a restart', `${STORE}/approvals.ts`, 'asked.person ?? null', 'null', [CHAT_REPLIES]),
+  bug('approval: the client of a request is lost in a restart', `${STORE}/approval-row.ts`, 'asked.person ?? null', 'null', [CHAT_REPLIES]),
   bug(
     'approval: the decision on one call lets another call run',
     `${APPROVALS}/tool-approver.ts`,

@@ -1,5 +1,5 @@
 /** Asks a person whether a tool call may run. The person sees the call as `shownCall` renders it and decides only this call. */
-import { APPROVAL_MESSAGE_CHARS_MAX, AppError, type Decider, type Logger, type Secret, type Tool } from '@sluice/sdk'
+import { APPROVAL_MESSAGE_CHARS_MAX, AppError, type Decider, isForOperators, type Logger, type Secret, type Tool } from '@sluice/sdk'
 import { notConfigured } from './agent-settings.ts'
 import type { CallScope } from './call-scope.ts'
 import { boundedCall, callHash, shownCall, shownText } from './shown-call.ts'
@@ -38,7 +38,7 @@ export async function askPerson(
 ): Promise<Answer> {
   const { agent, turn, session, inbox, owner, standing, cancellation } = scope
   const decider = askedDecider(declared, standing)
-  const needsOperator = decider === 'operator' && standing !== 'operator'
+  const needsOperator = isForOperators(decider, standing)
   // The client of the turn is not asked what it may not decide.
   const approve = (needsOperator ? undefined : scope.approve) ?? deps.approve
   const denied = (asked: boolean): Answer => {

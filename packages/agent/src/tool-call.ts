@@ -13,6 +13,7 @@ import {
   type Decider,
   type Events,
   type FileViewer,
+  isForOperators,
   type ModelMessage,
   type Outcome,
   type Risk,
@@ -129,7 +130,7 @@ export class ToolExecutor {
       if (halts) return { risk, verdict: 'run' }
       const untrusted = by.policy.ask_after_untrusted && canHarm(tool, input, by, risk) ? scope.sources()[0] : undefined
       const decider = declaredDecider(tool, input, by, scope.standing)
-      const needsOperator = decider === 'operator' && scope.standing !== 'operator'
+      const needsOperator = isForOperators(decider, scope.standing)
       const asks = { alwaysAsks: alwaysAsks(tool, input, by), asksAfterUntrusted: untrusted !== undefined, needsOperator }
       const said = verdict(by.policy, { name: tool.name, ...asks }, risk)
       if (said === 'refuse') return { risk, verdict: said, refusal: refusedText(scope.agent, tool.name) }
@@ -206,18 +207,17 @@ export class ToolExecutor {
     const { risk, refusal, decider } = answer ? this.judge(scope, prepared) : judged
     if (refusal !== undefined) return this.refused(scope, refusal)
     // The decider of the call may have changed since the person was asked.
-    if (answer && decider === 'operator' && scope.standing !== 'operator' && answer.standing !== 'operator')
+    if (answer && isForOperators(decider, scope.standing) && answer.standing !== 'operator')
       return this.refused(scope, operatorDenied(tool.name, true))
     if (onBegin) {
       await onBegin(risk)
       cancellation.throwIfCancelled()
     }
     if (scope.lease) checkHeld(scope.lease)
-    const by = callingAgent(scope)
-    const workspace = scope.limits()?.workspace
-    if (!by || !workspace) return this.refused(scope, notConfigured(scope.agent))
-    let source: Pick<CallResult, 'untrusted'> = {}
     const used = new UsedByCall(risk === 'read' ? undefined : this.#deps.clock.nowMs())
+    const by = callingAgent(scope, used.viewer)
+    if (!by) return this.refused(scope, notConfigured(scope.agent))
+    let source: Pick<CallResult, 'untrusted'> = {}
     try {
       source = sourceOf(tool, input, by)
       let reported: ToolReport = {}
@@ -227,16 +227,7 @@ export class ToolExecutor {
       const who = { client, standing, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
       const ask = risk === 'read' ? undefined : this.#asker(scope, tool, { question, decider: decider ?? 'operator' })
       const context = {
-        ...{
-          ...by,
-          ...who,
-          workspace: workspace.as({ ...used.viewer, caller: fileCallerOf(scope) }),
-          session,
-          turn,
-          trace,
-          report,
-          signal: cancellation.signal,
-        },
+        ...{ ...by, ...who, session, turn, trace, report, signal: cancellation.signal },
         ...(superseded && { superseded }),
         ...(ask && { ask }),
       }
@@ -331,9 +322,9 @@ class UsedByCall {
 const CUT_CALL = 'Not run: the reply ended within this call, so its input may be incomplete. Make the call again, with a shorter input.'
 
 /** Returns the agent of the call as tools see it; undefined once it is no longer configured. */
-function callingAgent(scope: CallScope): CallingAgent | undefined {
+function callingAgent(scope: CallScope, viewer?: FileViewer): CallingAgent | undefined {
   const now = scope.limits()
-  return now && { agent: scope.agent, policy: now.policy, workspace: now.workspace.as({ caller: fileCallerOf(scope) }) }
+  return now && { agent: scope.agent, policy: now.policy, workspace: now.workspace.as({ ...viewer, caller: fileCallerOf(scope) }) }
 }
 
 const alwaysAsks = (tool: Tool, input: unknown, by: CallingAgent): boolean =>

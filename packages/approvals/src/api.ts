@@ -20,7 +20,8 @@ export type Access = 'whole' | 'outline' | 'none'
 const DASHBOARD = 'dashboard'
 
 /** True if `[approvals] channels` makes operators approvers of every tool call. */
-export const operatorsApprove = (targets: readonly string[]): boolean => targets.some((target) => target.toLowerCase() === DASHBOARD)
+export const operatorsSee = ({ decider }: Pick<Approval, 'decider'>, targets: readonly string[]): boolean =>
+  decider === 'operator' || targets.some((target) => target.toLowerCase() === DASHBOARD)
 
 /**
  * A tool call belongs to the device it is made for; operators see everything else, and the calls that only they decide. A device sees the
@@ -34,7 +35,7 @@ export function accessOf(
   if (caller.onControlSocket) return 'whole'
   const isOperator = caller.role === 'operator'
   if (gate !== 'tool') return isOperator || (gate === 'sop' && owner === caller.owner) ? 'whole' : 'none'
-  if (owner === caller.owner || (isOperator && (decider === 'operator' || operatorsApprove(targets)))) return 'whole'
+  if (owner === caller.owner || (isOperator && operatorsSee({ decider }, targets))) return 'whole'
   return isOperator ? 'outline' : 'none'
 }
 

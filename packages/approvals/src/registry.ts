@@ -28,7 +28,7 @@ import {
   shardOf,
   shardOfTurn,
 } from '@sluice/sdk'
-import { type Access, type ApprovalCaller, accessOf, notYours, operatorsApprove, unknownApproval } from './api.ts'
+import { type Access, type ApprovalCaller, accessOf, notYours, operatorsSee, unknownApproval } from './api.ts'
 import { type DecisionHandler, Dispatcher } from './dispatch.ts'
 import { type ApprovalEvents, emitRequested, emitResolved } from './events.ts'
 import { ExpiryTimer } from './expiry.ts'
@@ -154,7 +154,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const numbers = kept.approval.prompts.map(({ number }) => number)
     queued(waitingReplies(prompts.flat(), numbers))
     this.#tell(kept.approval)
-    emitRequested(bus, kept.approval, kept.approval.decider === 'operator' || operatorsApprove(this.#options.targets()))
+    emitRequested(bus, kept.approval, operatorsSee(kept.approval, this.#options.targets()))
     return { ...kept, asked: askedTargets(targets, prompts, numbers) }
   }
 

@@ -59,9 +59,7 @@ export class ReplyMatcher {
     const approval = await this.#store.byToken(token)
     const isItsButton = approval?.prompts.some(
       (prompt) =>
-        prompt.channel === channel &&
-        isSameAccount(prompt.account, account) &&
-        (isConversationOf(to.to, prompt) || prompt.providerId === to.to) &&
+        isWhere({ account, to }, channel, prompt) &&
         (prompt.providerId === null || pressed.message === '' || prompt.providerId === pressed.message),
     )
     if (!approval || !isItsButton) return undefined
@@ -114,13 +112,11 @@ export class ReplyMatcher {
 
 /** Returns the prompt that the message answers; undefined where no prompt is in its conversation. */
 export const answeredPrompt = ({ prompts }: Approval, channel: string, message: Message): ApprovalPrompt | undefined =>
-  prompts.find((prompt) => quotesPrompt(message, channel, prompt)) ??
-  prompts.find(
-    (prompt) =>
-      prompt.channel === channel &&
-      isSameAccount(prompt.account, message.account) &&
-      (isConversationOf(message.to.to, prompt) || prompt.providerId === message.to.to),
-  )
+  prompts.find((prompt) => quotesPrompt(message, channel, prompt)) ?? prompts.find((prompt) => isWhere(message, channel, prompt))
+
+/** Whether a message is in the conversation of a prompt, or in the thread below it. */
+const isWhere = ({ account, to }: Pick<Message, 'account' | 'to'>, channel: string, prompt: ApprovalPrompt): boolean =>
+  prompt.channel === channel && isSameAccount(prompt.account, account) && (isConversationOf(to.to, prompt) || prompt.providerId === to.to)
 
 const answers = (candidate: OpenApproval, channel: Channel, inbound: Inbound): boolean =>
   candidate.prompts.some((prompt) => quotesPrompt(inbound, channel.name, prompt)) && verdictOf(typedText(inbound), candidate) !== undefined

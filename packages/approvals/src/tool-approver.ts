@@ -8,6 +8,7 @@ import {
   type GatewayTexts,
   gatewayText,
   type InboxStore,
+  isForOperators,
   isLeaseLost,
   MAIN_AGENT,
   ownerOfRun,
@@ -53,7 +54,7 @@ export function createToolApprover({ approvals, inbox, run, hasOperator, timeout
     const isSource = from?.sender !== undefined && request.sources.includes(sourceOfMessage(from.channel, from.sender))
     const standing = procedure ? procedure.event.standing : request.standing
     const decider = procedure && standing !== 'operator' ? 'operator' : request.decider
-    const asksOperators = isSource || (decider === 'operator' && standing !== 'operator')
+    const asksOperators = isSource || isForOperators(decider, standing)
     const about = from && !asksOperators ? { origin: from } : {}
     if (!approvals.isRunning) return undefined
     if (!approvals.reaches(about) && !(asksOperators && (await hasOperator()))) return undefined

@@ -1,6 +1,7 @@
 /** Durable delivery: intake of messages, the inbox and outbox workers, media and drafts. */
 
 export type { AdmissionOptions } from './admit-message.ts'
+export { isNamed } from './allowed-senders.ts'
 export { healthOf } from './channel-health.ts'
 export { type Clients, createClients } from './clients.ts'
 export type { DeliveryQueues } from './deliveries.ts'

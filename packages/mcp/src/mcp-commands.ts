@@ -1,6 +1,6 @@
 /** The commands `sluice mcp list`, `test`, `accept`, `add`, `remove` and `login`. See `docs/mcp.md`. */
 import { parseArgs } from 'node:util'
-import { requireShownHash } from '@sluice/kit'
+import { requireShownHash, shellWord } from '@sluice/kit'
 import { AppError, CATALOGUE, type CommandContext, type CommandHelp, errorText, type Host, oneLine, printableLine } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { CommandName } from './commands.ts'
@@ -233,9 +233,6 @@ function summaryLine(server: McpServer): string {
   return `${name}: ${printableLine(at)} (${oneLine(state, 2 * SHOWN_CHARS)}${asks})`
 }
 
-/** Returns a name as one word of a shell. */
-const quoted = (name: string): string => (/^[\w.-]+$/.test(name) ? name : `'${printableLine(name).replaceAll("'", String.raw`'\''`)}'`)
-
 const toolCount = (count: number): string => `${count} ${count === 1 ? 'tool' : 'tools'}`
 
 /** Shows what a server offers. */
@@ -271,7 +268,7 @@ function report(server: McpServer, { json, print, warn }: CommandContext): void 
     print(`  ${oneLine(name, SHOWN_CHARS)} (${state}): ${oneLine(description, SHOWN_CHARS)}`)
     if (isAccepted) continue
     for (const line of changes) print(`    ${line}`)
-    print(`    To use it as it is shown: sluice mcp accept ${server.name} ${quoted(name)} ${hash}`)
+    print(`    To use it as it is shown: sluice mcp accept ${server.name} ${shellWord(printableLine(name))} ${hash}`)
   }
   for (const problem of problems) warn(problem)
 }

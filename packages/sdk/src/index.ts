@@ -216,7 +216,7 @@ export type {
   TriggerKind,
   TriggerWebhook,
 } from './sop.ts'
-export { maySeeRun, ownerOfRun, SOP_ENDED } from './sop.ts'
+export { maySeeRun, mayStartByName, ownerOfRun, SOP_ENDED } from './sop.ts'
 export type { AuditKind, AuditRow, NewAudit, OwnedSopStore, SopStart, SopStore } from './sop-store.ts'
 export { isAtLeast, lowestStanding, STANDINGS, type Standing } from './standing.ts'
 export type {
@@ -263,7 +263,7 @@ export type {
   StoreToolOptions,
 } from './store-backend.ts'
 export type { CallingAgent, Decider, Risk, Tool, ToolContext, ToolReport } from './tool.ts'
-export { DECIDERS, defineTool } from './tool.ts'
+export { DECIDERS, defineTool, isForOperators } from './tool.ts'
 export type { Trace, TraceParent, WithinTrace } from './trace.ts'
 export { formatTraceContext, formatTraceparent, parseTraceContext, parseTraceparent } from './trace.ts'
 export { typedText } from './typed-text.ts'

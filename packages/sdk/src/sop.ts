@@ -144,6 +144,10 @@ export const maySeeRun = (
   { standing, caller }: { readonly standing: Standing; readonly caller?: string },
 ): boolean => standing === 'operator' || (isAtLeast(standing, 'stranger') && caller !== undefined && starter === caller)
 
+/** Whether a principal may start a procedure by name without an operator. Only an operator may start an unknown one. */
+export const mayStartByName = (sops: Pick<Sops, 'list'> | undefined, name: string, standing: Standing): boolean =>
+  isAtLeast(standing, sops?.list().find((sop) => sop.name === name)?.openTo ?? 'operator')
+
 const DEVICE = 'device:'
 
 /** Returns the paired device that started a run, as the owner of its approvals and events. */

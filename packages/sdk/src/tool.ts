@@ -19,6 +19,10 @@ export type Risk = 'read' | 'write' | 'execute'
 export const DECIDERS = ['asker', 'starter', 'operator'] as const
 export type Decider = (typeof DECIDERS)[number]
 
+/** Whether only an operator decides a call, and its principal is none. */
+export const isForOperators = (decider: Decider | null | undefined, standing: Standing | null | undefined): boolean =>
+  decider === 'operator' && standing !== 'operator'
+
 /** The agent that makes a call, with its limits. They are in force when the call runs; do not keep them. */
 export interface CallingAgent {
   /** `main`, or the name in `[agents.<name>]`. */

@@ -2,7 +2,7 @@
 import { type Finding, locateFindings } from '@sluice/config'
 import type { SopMode } from '@sluice/sdk'
 import type { SopProblem } from './definition.ts'
-import type { LoadRules } from './load-rules.ts'
+import { type LoadRules, webhookProblem } from './load-rules.ts'
 import type { ParsedSteps } from './parse-sop-md.ts'
 import type { SopToml } from './parse-sop-toml.ts'
 
@@ -11,7 +11,7 @@ export async function tomlWarnings(
   file: string,
   text: string,
   { sop, triggers }: SopToml,
-  { secretProblem, roleProblem }: Pick<LoadRules, 'secretProblem' | 'roleProblem'> = {},
+  rules: Pick<LoadRules, 'secretProblem' | 'roleProblem'> = {},
 ): Promise<SopProblem[]> {
   const findings: Finding[] = []
   if (sop.description.trim() === '') findings.push({ path: ['sop', 'description'], at: 'value', message: '`sop.description` is empty' })
@@ -26,7 +26,7 @@ export async function tomlWarnings(
     findings.push({ path: ['triggers'], at: 'nowhere', message: 'there are no triggers, so it can only be started by hand' })
   for (const [index, trigger] of triggers.entries()) {
     if (trigger.type !== 'webhook') continue
-    const message = trigger.auth ? secretProblem?.(trigger.auth.secrets) : trigger.role ? undefined : roleProblem?.(trigger.path)
+    const message = webhookProblem(trigger, rules)
     if (message !== undefined) findings.push({ path: ['triggers', index, trigger.auth ? 'secret' : 'path'], at: 'value', message })
   }
   const located = findings.length > 0 ? await locateFindings(file, text, findings) : []

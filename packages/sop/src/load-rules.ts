@@ -1,5 +1,6 @@
 /** The rules for loading that do not depend on the procedure. */
 import type { SopMode } from '@sluice/sdk'
+import type { SopTrigger } from './definition.ts'
 
 /** The rules for loading that are the same for all procedures. */
 export interface LoadRules {
@@ -14,3 +15,9 @@ export interface LoadRules {
   /** Returns why no procedure may name an agent, or undefined when it may. Absent: every agent is allowed. */
   readonly agentProblem?: (agent: string) => string | undefined
 }
+
+/** Returns what a webhook trigger probably misses: a secret that its `auth` names, or `role` on a path that others send to. */
+export const webhookProblem = (
+  { auth, role, path }: Extract<SopTrigger, { type: 'webhook' }>,
+  { secretProblem, roleProblem }: Pick<LoadRules, 'secretProblem' | 'roleProblem'>,
+): string | undefined => (auth ? secretProblem?.(auth.secrets) : role ? undefined : roleProblem?.(path))

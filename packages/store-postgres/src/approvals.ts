@@ -10,7 +10,7 @@ import {
   type ShardRange,
   shardOf,
 } from '@sluice/sdk'
-import { type ApprovalColumns, type PromptColumns, toApproval } from '@sluice/store/shared'
+import { APPROVAL_COLUMNS, type ApprovalColumns, approvalValues, type PromptColumns, toApproval } from '@sluice/store/shared'
 import { type Row, sql } from './connection.ts'
 import type { Db } from './db.ts'
 import { ENDED_WITHOUT_TURN } from './message-attempt.ts'
@@ -18,8 +18,6 @@ import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 import { shardQuery } from './shard-reads.ts'
 import type { Tx } from './writer.ts'
 
-const COLUMNS =
-  'number, run_id, step_id, gate, workflow, title, message, call_hash, owner, person, decider, standing, sources_json, approve_json, reject_json, created_at, expires_at, token, state, decided_by, decided_standing, feedback, decided_at, settled_at'
 // The approval of a tool call belongs to the shard of its turn.
 const OPEN = `
   INSERT INTO approvals (
@@ -43,8 +41,8 @@ const SETTLE = `
   WITH settled AS (
     UPDATE approvals SET settled_at = $1 WHERE run_id = $2 AND step_id = $3 AND state <> 'pending' AND settled_at IS NULL RETURNING number)
   ${insertReplies(4, 'NULL::bigint', 'WHERE EXISTS (SELECT 1 FROM settled)')} RETURNING number`
-const GET = `SELECT ${COLUMNS} FROM approvals WHERE run_id = $1 AND step_id = $2`
-const BY_TOKEN = `SELECT ${COLUMNS} FROM approvals WHERE token = $1`
+const GET = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE run_id = $1 AND step_id = $2`
+const BY_TOKEN = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE token = $1`
 const PROMPTS = `
   SELECT approval, outbox, channel, account, to_json, provider_id FROM approval_prompts WHERE approval = ANY ($1::bigint[])
   ORDER BY outbox`
@@ -52,7 +50,7 @@ const NUMBER = 'SELECT number FROM approvals WHERE run_id = $1 AND step_id = $2'
 const PENDING = "SELECT count(*) AS count FROM approvals WHERE state = 'pending'"
 const UNFINISHED = shardQuery(
   (shard) => `
-  SELECT ${COLUMNS}, shard FROM approvals
+  SELECT ${APPROVAL_COLUMNS}, shard FROM approvals
   WHERE settled_at IS NULL AND (NOT $5 OR state <> 'pending') AND ${shard} AND number > $3 ORDER BY number LIMIT $4`,
 )
 
@@ -104,7 +102,7 @@ export function createApprovals(db: Db): ApprovalStore {
       if (end === undefined) return []
       const given = Object.entries({ state, owner }).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
       const conditions = ['number < $1', ...given.map(({ column }, at) => `${column} = $${at + 3}`)]
-      const query = `SELECT ${COLUMNS} FROM approvals WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $2`
+      const query = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $2`
       return withPrompts(db, await db.all<ApprovalColumns>(query, end, limit, ...given.map(({ value }) => value)))
     },
     counts: async () => ({ pending: (await db.get<{ count: number }>(PENDING))?.count ?? 0 }),
@@ -121,26 +119,7 @@ export function ownedApprovals(db: Db, shards: ShardRange | null): Pick<OwnedApp
   }
 }
 
-const valuesOfApproval = (asked: NewApproval): unknown[] => [
-  asked.runId,
-  asked.stepId,
-  asked.gate,
-  asked.workflow,
-  asked.title,
-  asked.message,
-  asked.callHash ?? null,
-  asked.owner ?? null,
-  asked.person ?? null,
-  asked.decider ?? null,
-  asked.standing ?? null,
-  JSON.stringify(asked.sources ?? []),
-  JSON.stringify(asked.approveKeywords),
-  JSON.stringify(asked.rejectKeywords),
-  asked.createdAtMs,
-  asked.expiresAtMs,
-  asked.token,
-  shardOf(asked.runId),
-]
+const valuesOfApproval = (asked: NewApproval): unknown[] => [...approvalValues(asked), shardOf(asked.runId)]
 
 /** Part of a transaction: opens the approval and queues its prompts. Returns false when the approval exists already. */
 async function openIn(tx: Tx, values: readonly unknown[], prompts: readonly NewReply[]): Promise<boolean> {

@@ -224,3 +224,16 @@ export async function disconnect(client: pg.Client | undefined): Promise<void> {
 
 const streamOf = (client: pg.Client): Socket =>
   (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream
+
+export type All = <R = Row>(text: string, ...values: readonly unknown[]) => Promise<R[]>
+
+/** Returns what runs statements on one connection. */
+export const queryOf =
+  (client: pg.Client): All =>
+  async <R = Row>(text: string, ...values: readonly unknown[]) => {
+    const statement = sql(text, ...values)
+    return (await client.query(statement.text, statement.values as unknown[])).rows as R[]
+  }
+
+export const metaOf = async (all: All): Promise<ReadonlyMap<string, string>> =>
+  new Map((await all('SELECT key, value FROM meta')).map(({ key, value }) => [String(key), String(value)]))

@@ -1,25 +1,11 @@
 /** Notes in the database that every row which nodes trust has to be signed. */
 import type { RowSigner, SignedRows } from '@sluice/sdk'
-import type pg from 'pg'
-import { type Row, sql } from './connection.ts'
+import { type All, metaOf } from './connection.ts'
 import { readMarker, SIGNED_KEY, writeMarker } from './row-signatures.ts'
 import { SIGNED_SINCE } from './schema.ts'
 
 const PUT = 'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value'
 const CONFIG_VERSION = 'SELECT coalesce(max(version), 0)::bigint AS version FROM config'
-
-export type All = (text: string, ...values: readonly unknown[]) => Promise<Row[]>
-
-/** Returns what runs statements on one connection. */
-export const queryOf =
-  (client: pg.Client): All =>
-  async (text, ...values) => {
-    const statement = sql(text, ...values)
-    return (await client.query<Row>(statement.text, statement.values as unknown[])).rows
-  }
-
-export const metaOf = async (all: All): Promise<ReadonlyMap<string, string>> =>
-  new Map((await all('SELECT key, value FROM meta')).map(({ key, value }) => [String(key), String(value)]))
 
 /**
  * Makes every node refuse rows without an HMAC, and the database refuse releases that write none. The newest version of the configuration

@@ -7,7 +7,7 @@ import type { Db } from './db.ts'
 import type { RowSignatures } from './row-signatures.ts'
 
 const GET = 'SELECT owner, key, value_json, hmac FROM key_values WHERE owner = $1 AND key = $2'
-const SET = `
+export const SET = `
   INSERT INTO key_values (owner, key, value_json, hmac) VALUES ($1, $2, $3, $4)
   ON CONFLICT (owner, key) DO UPDATE SET value_json = excluded.value_json, hmac = excluded.hmac`
 const ADD = 'INSERT INTO key_values (owner, key, value_json, hmac) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING 1'

@@ -6,9 +6,9 @@ import { AppError, type NewAudit, type SopRun, type StoreRecovered, type StoreTo
 import { RESTORED, toBytes } from '@sluice/store/shared'
 import type pg from 'pg'
 import { appendAudit } from './audit-log.ts'
-import { type ConnectionSettings, connect, databaseName, disconnect } from './connection.ts'
-import { demandSignatures, queryOf } from './demand-signatures.ts'
-import { signedValue } from './key-value.ts'
+import { type ConnectionSettings, connect, databaseName, disconnect, queryOf } from './connection.ts'
+import { demandSignatures } from './demand-signatures.ts'
+import { SET, signedValue } from './key-value.ts'
 import { TTL_MS } from './leases.ts'
 import { migrate } from './migrate.ts'
 import { requireNoDaemon } from './no-daemon.ts'
@@ -30,9 +30,6 @@ const SETTLE_APPROVALS = 'UPDATE approvals SET settled_at = $1 WHERE settled_at 
 const RUNS = 'SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL ORDER BY number FOR UPDATE'
 const END_RUN = 'UPDATE sop_runs SET status = $1, run_json = $2, ended_at = $3 WHERE id = $4'
 const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES ($1, $2) ON CONFLICT (sop) DO UPDATE SET ended_at = excluded.ended_at'
-const SET_KEY = `
-  INSERT INTO key_values (owner, key, value_json, hmac) VALUES ($1, $2, $3, $4)
-  ON CONFLICT (owner, key) DO UPDATE SET value_json = excluded.value_json, hmac = excluded.hmac`
 const HAS_KEY = 'SELECT 1 FROM key_values WHERE owner = $1 AND key = $2'
 const CRON = { owner: 'sop', key: 'cron' } as const
 
@@ -71,8 +68,7 @@ export async function markRecovered({ settings, atMs, nowMs, about }: MarkRecove
 }
 
 function txOf(client: pg.Client): Tx {
-  const query = queryOf(client)
-  const all = async <R>(text: string, ...values: readonly unknown[]): Promise<R[]> => (await query(text, ...values)) as R[]
+  const all = queryOf(client)
   return { all, get: async <R>(text: string, ...values: readonly unknown[]) => (await all<R>(text, ...values))[0] }
 }
 
@@ -82,7 +78,7 @@ async function mark(
   { atMs, nowMs }: { readonly atMs: number; readonly nowMs: number },
 ): Promise<StoreRecovered> {
   const setKey = ({ owner, key }: { readonly owner: string; readonly key: string }) =>
-    tx.all(SET_KEY, ...signedValue(signatures, { owner, key: toBytes(key), value_json: JSON.stringify(nowMs) }))
+    tx.all(SET, ...signedValue(signatures, { owner, key: toBytes(key), value_json: JSON.stringify(nowMs) }))
   const reason = `The data was recovered to its state of ${new Date(atMs).toISOString()}: this may have been done after that time.`
   const runs = await cancelRuns(tx, reason, nowMs)
   const replies = (await tx.all(REPLIES, reason, nowMs)).length

@@ -5,8 +5,8 @@
 import { AppError, type Logger, type RowSigner } from '@sluice/sdk'
 import pg from 'pg'
 import { refuseTransactionPooler } from './check-pooler.ts'
-import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect } from './connection.ts'
-import { demandSignatures, metaOf, queryOf } from './demand-signatures.ts'
+import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, metaOf, queryOf } from './connection.ts'
+import { demandSignatures } from './demand-signatures.ts'
 import { SIGNED_KEY } from './row-signatures.ts'
 import { MIGRATIONS, type Migration } from './schema.ts'
 

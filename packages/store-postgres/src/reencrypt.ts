@@ -2,8 +2,7 @@
 import { AppError, type Logger, type RowSigner } from '@sluice/sdk'
 import { openSecretBox, secretKeyIds } from '@sluice/store/secret-box'
 import { toText } from '@sluice/store/shared'
-import { type ConnectionSettings, connect, databaseName, disconnect, type Row, sql } from './connection.ts'
-import { type All, metaOf } from './demand-signatures.ts'
+import { type All, type ConnectionSettings, connect, databaseName, disconnect, metaOf, queryOf, type Row } from './connection.ts'
 import { TTL_MS } from './leases.ts'
 import { storeError } from './postgres-error.ts'
 import { RowSignatures, readMarker, SIGNED_KEY, writeMarker } from './row-signatures.ts'
@@ -52,10 +51,7 @@ export async function reencrypt(options: ReencryptOptions): Promise<{ changed: n
 
 async function replaceAll({ settings, dataDir, oldId, node, signer, log }: ReencryptOptions) {
   const client = await connect(settings)
-  const all = async <R>(text: string, ...values: readonly unknown[]): Promise<R[]> => {
-    const statement = sql(text, ...values)
-    return (await client.query(statement.text, statement.values as unknown[])).rows as R[]
-  }
+  const all = queryOf(client)
   try {
     const others = await all<{ node: string }>(OTHERS, node)
     if (others.length > 0)

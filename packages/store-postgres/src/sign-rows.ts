@@ -1,8 +1,8 @@
 /** Signs the rows that an operator has seen, and makes every node demand signed rows. */
 import { AppError, type StoreSignOptions } from '@sluice/sdk'
 import type pg from 'pg'
-import { type ConnectionSettings, connect, databaseName, disconnect } from './connection.ts'
-import { type All, demandSignatures, metaOf, queryOf } from './demand-signatures.ts'
+import { type All, type ConnectionSettings, connect, databaseName, disconnect, metaOf, queryOf } from './connection.ts'
+import { demandSignatures } from './demand-signatures.ts'
 import { TTL_MS } from './leases.ts'
 import { checkKey } from './migrate.ts'
 import { storeError } from './postgres-error.ts'

@@ -1,7 +1,6 @@
 /** Reads all signed tables and finds the rows without a right HMAC. */
 import type { RowSurvey, UnverifiedRow } from '@sluice/sdk'
-import type { Row } from './connection.ts'
-import type { All } from './demand-signatures.ts'
+import type { All, Row } from './connection.ts'
 import type { RowSignatures } from './row-signatures.ts'
 import { aboutTable, nameOfRow, SIGNED_NAMES, type SignedName, shownValues } from './signed-tables.ts'
 

@@ -1,5 +1,5 @@
 /** An approval and its prompts, as rows of their tables and as callers see them. */
-import type { Approval, ApprovalGate, ApprovalPrompt, ApprovalState, Decider, Standing } from '@sluice/sdk'
+import type { Approval, ApprovalGate, ApprovalPrompt, ApprovalState, Decider, NewApproval, Standing } from '@sluice/sdk'
 
 export interface ApprovalColumns {
   readonly number: number
@@ -30,6 +30,28 @@ export interface ApprovalColumns {
 
 export const APPROVAL_COLUMNS =
   'number, run_id, step_id, gate, workflow, title, message, call_hash, owner, person, decider, standing, sources_json, approve_json, reject_json, created_at, expires_at, token, state, decided_by, decided_standing, feedback, decided_at, settled_at'
+
+/** The values of a new approval, in the order of the columns from `run_id` to `token`. */
+export const approvalValues = (asked: NewApproval) =>
+  [
+    asked.runId,
+    asked.stepId,
+    asked.gate,
+    asked.workflow,
+    asked.title,
+    asked.message,
+    asked.callHash ?? null,
+    asked.owner ?? null,
+    asked.person ?? null,
+    asked.decider ?? null,
+    asked.standing ?? null,
+    JSON.stringify(asked.sources ?? []),
+    JSON.stringify(asked.approveKeywords),
+    JSON.stringify(asked.rejectKeywords),
+    asked.createdAtMs,
+    asked.expiresAtMs,
+    asked.token,
+  ] as const
 
 export interface PromptColumns {
   readonly outbox: number

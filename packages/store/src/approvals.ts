@@ -1,6 +1,6 @@
 /** Approvals: questions to people, each decided once, even when several processes decide at the same time. */
 import { AppError, type Approval, type ApprovalKey, type ApprovalStore, type NewApproval, type NewReply } from '@sluice/sdk'
-import { APPROVAL_COLUMNS, type ApprovalColumns, PROMPT_COLUMNS, type PromptColumns, toApproval } from './approval-row.ts'
+import { APPROVAL_COLUMNS, type ApprovalColumns, approvalValues, PROMPT_COLUMNS, type PromptColumns, toApproval } from './approval-row.ts'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
 import { endMessage } from './message-attempt.ts'
@@ -97,25 +97,7 @@ export function createApprovals(db: Database, writer: Writer): ApprovalStore {
  * false when the approval exists already.
  */
 function prepareOpening(db: Database, asked: NewApproval, prompts: readonly NewReply[]): () => boolean {
-  const approval = [
-    asked.runId,
-    asked.stepId,
-    asked.gate,
-    asked.workflow,
-    asked.title,
-    asked.message,
-    asked.callHash ?? null,
-    asked.owner ?? null,
-    asked.person ?? null,
-    asked.decider ?? null,
-    asked.standing ?? null,
-    JSON.stringify(asked.sources ?? []),
-    JSON.stringify(asked.approveKeywords),
-    JSON.stringify(asked.rejectKeywords),
-    asked.createdAtMs,
-    asked.expiresAtMs,
-    asked.token,
-  ]
+  const approval = approvalValues(asked)
   const messages = prompts.map((prompt) => ({
     queue: prepareReplies(db, [prompt], null),
     columns: [prompt.channel, prompt.account, JSON.stringify(prompt.to)],

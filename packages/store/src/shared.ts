@@ -1,5 +1,5 @@
 /** The parts that do not depend on SQLite, for a store on another database: how rows look to callers, hashed keys, and caches. */
-export { type ApprovalColumns, type PromptColumns, toApproval } from './approval-row.ts'
+export { APPROVAL_COLUMNS, type ApprovalColumns, approvalValues, type PromptColumns, toApproval } from './approval-row.ts'
 export { type AuditRecord, discardRecord, toAuditRow, wellFormed } from './audit-log.ts'
 export { hashKey, joinTexts, rowKey } from './hashed-keys.ts'
 export { HistoryCache, type Recent } from './history-cache.ts'

@@ -51,14 +51,15 @@ function pathsOfSegment([program, ...args]: Segment, places: Places): readonly s
 const isExpanded = ({ text, patternAt, plain }: Word): boolean => patternAt >= 0 || (plain && /^~|[=:]~/.test(text))
 
 /** True for a directory, or a file with a single name, inside the workspace and without a link on the way to it, or in a shown folder. */
-function isPlainlyInside(text: string, { root, shown = [] }: Places): boolean {
+function isPlainlyInside(text: string, places: Places): boolean {
+  const { root } = places
   const path = resolve(root, text)
   if (text.split('/').includes('..') || !isWithin(path, root)) return false
   try {
     const status = lstatSync(path)
     if (!status.isDirectory() && !(status.isFile() && status.nlink === 1)) return false
     const real = realpathSync(path)
-    return real === resolve(realpathSync(root), relative(root, path)) || shown.some((folder) => isWithin(real, folder))
+    return real === resolve(realpathSync(root), relative(root, path)) || (places.shown ?? []).some((folder) => isWithin(real, folder))
   } catch {
     return false // The path is missing, or is being changed at this moment.
   }

@@ -8,6 +8,7 @@ import {
   isAtLeast,
   MAIN_AGENT,
   maySeeRun,
+  mayStartByName,
   type SopRun,
   type SopSummary,
   type Sops,
@@ -79,7 +80,7 @@ export const sopExecute = (host: Host): Tool =>
     risk: 'execute',
     egress: false,
     untrusted: true,
-    decider: ({ name }, { standing }) => (isOpen(host.service('sops'), name, standing) ? 'asker' : 'operator'),
+    decider: ({ name }, { standing }) => (mayStartByName(host.service('sops'), name, standing) ? 'asker' : 'operator'),
     input: v.object({
       name: nameInput('A name that sop_list shows'),
       payload: v.optional(v.pipe(v.string(), v.maxLength(PAYLOAD_CHARS_MAX), v.description('Input of the first step: JSON or any text'))),
@@ -87,9 +88,9 @@ export const sopExecute = (host: Host): Tool =>
     async run({ name, payload = null }, by) {
       const { turn, trace, standing, caller } = by
       const sops = sopsOf(host)
-      const wasOpen = isOpen(sops, name, standing)
+      const wasOpen = mayStartByName(sops, name, standing)
       await sops.loaded()
-      if (wasOpen && !isOpen(sops, name, standing)) throw new AppError('conflict', `The procedure ${name} has changed. Call again.`)
+      if (wasOpen && !mayStartByName(sops, name, standing)) throw new AppError('conflict', `The procedure ${name} has changed. Call again.`)
       const sop = sops.list().find((one) => one.name === name)
       if (sop && !isOf(by, sop)) throw new AppError('forbidden', `Agent "${sop.agent}" carries out ${name}. You cannot start it.`)
       const who = { by: `turn:${turn}`, standing, ...(caller !== undefined && { starter: caller }) }
@@ -181,12 +182,6 @@ type Agent = Pick<CallingAgent, 'agent'>
 
 /** Returns whether the agent carries out the procedure or run. An agent reaches no other one, because it could act through it. */
 const isOf = (by: Agent, { agent = MAIN_AGENT }: Pick<SopRun, 'agent'>): boolean => agent === by.agent
-
-/** Returns whether the principal of a turn may start a procedure without the approval of an operator. */
-function isOpen(sops: Sops | undefined, name: string, standing: Standing): boolean {
-  const { openTo = 'operator' } = sops?.list().find((sop) => sop.name === name) ?? {}
-  return isAtLeast(standing, openTo)
-}
 
 /** Returns a run of the agent. Throws `not_found` also for a run of another agent, and for one that the person of the turn may not see. */
 async function ownRun(sops: Sops, by: Agent & Pick<ToolContext, 'standing' | 'caller'>, id: string): Promise<SopRun> {

@@ -3,6 +3,7 @@
  * loaded only after an operator has accepted exactly its content. An adopted procedure moves out of the workspace.
  */
 import { basename, join } from 'node:path'
+import { shellWord } from '@sluice/kit'
 import { oneLine } from '@sluice/sdk'
 import type { ShownWaiting } from '@sluice/sop/shown-definition'
 import { apiPath } from '../api/api.ts'
@@ -45,9 +46,6 @@ function printWaiting(out: Output, { folder, hash, toml, md }: ShownWaiting): vo
   out.print('')
   out.print(`to load it as it is shown: sluice sop accept ${shellWord(basename(folder))} ${hash}`)
 }
-
-/** Quotes a name that the agent chose, so that a copied command runs nothing else. */
-const shellWord = (name: string): string => (/^[\w.-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`)
 
 export const accept = async (context: CliContext): Promise<number> =>
   withApi(

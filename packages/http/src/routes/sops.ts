@@ -1,7 +1,7 @@
 /** `/api/sops`: the procedures, their runs and the audit log. A client starts procedures that are open to it, and sees the runs of these. */
 
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, formatTraceContext, isAtLeast, maySeeRun, type Route, type Sops, type Standing } from '@sluice/sdk'
+import { AppError, defineRoute, formatTraceContext, maySeeRun, mayStartByName, type Route, type Sops, type Standing } from '@sluice/sdk'
 import { sopNamed } from '@sluice/sop/procedure-files'
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/sop/shown'
 import * as v from 'valibot'
@@ -89,8 +89,7 @@ const procedureRoutes = ({ clock, procedures, store: { sops } }: Runtime, engine
 /** Throws `forbidden`, also for a name that no procedure has. */
 async function checkOpen(sops: Sops, name: string, standing: Standing): Promise<void> {
   await sops.loaded()
-  const openTo = sops.list().find((sop) => sop.name === name)?.openTo ?? 'operator'
-  if (!isAtLeast(standing, openTo))
+  if (!mayStartByName(sops, name, standing))
     throw new AppError(
       'forbidden',
       'Only an operator starts this procedure; `role = "client"` in a trigger of the type `manual` opens it to clients',

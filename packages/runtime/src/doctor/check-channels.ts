@@ -1,6 +1,7 @@
 /** Checks the channels: their settings, the verification of their webhooks, and messages and replies that were given up. */
 import { approvalsSection, limitsOf, operatorsOf, sharesOf } from '@sluice/config'
-import { isAllowed, type Store } from '@sluice/sdk'
+import { isNamed } from '@sluice/delivery'
+import type { Store } from '@sluice/sdk'
 import { configuredChannels } from '../features/configured-channels.ts'
 import type { Snapshot } from '../features/snapshot.ts'
 import { type Check, fail, ok, warn } from './check.ts'
@@ -38,17 +39,8 @@ export function checkApprovalChats({ config }: Snapshot): Check {
 /** Warns of operators whom no entry of the allowlist names: they stay strangers. */
 export const checkOperators = (snapshot: Snapshot): Check[] =>
   configuredChannels(snapshot).ready.flatMap(({ channel, section }) => {
-    const { name, allow, normalise, matches } = channel
-    const entries = allow.filter((entry) => entry !== '*')
-    const unnamed = operatorsOf(snapshot.config, name).filter(
-      (sender) =>
-        !isAllowed(
-          entries,
-          normalise?.(sender) ?? sender,
-          (entry) => normalise?.(entry) ?? entry,
-          (entry, value) => matches?.(entry, value) ?? false,
-        ),
-    )
+    const { name } = channel
+    const unnamed = operatorsOf(snapshot.config, name).filter((sender) => !isNamed(channel, sender))
     if (unnamed.length === 0) return []
     const detail = `${name}: no entry of the allowlist names ${unnamed.join(', ')}, so [${section}] operators has no effect for them`
     return [warn('operators', detail, `add them to the allowlist in [${section}] too`)]

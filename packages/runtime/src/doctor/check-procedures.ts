@@ -1,6 +1,6 @@
 /** Checks the procedures: their definitions and the audit log. */
 
-import { createAgreements, type LibrarySettings, type SopTrigger } from '@sluice/sop'
+import { createAgreements, type LibrarySettings, type SopTrigger, webhookProblem } from '@sluice/sop'
 import { loadSops } from '@sluice/sop/load-sops'
 import type { OpenRuntime } from '../open-runtime.ts'
 import { sopSettings } from '../procedures/sop-settings.ts'
@@ -32,10 +32,10 @@ export async function checkProcedures(runtime: OpenRuntime): Promise<Check[]> {
 }
 
 /** Returns a warning for a webhook trigger whose secret is not set, and for one that takes the messages of operators alone. */
-function checkTrigger(name: string, trigger: SopTrigger, { secretProblem, roleProblem }: LibrarySettings): Check[] {
+function checkTrigger(name: string, trigger: SopTrigger, settings: LibrarySettings): Check[] {
   if (trigger.type !== 'webhook') return []
-  const { auth, path, role } = trigger
-  const problem = auth ? secretProblem?.(auth.secrets) : role ? undefined : roleProblem?.(path)
+  const { auth, path } = trigger
+  const problem = webhookProblem(trigger, settings)
   const fix = auth ? `sluice config set sop.secrets.${auth.secrets[0]}` : 'sluice sop validate'
   return problem === undefined ? [] : [warn('procedures', `${name}: POST ${path}: ${problem}`, fix)]
 }

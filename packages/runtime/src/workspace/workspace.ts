@@ -45,6 +45,12 @@ interface Located {
   readonly names: readonly string[]
 }
 
+/** What the workspace and its views for callers know together. */
+interface Place {
+  /** The path of the workspace without links, once it is known. */
+  real: string | undefined
+}
+
 /**
  * On Linux, each folder of a path is opened inside the one before without following links, and the last step happens inside
  * the folder that is held open, so a renamed folder cannot lead out. On other systems the path is checked before and after
@@ -54,18 +60,18 @@ class FolderWorkspace implements AgentWorkspace {
   readonly root: string
   readonly #options: WorkspaceOptions
   readonly #handles: string | null
-  /** The workspace's path without links, once it is known. */
-  #real: string | undefined
+  readonly #place: Place
 
-  constructor(options: WorkspaceOptions) {
+  constructor(options: WorkspaceOptions, place: Place = { real: undefined }) {
     const { root, handles = handlePaths() } = options
     this.root = resolve(root)
     this.#options = options
     this.#handles = handles
+    this.#place = place
   }
 
   as(viewer: FileViewer): Workspace {
-    return new FolderWorkspace({ ...this.#options, viewer })
+    return new FolderWorkspace({ ...this.#options, handles: this.#handles, viewer }, this.#place)
   }
 
   read(path: string, { bytesMax }: { readonly bytesMax: number }): Promise<Uint8Array> {
@@ -88,7 +94,7 @@ class FolderWorkspace implements AgentWorkspace {
     const names = await this.#parse(path)
     if (this.#claim(names).kind === 'folder') return this.#listOwners(limit)
     const { base, names: below } = await this.#locate(path, names, 'read')
-    if (base === 'workspace' && below.length === 0 && this.#real === undefined) return { entries: [], more: false }
+    if (base === 'workspace' && below.length === 0 && this.#place.real === undefined) return { entries: [], more: false }
     try {
       await using folder = await this.#enter(base, below, false)
       const { entries, more } = await listFolder(folder, limit)
@@ -138,9 +144,9 @@ class FolderWorkspace implements AgentWorkspace {
 
   /** The names from the workspace down to the path. Throws `forbidden` for a path outside or in `forbidden_paths`. */
   async #parse(path: string): Promise<string[]> {
-    this.#real ??= await realpath(this.root).catch(() => undefined)
+    this.#place.real ??= await realpath(this.root).catch(() => undefined)
     const { forbidden } = this.#options
-    const roots = this.#real === undefined || this.#real === this.root ? [this.root] : [this.root, this.#real]
+    const roots = this.#place.real === undefined || this.#place.real === this.root ? [this.root] : [this.root, this.#place.real]
     const names = parsePath(path, roots)
     if (isForbidden(names, forbiddenBelow(roots, forbidden))) throw new AppError('forbidden', `'${path}' is in forbidden_paths`)
     return names
@@ -175,9 +181,9 @@ class FolderWorkspace implements AgentWorkspace {
       await mkdir(files, { recursive: true, mode: 0o700 })
       return this.#descend(await realpath(files), names, create)
     }
-    if (create) await mkdir(this.#real ?? this.root, { recursive: true, mode: 0o700 })
-    this.#real ??= await realpath(this.root)
-    return this.#descend(this.#real, names, create)
+    if (create) await mkdir(this.#place.real ?? this.root, { recursive: true, mode: 0o700 })
+    this.#place.real ??= await realpath(this.root)
+    return this.#descend(this.#place.real, names, create)
   }
 
   async #descend(from: string, names: readonly string[], create: boolean): Promise<Folder> {

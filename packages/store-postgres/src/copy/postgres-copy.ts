@@ -2,7 +2,7 @@
 import { AppError, type Logger, type RowSigner } from '@sluice/sdk'
 import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable } from '@sluice/store/copied-tables'
 import pg from 'pg'
-import { type ConnectionSettings, connect, DEFAULT_SCHEMA, databaseName, disconnect, type Row, sql } from '../connection.ts'
+import { type All, type ConnectionSettings, connect, DEFAULT_SCHEMA, databaseName, disconnect, queryOf, type Row } from '../connection.ts'
 import { demandSignatures } from '../demand-signatures.ts'
 import { indexedText } from '../memory.ts'
 import { COPY_KEY, checkKey, migrate } from '../migrate.ts'
@@ -56,15 +56,12 @@ interface Column {
 
 class Schema {
   readonly client: pg.Client
+  readonly all: All
   readonly #columns = new Map<string, readonly Column[]>()
 
   constructor(client: pg.Client) {
     this.client = client
-  }
-
-  async all<R = Row>(text: string, ...values: readonly unknown[]): Promise<R[]> {
-    const { text: statement, values: parameters } = sql(text, ...values)
-    return (await this.client.query(statement, parameters as unknown[])).rows
+    this.all = queryOf(client)
   }
 
   async get<R = Row>(text: string, ...values: readonly unknown[]): Promise<R | undefined> {
@@ -314,7 +311,7 @@ export class PostgresTarget {
   /** Lets daemons use the schema. */
   async finish(): Promise<void> {
     const { signer, nowMs } = this.#options
-    const all = this.#schema.all.bind(this.#schema)
+    const { all } = this.#schema
     await signAll(all, signaturesOf(this.#options))
     if (signer) await demandSignatures(all, signer, nowMs)
     await this.#schema.all('DELETE FROM meta WHERE key = $1', COPY_KEY)
@@ -333,9 +330,7 @@ const signaturesOf = ({ settings, signer, log }: PostgresCopyOptions): RowSignat
 async function requireVerified(schema: Schema, options: PostgresCopyOptions, marker: string | undefined): Promise<void> {
   const signatures = signaturesOf(options)
   signatures.learn(marker)
-  const [refused, ...more] = (await unverifiedRows(schema.all.bind(schema), signatures)).filter(
-    ({ fault }) => fault !== null || signatures.isDemanded,
-  )
+  const [refused, ...more] = (await unverifiedRows(schema.all, signatures)).filter(({ fault }) => fault !== null || signatures.isDemanded)
   if (refused)
     throw new AppError(
       'conflict',
