@@ -1,6 +1,7 @@
 /** Every regular expression of product code takes linear time, because one quadratic pattern lets one message stop the daemon. */
 import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { ATTACHMENT_PATH } from '@sluice/sdk'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { sourcePatterns } from './source-patterns.ts'
 
@@ -22,6 +23,12 @@ const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly in
   'packages/runtime/src/procedures/sop-settings.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
   // The pattern is compiled only to check its syntax.
   'packages/sop/src/output-schema.ts': { times: 1, instances: [] },
+  // The path of an attachment as a line of its own, and wherever a text names it.
+  'packages/http/src/routes/conversation-files.ts': {
+    times: 1,
+    instances: [new RegExp(String.raw`^\[(?:Image|Audio|Video|Document): ([^\]\n]{1,120})\] (${ATTACHMENT_PATH})(?: .*)?$`, 'gm')],
+  },
+  'packages/sdk/src/attachments.ts': { times: 1, instances: [new RegExp(String.raw`(?<![\w/.-])${ATTACHMENT_PATH}\b`, 'g')] },
   // A copy of a literal in the same file.
   'packages/config/src/toml/key-path.ts': { times: 1, instances: [] },
 }
