@@ -174,28 +174,45 @@ function installStamp(nodeVersion, pnpmVersion) {
   return digest(nodeVersion, pnpmVersion, ...files.map((file) => readFileSync(join(ROOT, file))))
 }
 
-function installWorkspace(pnpm, env, stamp) {
+/** Ends this process if a profile imports a package of the workspace that the root does not have: nothing could resolve it. */
+function checkProfiles() {
+  const { devDependencies = {} } = readJson(join(ROOT, 'package.json'))
+  const folder = join(ROOT, 'profiles')
+  for (const file of existsSync(folder) ? readdirSync(folder).sort() : [])
+    for (const [, name] of readFileSync(join(folder, file), 'utf8').matchAll(/ from '(@sluice\/[\w-]+)/g))
+      if (!Object.hasOwn(devDependencies, name))
+        fail(
+          `profiles/${file} imports ${name}, which the root package.json lacks: add "${name}": "workspace:*" to its devDependencies, and run 'npm run update:lockfile'`,
+        )
+}
+
+/** With `isFrozen` false, the lockfile follows the package.json files. */
+function installWorkspace(pnpm, env, { stamp, isFrozen = true }) {
   const stampFile = join(ROOT, 'node_modules', '.bootstrap-stamp')
-  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
+  if (isFrozen && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp()) return
   say('installing the packages of this repository from the npm registry; the first time some are compiled, which takes up to a minute')
   const [command, ...first] = pnpm.command
-  const result = spawnSync(command, [...first, 'install', '--frozen-lockfile', '--prefer-offline', '--reporter=append-only'], {
-    cwd: ROOT,
-    env: { ...env, CI: 'true' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    encoding: 'utf8',
-    maxBuffer: OUTPUT_BYTES_MAX,
-    shell: WINDOWS && first.length === 0,
-  })
+  const result = spawnSync(
+    command,
+    [...first, 'install', isFrozen ? '--frozen-lockfile' : '--no-frozen-lockfile', '--prefer-offline', '--reporter=append-only'],
+    {
+      cwd: ROOT,
+      env: { ...env, CI: 'true' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      encoding: 'utf8',
+      maxBuffer: OUTPUT_BYTES_MAX,
+      shell: WINDOWS && first.length === 0,
+    },
+  )
   if (result.status !== 0) {
     // The output is captured because pnpm's silent reporter would hide errors too.
     const lines = `${result.stdout ?? ''}${result.stderr ?? ''}`.trimEnd().split('\n')
     process.stderr.write(`${lines.slice(-OUTPUT_LINES_SHOWN).join('\n')}\n`)
     if (lines.some((line) => line.includes('ERR_PNPM_OUTDATED_LOCKFILE')))
-      say("a package.json changed after pnpm-lock.yaml: run 'pnpm install --no-frozen-lockfile', and commit both")
+      say("a package.json changed after pnpm-lock.yaml: run 'npm run update:lockfile', and commit both")
     fail(`pnpm install failed (${result.error?.message ?? `exit ${result.status}`})`, result.status || 1)
   }
-  writeFileSync(stampFile, stamp)
+  writeFileSync(stampFile, stamp())
 }
 
 /** Ends this process for a wrong option of a build or an installation, before anything is downloaded or built for it. */
@@ -215,7 +232,10 @@ const env = cleanEnvironment({
   // The Node package contains its headers, so native modules build offline and for the right Node.
   ...(existsSync(join(prefix, 'include', 'node', 'node_version.h')) ? { npm_config_nodedir: prefix } : {}),
 })
-installWorkspace(pnpm, env, installStamp(versionOf(node), pnpm.version))
+checkProfiles()
+const isUpdate = process.argv[2] === 'update-lockfile'
+installWorkspace(pnpm, env, { stamp: () => installStamp(versionOf(node), pnpm.version), isFrozen: !isUpdate })
+if (isUpdate) process.exit()
 
 /** Returns the folder that the user stands in: npm and pnpm change to the root of the repository before they run a script. */
 function callerFolder() {

@@ -33,7 +33,7 @@ const everything = [...always, ...(await Promise.all(optional.map(async ([id]) =
 /** The command for a feature that some builds leave out. */
 function howToGet(id, row) {
   if (row.profile && row.flag === null) return 'every build'
-  return code(row.profile ? `pnpm build ${row.profile}` : buildHint(id))
+  return code(row.profile ? `npm run build -- ${row.profile}` : buildHint(id))
 }
 
 function features() {

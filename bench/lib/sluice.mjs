@@ -11,7 +11,7 @@ export const distFolder = (profile) => join(ROOT, 'dist', profile)
 
 export function sluiceBundle(profile) {
   const file = join(distFolder(profile), 'sluice.mjs')
-  if (!existsSync(file)) throw new Error(`dist/${profile}/sluice.mjs does not exist: run 'pnpm build:${profile}'`)
+  if (!existsSync(file)) throw new Error(`dist/${profile}/sluice.mjs does not exist: run 'npm run build:${profile}'`)
   return file
 }
 

@@ -2,6 +2,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { CATALOGUE, type Feature, isInProfile, ROWS, type Row } from '@sluice/sdk'
+import { NODE_MIN } from '@sluice/sdk/node-version'
 import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
 
@@ -255,10 +256,18 @@ describe('house rules', () => {
     }
   })
 
-  test('every package has the same license, module type and scope', () => {
+  test('every package has the same license, module type, scope and Node, and a README', () => {
     for (const name of folders) {
-      const { name: packageName, license, type } = JSON.parse(read('packages', name, 'package.json'))
-      expect({ packageName, license, type }).toEqual({ packageName: `@sluice/${name}`, license: 'MIT', type: 'module' })
+      const { name: packageName, license, type, engines } = JSON.parse(read('packages', name, 'package.json'))
+      const node = `>=${NODE_MIN}`
+      expect({ packageName, license, type, engines }).toEqual({
+        packageName: `@sluice/${name}`,
+        license: 'MIT',
+        type: 'module',
+        engines: { node },
+      })
+      const readme = `packages/${name}/README.md`
+      expect(existsSync(join(ROOT, readme)), `Write ${readme}: a title, a paragraph and an example; then run pnpm docs:generate`).toBe(true)
       expect(existsSync(join(ROOT, 'packages', name, 'tsconfig.json')), `${name} must not have its own tsconfig`).toBe(false)
     }
   })

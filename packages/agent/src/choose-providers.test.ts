@@ -49,7 +49,7 @@ test('refuses an unknown kind with the known ones, and a left-out one with its b
   expect(() => chooseProviders({ kind: 'opneai', fallback: [] }, all, {})).toThrow(
     refusal('"opneai" is unknown; did you mean "openai"? This build has: offline, openai, ollama'),
   )
-  expect(() => chooseProviders({ kind: 'anthropic', fallback: [] }, all, {})).toThrow(refusal('pnpm build'))
+  expect(() => chooseProviders({ kind: 'anthropic', fallback: [] }, all, {})).toThrow(refusal('npm run build'))
   expect(() => chooseProviders({ fallback: [{ kind: 'nope' }] }, all, {})).toThrow(refusal('nope'))
 })
 

@@ -2,7 +2,7 @@
 
 import type { ProviderConfig } from '@sluice/config'
 import { nearestNames } from '@sluice/kit'
-import { AppError, buildHint, type Provider, type ProviderSettings, ROWS } from '@sluice/sdk'
+import { AppError, howToGet, type Provider, type ProviderSettings, ROWS } from '@sluice/sdk'
 
 type Env = Readonly<Record<string, string | undefined>>
 type Entry = Omit<ProviderConfig, 'fallback'>
@@ -62,6 +62,6 @@ function unknownKind(kind: string, providers: readonly Provider[]): AppError {
     providers.flatMap(({ kinds }) => kinds),
   )
   const meant = near === undefined ? '' : `; did you mean "${near}"?`
-  const cure = id ? `is not in this build; to add it: ${buildHint(id)}.` : `is unknown${meant || '.'}`
+  const cure = id ? `is not in this build; to add it, ${howToGet(id)}.` : `is unknown${meant || '.'}`
   return new AppError('config_invalid', `Provider kind "${kind}" ${cure} This build has: ${kindsOf(providers)}`)
 }

@@ -77,10 +77,10 @@ describe('a tool call of a model', () => {
 
   test('of a left-out tool is answered by its stub', async () => {
     const stub = testTool('gpio_read', () => {
-      throw new AppError('not_compiled', 'Not in this build: pnpm build:full')
+      throw new AppError('not_compiled', 'Not in this build: npm run build:full')
     })
     const { text, model } = await callTools([[call('gpio_read')]], { stubs: [stub] })
-    expect(text).toBe('Not in this build: pnpm build:full')
+    expect(text).toBe('Not in this build: npm run build:full')
     expect(model.asked[0]).not.toHaveProperty('tools')
   })
 

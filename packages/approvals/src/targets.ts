@@ -6,10 +6,10 @@ import {
   type ApprovalPrompt,
   type ApprovalRequest,
   type AskedTarget,
-  buildHint,
   type CatalogueId,
   type Channel,
   type FeatureId,
+  howToGet,
   ROWS,
 } from '@sluice/sdk'
 import { ANY_ACCOUNT, isSameAccount } from './open-approvals.ts'
@@ -85,7 +85,7 @@ function unavailableReason(target: string, features: readonly CarrierStatus[]): 
   const [carrier]: readonly CatalogueId[] = ROWS.flatMap(([id, row]) => (row.target === target ? [id] : []))
   if (carrier === undefined) return `no such channel; there are ${TARGETS.join(', ')}`
   const status = features.find(({ feature }) => feature === carrier)
-  if (!status?.compiled) return `this build has no ${carrier}: ${status?.build ?? buildHint(carrier)}`
+  if (!status?.compiled) return `this build has no ${carrier}; to get it, ${howToGet(carrier)}`
   return `${carrier} is ${status.state}${status.reason === null ? '' : `: ${status.reason}`}`
 }
 

@@ -13,7 +13,7 @@ const MESSAGES = 40
 const KILLS = 10
 const BURST = 1000
 const PROFILE = 'standard'
-const MISSING = missingNio() ?? (existsSync(bundle(PROFILE)) ? undefined : 'run pnpm build standard first')
+const MISSING = missingNio() ?? (existsSync(bundle(PROFILE)) ? undefined : 'run npm run build -- standard first')
 
 const config = (fake: FedchatFake): string => `[provider]
 kind = "offline"

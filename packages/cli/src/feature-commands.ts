@@ -6,6 +6,7 @@ import {
   type CommandHelp,
   type Feature,
   type FeatureId,
+  howToGet,
   type OwnRow,
   ROWS,
   type Row,
@@ -55,7 +56,7 @@ const refuseLeftOut =
   async () => {
     throw new AppError(
       'not_compiled',
-      `'sluice ${name}' needs the feature ${id}, which this build leaves out. To get it: ${buildHint(id)}`,
+      `'sluice ${name}' needs the feature ${id}, which this build leaves out. To get it, ${howToGet(id)}`,
       {
         fields: { feature: id, build: buildHint(id) },
       },

@@ -53,8 +53,8 @@ describe('usage', () => {
     [['daemon', '--port', 'x'], "'x'"],
     [['config', 'get', 'gateway..port'], '"gateway..port" is not a key'],
     [['completion', 'tcsh'], 'tcsh'],
-    [['plugin', 'install', 'x'], 'pnpm build full --features plugins-wasm'],
-    [['hardware', 'info', '--chip', 'y'], 'pnpm build full --features probe'],
+    [['plugin', 'install', 'x'], 'npm run build -- full --features plugins-wasm'],
+    [['hardware', 'info', '--chip', 'y'], 'npm run build -- full --features probe'],
   ])('%j fails with exit code 2 and one line', async (argv, piece) => {
     const { code, err } = await sluice(...argv)
     expect(code).toBe(2)

@@ -1,5 +1,5 @@
 /** Gets and sets keys in the text of the configuration. Comments stay, secrets are encrypted, and the result always loads. */
-import { AppError, buildHint } from '@sluice/sdk'
+import { AppError, buildHint, howToGet } from '@sluice/sdk'
 import * as v from 'valibot'
 import { assignInToml } from './assign-in-toml.ts'
 import { formerKeyHint } from './former-keys.ts'
@@ -114,7 +114,7 @@ function findKey(sections: readonly OwnedSection[], path: KeyPath): { readonly k
       throw new AppError('invalid_request', `[${formatKeyPath(path)}] is a section; name one of its keys`)
     case 'left_out': {
       const build = buildHint(found.feature)
-      const detail = `\`${formatKeyPath(path)}\` belongs to ${found.feature}, which this build leaves out; to get it: ${build}`
+      const detail = `\`${formatKeyPath(path)}\` belongs to ${found.feature}, which this build leaves out; to get it, ${howToGet(found.feature)}`
       throw new AppError('not_compiled', detail, { fields: { feature: found.feature, build } })
     }
     case 'unknown':

@@ -300,9 +300,9 @@ describe('left out', () => {
       {
         section: 'channels_config.telegram',
         feature: 'channel-telegram',
-        build: expect.stringContaining('pnpm build full --features channel-telegram'),
+        build: expect.stringContaining('npm run build -- full --features channel-telegram'),
       },
-      { section: 'browser', feature: 'tool-browser', build: expect.stringContaining('pnpm build full --features browser-native') },
+      { section: 'browser', feature: 'tool-browser', build: expect.stringContaining('npm run build -- full --features browser-native') },
     ])
   })
 

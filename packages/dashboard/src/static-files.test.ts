@@ -117,5 +117,5 @@ test('a build without the page says how to make it', async () => {
   rmSync(folder, { recursive: true })
   const answer = await arrange()('/')
   expect(answer.status).toBe(503)
-  expect(await answer.json()).toMatchObject({ error: expect.stringContaining('pnpm build') })
+  expect(await answer.json()).toMatchObject({ error: expect.stringContaining('npm run build') })
 })

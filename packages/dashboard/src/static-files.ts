@@ -81,7 +81,7 @@ export class StaticFiles {
     this.#names = listFiles(this.#folder)
     const name = hasMenu(headers) && (await this.#names).has(MENU_PAGE) ? MENU_PAGE : 'index.html'
     const found = await this.#read(name, headers)
-    if (!found) throw new AppError('unavailable', 'The page is not built: run `pnpm build standard`')
+    if (!found) throw new AppError('unavailable', 'The page is not built: run `npm run build -- standard`')
     const plain = await readFile(join(this.#folder, name), 'utf8')
     const tag = `"${createHash('sha256').update(found.body).digest('base64url').slice(0, 22)}"`
     const policy = {

@@ -1,13 +1,13 @@
 /** Checks for `sluice doctor` whether the boards can be reached on this machine, and says how to correct it when they cannot. */
 import { type BoardEntry, boardEntryProblem } from '@sluice/hardware'
-import { AppError, buildHint, errorText, type Finding } from '@sluice/sdk'
+import { AppError, errorText, type Finding, howToGet } from '@sluice/sdk'
 import type { Device } from './devices.ts'
 import { loadSerialLibrary, SERIAL_FIX } from './native.ts'
 import type { Registry } from './registry/registry.ts'
 import { usbText } from './registry/usb.ts'
 import { deniedAccess } from './transports/port-access.ts'
 
-const NATIVE_FIX = `On a supported single-board computer: ${buildHint('hardware-sbc')}`
+const NATIVE_FIX = `On a supported single-board computer, ${howToGet('hardware-sbc')}`
 
 export async function checkBoards(registry: Registry, configured: readonly BoardEntry[], signal: AbortSignal): Promise<readonly Finding[]> {
   // A machine without a configured serial board does not need the library.

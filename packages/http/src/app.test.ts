@@ -56,7 +56,7 @@ describe('a request without a route', () => {
       path: '/chatapp',
       code: 'not_compiled',
       detail: 'POST /chatapp needs a feature this build leaves out',
-      fields: { feature: 'channel-chatapp', build: 'run `pnpm build:full`' },
+      fields: { feature: 'channel-chatapp', build: 'run `npm run build:full`' },
     }
     const { request } = gateway({ snapshot: { stubs: [stub] } })
     const response = await request('/chatapp', { method: 'POST', body: '{}' })

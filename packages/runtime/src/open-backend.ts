@@ -15,10 +15,10 @@ import {
 import { systemClock } from '@sluice/kit'
 import {
   AppError,
-  buildHint,
   type Clock,
   type ClusterMember,
   type Feature,
+  howToGet,
   type Logger,
   loadFeatures,
   ROWS,
@@ -135,7 +135,7 @@ async function backendOf(features: readonly Feature[], name: string): Promise<St
   await loadFeatures(features, (feature) => feature.id === id)
   const backend = features.find(({ storeBackend }) => storeBackend?.name === name)?.storeBackend
   if (backend) return backend
-  const hint = id === undefined ? '' : ` To get it: ${buildHint(id)}`
+  const hint = id === undefined ? '' : ` To get it, ${howToGet(id)}.`
   throw new AppError('config_invalid', `store.backend = "${name}" is not in this build.${hint}`)
 }
 

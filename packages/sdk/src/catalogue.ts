@@ -608,10 +608,17 @@ export interface BuildRecipe {
 declare const SLUICE_BUILD: BuildRecipe | undefined
 const running: BuildRecipe = typeof SLUICE_BUILD === 'undefined' ? { profile: 'full', features: [] } : SLUICE_BUILD
 
-/** Returns the command that builds this bundle with one more feature. No other place words this instruction. */
+/** Returns the command that builds this bundle with one more feature. It works in a clone of Sluice. */
 export function buildHint(id: CatalogueId, { profile, features, name }: BuildRecipe = running): string {
   const row: Row = CATALOGUE[id]
   const list = [...features, row.flag ?? id].join(',')
   const words = [...(profile ? [profile, '--features', list] : ['--only', list]), ...(name ? ['--name', name] : [])]
-  return ['pnpm build', ...words].join(' ')
+  return ['npm run build --', ...words].join(' ')
+}
+
+/** Returns how to get a feature that this bundle leaves out, for the end of a sentence. No other place words this instruction. */
+export function howToGet(id: CatalogueId, recipe: BuildRecipe = running): string {
+  const row: Row = CATALOGUE[id]
+  const build = `run '${buildHint(id, recipe)}' in a clone of Sluice`
+  return row.profile === null ? build : `install the archive of the ${row.profile} profile, or ${build}`
 }

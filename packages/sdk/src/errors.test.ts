@@ -1,6 +1,6 @@
 /** Tests of the error table and of build instructions. */
 import { describe, expect, test } from 'vitest'
-import { AppError, buildHint, ERRORS, errorText, formatTraceparent, parseTraceparent } from './index.ts'
+import { AppError, buildHint, ERRORS, errorText, formatTraceparent, howToGet, parseTraceparent } from './index.ts'
 
 describe('the error table', () => {
   test('has a status, a title and an exit code for every code', () => {
@@ -28,15 +28,24 @@ describe('the error table', () => {
 
 describe('build instructions', () => {
   test('add to the profile that runs', () => {
-    expect(buildHint('hardware-probe', { profile: 'full', features: [] })).toBe('pnpm build full --features probe')
+    expect(buildHint('hardware-probe', { profile: 'full', features: [] })).toBe('npm run build -- full --features probe')
     expect(buildHint('tool-pdf', { profile: 'minimal', features: ['hardware'], name: 'mine' })).toBe(
-      'pnpm build minimal --features hardware,rag-pdf --name mine',
+      'npm run build -- minimal --features hardware,rag-pdf --name mine',
     )
-    expect(buildHint('tool-shell', { profile: './mine.ts', features: [] })).toBe('pnpm build ./mine.ts --features tool-shell')
+    expect(buildHint('tool-shell', { profile: './mine.ts', features: [] })).toBe('npm run build -- ./mine.ts --features tool-shell')
   })
 
   test('add to a build that was composed from nothing', () => {
-    expect(buildHint('webauthn', { features: ['provider-openai'] })).toBe('pnpm build --only provider-openai,webauthn')
+    expect(buildHint('webauthn', { features: ['provider-openai'] })).toBe('npm run build -- --only provider-openai,webauthn')
+  })
+
+  test('name a clone, in which the command exists, and the archive of a profile that has the feature', () => {
+    expect(howToGet('webauthn', { profile: 'full', features: [] })).toBe(
+      "run 'npm run build -- full --features webauthn' in a clone of Sluice",
+    )
+    expect(howToGet('tool-pdf', { profile: 'minimal', features: [] })).toBe(
+      "install the archive of the full profile, or run 'npm run build -- minimal --features rag-pdf' in a clone of Sluice",
+    )
   })
 })
 

@@ -31,7 +31,7 @@ export { APPROVAL_MESSAGE_CHARS_MAX } from './approvals.ts'
 export { ATTACHMENT_PATH, ATTACHMENTS, namedAttachments } from './attachments.ts'
 export { AUDIT_ROOT, auditHash } from './audit-hash.ts'
 export type { CatalogueId, CommandHelp, FeatureId, FeatureKind, OwnRow, Profile, Row } from './catalogue.ts'
-export { buildHint, CATALOGUE, isInProfile, ROWS, rowOf, rowOfFeature } from './catalogue.ts'
+export { buildHint, CATALOGUE, howToGet, isInProfile, ROWS, rowOf, rowOfFeature } from './catalogue.ts'
 export type {
   Address,
   Attachment,

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { syncFolder } from '@sluice/kit'
 import { AppError, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from '@sluice/sdk'
+import { nodeProblem } from '@sluice/sdk/node-version'
 import type { PageReader } from './page-reader.ts'
 import { damageOf, isBusy, storageError } from './storage-error.ts'
 
@@ -45,8 +46,10 @@ export class Database {
   #reader: PageReader | undefined
   #foreignVersion: number | undefined
 
-  /** Creates the file (0600) and its folder (0700) if they are missing. Throws SQLite's errors. */
+  /** Creates the file (0600) and its folder (0700) if they are missing. Throws SQLite's errors, and `unavailable` in an older Node. */
   constructor(file: string, largeBytes = LARGE_FILE_BYTES) {
+    const problem = nodeProblem(process.versions.node)
+    if (problem !== undefined) throw new AppError('unavailable', `The store does not open: ${problem}.`)
     this.#file = file
     this.#largeBytes = largeBytes
     createPrivately(file)

@@ -253,3 +253,15 @@ test.runIf(canMount)('a full disk loses no acknowledged write and recovers witho
     execFileSync('umount', [disk])
   }
 })
+
+test.each(['24.6.0', '22.19.0'])('Node %s gets a sentence, and no file is created', (version) => {
+  const file = join(folder, 'sluice.db')
+  const own = Object.getOwnPropertyDescriptor(process.versions, 'node') ?? {}
+  Object.defineProperty(process.versions, 'node', { ...own, value: version })
+  try {
+    expect(() => open(file)).toThrow(`The store does not open: this is Node ${version}; Sluice needs Node 24.7 or newer.`)
+  } finally {
+    Object.defineProperty(process.versions, 'node', own)
+  }
+  expect(existsSync(file)).toBe(false)
+})

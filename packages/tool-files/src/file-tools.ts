@@ -1,6 +1,6 @@
 /** The tools `file_read`, `file_write` and `file_list`. The workspace rejects paths that lead outside of it. */
 import { isFileOfOthers } from '@sluice/kit'
-import { AppError, buildHint, defineTool, type Host, type Tool, type WorkspaceEntry, whole } from '@sluice/sdk'
+import { AppError, buildHint, defineTool, type Host, howToGet, type Tool, type WorkspaceEntry, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { numberLines, selectLines } from './number-lines.ts'
 
@@ -92,7 +92,7 @@ async function pdfText(host: Host, bytes: Uint8Array, signal: AbortSignal): Prom
   const read = host.service('pdfText')
   if (!read) {
     const build = buildHint('tool-pdf')
-    throw new AppError('not_compiled', `This build cannot read PDFs; build one that can: ${build}`, {
+    throw new AppError('not_compiled', `This build cannot read PDFs; to read them, ${howToGet('tool-pdf')}`, {
       fields: { feature: 'tool-pdf', build },
     })
   }

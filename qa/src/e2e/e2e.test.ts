@@ -48,7 +48,7 @@ const SPECIFIED_FLAGS: Record<string, readonly string[]> = {
 }
 
 describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
-  test('exists', () => expect(existsSync(bundle(profile)), `Run pnpm build:${profile} first.`).toBe(true))
+  test('exists', () => expect(existsSync(bundle(profile)), `Run npm run build:${profile} first.`).toBe(true))
 
   test('prints its version', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'packages/cli/package.json'), 'utf8'))
@@ -62,7 +62,7 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     expect(rows.map(({ feature }) => feature).toSorted()).toEqual(ROWS.map(([id]) => id).toSorted())
     for (const row of rows) {
       if (row.compiled) expect(row.build).toBeNull()
-      else expect(row.build).toContain(`pnpm build ${profile} --features ${row.flag ?? row.feature}`)
+      else expect(row.build).toContain(`npm run build -- ${profile} --features ${row.flag ?? row.feature}`)
     }
     const compiled = rows.flatMap((row) => (row.compiled ? row.flag : null) ?? [])
     expect(new Set(compiled)).toEqual(new Set(SPECIFIED_FLAGS[profile]))
@@ -87,7 +87,7 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     })
     expect(await post(`${running.url}/api/webauthn/auth/start`, {})).toMatchObject({
       status: 404,
-      body: { code: 'not_compiled', feature: 'webauthn', build: `pnpm build ${profile} --features webauthn` },
+      body: { code: 'not_compiled', feature: 'webauthn', build: `npm run build -- ${profile} --features webauthn` },
     })
     running.kill('SIGTERM')
     expect(await running.exited).toBe(0)
@@ -97,7 +97,7 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
   test('refuses a command of a left-out feature with exit code 2 and the build command', async () => {
     const { code, stderr } = await run(profile, ['plugin', 'list', '--data-dir', folder()])
     expect(code).toBe(2)
-    expect(stderr).toContain(`pnpm build ${profile} --features plugins-wasm`)
+    expect(stderr).toContain(`npm run build -- ${profile} --features plugins-wasm`)
   })
 })
 

@@ -13,7 +13,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 test('the scripts and the program require the same version of Node', () => {
-  const required = ['scripts/bootstrap.mjs', 'packages/cli/src/node-min.ts'].map(
+  const required = ['scripts/bootstrap.mjs', 'packages/sdk/src/node-version.ts'].map(
     (file) => /NODE_MIN = '(\d+\.\d+)'/.exec(readFileSync(join(ROOT, file), 'utf8'))?.[1],
   )
   expect(required).toEqual([expect.any(String), required[0]])
@@ -42,6 +42,39 @@ test('a failed install prints its reason', () => {
   const env = { HOME: root, PATH: `${join(root, 'bin')}:${process.env.PATH}` }
   const { status, stderr } = spawnSync(process.execPath, [join(root, 'scripts/bootstrap.mjs'), 'start'], { env, encoding: 'utf8' })
   expect({ status, stderr }).toEqual({ status: 7, stderr: expect.stringMatching(/the certificate is unknown\n.*pnpm install failed/) })
+})
+
+describe('a clone whose package.json files and lockfile differ', () => {
+  const command = (task: string, manifest: object = {}) => {
+    cpSync(join(ROOT, 'scripts'), join(root, 'scripts'), { recursive: true })
+    for (const folder of ['packages', 'profiles', 'bin', 'node_modules']) mkdirSync(join(root, folder))
+    for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml']) writeFileSync(join(root, file), '{}')
+    writeFileSync(join(root, 'package.json'), JSON.stringify(manifest))
+    writeFileSync(join(root, 'profiles/always.ts'), "import acme from '@sluice/channel-acme'\n")
+    const pnpm =
+      '#!/bin/sh\n[ "$1" = --version ] && exec echo 11.0.0\ncase "$*" in *--no-frozen-lockfile*) exit 0 ;; esac\necho ERR_PNPM_OUTDATED_LOCKFILE\nexit 1\n'
+    writeFileSync(join(root, 'bin/pnpm'), pnpm, { mode: 0o755 })
+    const env = { HOME: root, PATH: `${join(root, 'bin')}:${process.env.PATH}` }
+    return spawnSync(process.execPath, [join(root, 'scripts/bootstrap.mjs'), task], { env, encoding: 'utf8' })
+  }
+  const manifest = { devDependencies: { '@sluice/channel-acme': 'workspace:*' } }
+
+  test('names the command that brings the lockfile up to date, which exists for users of npm too', () => {
+    expect(command('exec', manifest)).toMatchObject({ status: 1, stderr: expect.stringContaining("run 'npm run update:lockfile'") })
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+    expect(scripts['update:lockfile']).toBe('node scripts/bootstrap.mjs update-lockfile')
+  })
+
+  test('is repaired by that command', () => {
+    expect(command('update-lockfile', manifest)).toMatchObject({ status: 0 })
+  })
+
+  test('names a feature that a profile imports and the root lacks', () => {
+    expect(command('exec')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('add "@sluice/channel-acme": "workspace:*" to its devDependencies'),
+    })
+  })
 })
 
 describe('a script that runs a program', () => {

@@ -1,4 +1,4 @@
-/** Records the public surface of the release in package.json: `pnpm surface:record`, after `pnpm build:full`. A record never changes. */
+/** Records the public surface of the release in package.json: `pnpm surface:record`, after `npm run build:full`. A record never changes. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../daemons/bundle.ts'

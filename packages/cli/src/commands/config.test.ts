@@ -51,7 +51,7 @@ describe('sluice config', () => {
     try {
       const { code, err } = await sluice('config', 'check', '--data-dir', dir)
       expect(code).toBe(78)
-      expect(err).toContain('pnpm build full --features plugins-wasm')
+      expect(err).toContain('npm run build -- full --features plugins-wasm')
     } finally {
       dispose()
     }

@@ -201,7 +201,7 @@ test('refuses an unknown provider, an empty key and a missing variable', async (
   expect((await arranged.run('', '--provider', 'offline')).err).toContain("There is no provider 'offline'. This build has: openai")
   // This build leaves the feature of `google` out.
   expect((await arranged.run('', '--provider', 'google')).err).toMatch(
-    /There is no provider 'google' in this build; to add it: pnpm build .*provider-google\. This build has: openai/,
+    /There is no provider 'google' in this build; to add it, .*npm run build -- .*provider-google' in a clone of Sluice\. This build has: openai/,
   )
   expect((await arranged.run('', '--provider', 'openai', '--api-key-stdin')).err).toContain('Standard input holds no key')
   expect((await arranged.run('', '--provider', 'openai', '--api-key-env', 'NONE')).err).toContain('The variable NONE is not set')

@@ -1,7 +1,7 @@
 /** Asks for the provider, its address and its key, and for the model out of the list of the endpoint. */
 import type { ProviderConfig } from '@sluice/config'
 import { nearestName } from '@sluice/kit'
-import { AppError, buildHint, type OfferedModel, ROWS, Secret } from '@sluice/sdk'
+import { AppError, howToGet, type OfferedModel, ROWS, Secret } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { type Candidate, candidateNote, proposedCandidate } from './candidates.ts'
 import type { EndpointChoice } from './choice.ts'
@@ -133,5 +133,5 @@ export function findCandidate({ features }: CliContext, candidates: readonly Can
 /** Returns how to add the feature with a kind of provider that this build leaves out. */
 function howToAdd(kind: string, features: CliContext['features']): string | undefined {
   const id = ROWS.find(([, row]) => row.kinds?.includes(kind))?.[0]
-  return id === undefined || features.some((feature) => feature.id === id) ? undefined : ` in this build; to add it: ${buildHint(id)}`
+  return id === undefined || features.some((feature) => feature.id === id) ? undefined : ` in this build; to add it, ${howToGet(id)}`
 }

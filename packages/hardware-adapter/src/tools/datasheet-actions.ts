@@ -1,6 +1,6 @@
 /** The actions of the tool `datasheet`: search, download, list and read. */
 import { signalScope } from '@sluice/kit'
-import { AppError, buildHint, type Host } from '@sluice/sdk'
+import { AppError, type Host, howToGet } from '@sluice/sdk'
 import type { DatasheetInput } from './datasheet.ts'
 import { DATASHEET_BYTES_MAX, type Datasheet, DatasheetFiles, datasheetName } from './datasheet-files.ts'
 
@@ -33,7 +33,7 @@ export async function runDatasheetAction(
   const sheet = await files.find(name)
   if (!sheet) throw new AppError('not_found', `No data sheet of ${device_name} is stored; download it first`)
   const pdfText = host.service('pdfText')
-  if (!pdfText) return `${sheet.path}\nThis build cannot read its text: run \`${buildHint('tool-pdf')}\`.`
+  if (!pdfText) return `${sheet.path}\nThis build cannot read its text; to read it, ${howToGet('tool-pdf')}.`
   const texts = await pdfText(await files.read(sheet), { signal, ...(pages !== undefined && { pages }) })
   return shortened(texts.map((text, index) => (pages === undefined ? `[page ${index + 1}]\n${text}` : text)).join('\n\n'))
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, 
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { AppError, buildHint, type Host } from '@sluice/sdk'
+import { AppError, type Host, howToGet } from '@sluice/sdk'
 import fc from 'fast-check'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { type HardwareKit, hardwareKit, type KitOptions, removeRoots, temporaryRoot } from '../testing/hardware-kit.ts'
@@ -163,7 +163,7 @@ describe('the tool datasheet', () => {
     await run('datasheet', download(url))
     const answer = await run('datasheet', { action: 'read', device_name: 'BME 280' })
     expect(answer).toContain(join(folder, 'bme_280.pdf'))
-    expect(answer).toContain(buildHint('tool-pdf'))
+    expect(answer).toContain(howToGet('tool-pdf'))
   })
 
   test('returns the text of the requested pages', async () => {

@@ -227,7 +227,7 @@ describe('transports', () => {
 
   test('native: reaches the pins of this machine, or says how to build support', async () => {
     const config = { enabled: true, boards: [{ board: 'sbc', transport: 'native' }] }
-    await expect(toolsOn([], config).call('gpio_read', { pin: 4 })).rejects.toThrow('pnpm build')
+    await expect(toolsOn([], config).call('gpio_read', { pin: 4 })).rejects.toThrow('npm run build')
     const nativeGpio: SharedGpio = {
       isThere: true,
       read: async () => 1,

@@ -1,5 +1,5 @@
 /** Creates the line to a device according to its transport. */
-import { AppError, buildHint, type Host, type NativeGpio } from '@sluice/sdk'
+import { AppError, type Host, howToGet, type NativeGpio } from '@sluice/sdk'
 import type { Device, Port } from '../devices.ts'
 import { type BoardLine, NO_CAPABILITIES } from './board-line.ts'
 import { BridgeLine } from './bridge-line.ts'
@@ -48,7 +48,7 @@ function nativeLine(host: Host, name: string): BoardLine {
     if (service) return service
     throw new AppError(
       'unavailable',
-      `${name} is this machine, but its pins cannot be reached: it is not a supported single-board computer, or the build has no support for it; ${buildHint('hardware-sbc')}`,
+      `${name} is this machine, but its pins cannot be reached: it is not a supported single-board computer, or the build has no support for it; to add that, ${howToGet('hardware-sbc')}`,
     )
   }
   return {

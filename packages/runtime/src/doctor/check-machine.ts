@@ -1,16 +1,16 @@
 /** Checks this machine: the version of Node, the data directory and the room on its disk. */
 import { access, constants, mkdir, stat, statfs } from 'node:fs/promises'
 import { errorText } from '@sluice/sdk'
+import { NODE_MIN, nodeProblem } from '@sluice/sdk/node-version'
 import { type Check, fail, ok, warn } from './check.ts'
 
-const NODE_MAJOR_MIN = 24
 const FREE_BYTES_MIN = 512 * 1024 * 1024
 const MEBIBYTE = 1024 * 1024
 
 export function checkNode(): Check {
   const { node } = process.versions
-  if (Number(node.split('.')[0]) >= NODE_MAJOR_MIN) return ok('node', `Node ${node}`)
-  return fail('node', `Node ${node} is older than ${NODE_MAJOR_MIN}`, `install Node ${NODE_MAJOR_MIN} or newer`)
+  const problem = nodeProblem(node)
+  return problem === undefined ? ok('node', `Node ${node}`) : fail('node', problem, `install Node ${NODE_MIN} or newer`)
 }
 
 /** Makes the data directory if it does not exist. */

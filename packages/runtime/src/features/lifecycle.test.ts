@@ -262,7 +262,7 @@ describe('Lifecycle', () => {
       feature: 'hardware-probe',
       available: false,
       compiled: false,
-      build: 'pnpm build full --features probe',
+      build: 'npm run build -- full --features probe',
     })
     expect(registry.prompt().split('\n')).toEqual([
       expect.stringMatching(/not in this build: .*hardware_memory_read.* returns the command/),
@@ -295,7 +295,7 @@ describe('Lifecycle', () => {
     expect(registry.offered).toEqual([])
     await expect(registry.tools.get('hardware_memory_read')?.run({}, {} as never)).rejects.toMatchObject({
       code: 'not_compiled',
-      fields: { feature: 'hardware-probe', build: expect.stringContaining('pnpm build full --features probe') },
+      fields: { feature: 'hardware-probe', build: expect.stringContaining('npm run build -- full --features probe') },
     })
   })
 })

@@ -1,5 +1,16 @@
 /** Tools and routes that answer in place of features that this build leaves out or that are not ready. */
-import { AppError, buildHint, type CatalogueId, type ErrorCode, type Feature, ROWS, type Row, rowOfFeature, type Tool } from '@sluice/sdk'
+import {
+  AppError,
+  buildHint,
+  type CatalogueId,
+  type ErrorCode,
+  type Feature,
+  howToGet,
+  ROWS,
+  type Row,
+  rowOfFeature,
+  type Tool,
+} from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Instance } from './instance.ts'
 
@@ -76,7 +87,7 @@ function leftOutRows(features: readonly Feature[]): readonly (readonly [Catalogu
 }
 
 const notCompiled = (id: CatalogueId, subject: string): AppError =>
-  new AppError('not_compiled', `${subject} needs the feature ${id}, which this build leaves out. To get it: ${buildHint(id)}`, {
+  new AppError('not_compiled', `${subject} needs the feature ${id}, which this build leaves out. To get it, ${howToGet(id)}`, {
     fields: { feature: id, build: buildHint(id) },
   })
 

@@ -1,7 +1,7 @@
 /** Chooses the sandbox that commands run in: by a live probe, never because a backend is merely installed. */
 
 import { signalScope } from '@sluice/kit'
-import { buildHint, errorText, ROWS, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
+import { errorText, howToGet, ROWS, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
 import { noSandbox, refusingSandbox } from './no-sandbox.ts'
 
 /** The first limit of a probe. Each later attempt waits twice as long, so that a busy machine finds its sandbox in the end. */
@@ -100,7 +100,7 @@ function reason(backend: string, probes: readonly TriedProbe[]): string {
   const named = probes.find(({ name }) => name === backend)
   if (named) return `'${backend}' does not work on this machine: ${named.detail}`
   const row = ROWS.find(([, { backend: name, kind }]) => kind === 'sandbox' && name === backend)
-  return row ? `'${backend}' is not in this build: ${buildHint(row[0])}` : `'${backend}' is not a backend`
+  return row ? `'${backend}' is not in this build; to get it, ${howToGet(row[0])}` : `'${backend}' is not a backend`
 }
 
 /**

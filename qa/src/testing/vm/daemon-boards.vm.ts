@@ -51,7 +51,7 @@ export default vmCase({
   udev: true,
   skipReason() {
     const report = join(ROOT, 'dist/full/bundle-report.json')
-    if (!existsSync(report)) return 'the full profile is not built: pnpm build:full'
+    if (!existsSync(report)) return 'the full profile is not built: npm run build:full'
     return readFileSync(report, 'utf8').includes('hardware-boards') ? undefined : 'the full profile was built without boards'
   },
   tests: {

@@ -13,7 +13,7 @@ import { type VmTest, vmCase } from '../../vm/vm-case.ts'
 import { keptIn, Load } from './service-load.ts'
 
 const BUILD = 'service'
-const HOW_TO_BUILD = 'pnpm build full --features sandbox-userns --name service'
+const HOW_TO_BUILD = 'npm run build -- full --features sandbox-userns --name service'
 const DATA = '/var/lib/sluice'
 const URL_BASE = 'http://127.0.0.1:42617'
 const NODE = '/opt/node/bin/node'
