@@ -2,113 +2,69 @@
  * Reads a tar archive in memory. No file is ever written under a name from an archive. An archive with anything that a packer of
  * two plain files would not produce is refused as a whole.
  */
-import { AppError } from '@sluice/sdk'
+import { AppError, errorText } from '@sluice/sdk'
+import { unpackTar } from 'modern-tar'
 
 export const ENTRIES_MAX = 256
 const BLOCK = 512
-/** The fields of a ustar header that are read here: offset and length in bytes. */
-const FIELD = {
-  name: [0, 100],
-  size: [124, 12],
-  checksum: [148, 8],
-  type: [156, 1],
-  linkTarget: [157, 100],
-  magic: [257, 6],
-  prefix: [345, 155],
-} as const
-type Field = (typeof FIELD)[keyof typeof FIELD]
-const SPACE = 0x20
+/** What the fields of a header must hold: offset, length, pattern, and the reason for a refusal. The library reads more than this. */
+const RULES: readonly (readonly [start: number, length: number, pattern: RegExp, reason: string])[] = [
+  // The format of GNU uses the bytes of the prefix for other values.
+  [257, 243, /^ustar(?: .*|\0.{82}[\x20-\x7e]*\0*)$/s, 'it is not a tar archive of the kind ustar'],
+  [0, 100, /^[\x20-\x7e]*\0*$/, 'a name contains a NUL or a character beyond ASCII'],
+  [124, 12, /^ *[0-7]{1,11}[ \0]*$/, 'a number is not octal'],
+  [148, 8, /^ *[0-7]{1,8}[ \0]*$/, 'a number is not octal'],
+  // Old archives mark a regular file with a NUL. Extended headers are entries of their own.
+  [156, 1, /^[05xg\0]$/, 'it has an entry that is neither a file nor a folder'],
+  [157, 100, /^\0*$/, 'it contains a link'],
+]
 const NAME_CHARS_MAX = 200
 /** The keys that an extended header may have. None of them changes the name, size or kind of an entry. */
 const PAX_KEYS_ALLOWED =
   /^(?:mtime|atime|ctime|uid|gid|uname|gname|comment|LIBARCHIVE\.creationtime|(?:LIBARCHIVE|SCHILY)\.xattr\.com\.apple\..+)$/
 
-/** Returns the regular files by name, without the folder that contains all of them, if any. Throws `invalid_request`. */
-export function readTar(bytes: Uint8Array): ReadonlyMap<string, Uint8Array> {
-  const archive = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+/** Resolves to the regular files by name, without the folder that contains all of them, if any. Throws `invalid_request`. */
+export async function readTar(bytes: Uint8Array): Promise<ReadonlyMap<string, Uint8Array>> {
+  checkHeaders(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+  const entries = await unpackTar(bytes, { strict: true }).catch((error: unknown) => {
+    throw refused(errorText(error).replace(/\.$/, ''))
+  })
   const files = new Map<string, Uint8Array>()
   const seen = new Set<string>()
-  let entries = 0
-  let at = 0
-  for (;;) {
-    const header = archive.subarray(at, at + BLOCK)
-    if (header.length < BLOCK) throw refused('it is cut short')
-    if (header.every((byte) => byte === 0)) break
-    if (++entries > ENTRIES_MAX) throw refused(`it has more than ${ENTRIES_MAX} entries`)
-    const { name, size, type } = readHeader(header)
-    const content = archive.subarray(at + BLOCK, at + BLOCK + size)
-    if (content.length < size) throw refused('it is cut short')
-    at += BLOCK + Math.ceil(size / BLOCK) * BLOCK
-    if (type === 'x' || type === 'g') {
-      checkPax(content)
-      continue
-    }
-    if (type !== '0' && type !== '5') throw refused('it has an entry that is neither a file nor a folder')
-    if (type === '5' && size > 0) throw refused('it has a folder with content')
-    const path = checkedPath(name, type)
+  for (const { header, data } of entries) {
+    const path = checkedPath(header.name, data === undefined)
     if (path === '') continue
     // Some file systems ignore case.
     if (seen.has(path.toLowerCase())) throw refused('two entries have the same name')
     seen.add(path.toLowerCase())
-    if (type === '0') files.set(path, content)
+    if (data) files.set(path, data)
   }
-  if (archive.subarray(at).some((byte) => byte !== 0)) throw refused('it has data after its end')
   return withoutCommonFolder(files)
 }
 
 const refused = (reason: string): AppError => new AppError('invalid_request', `The archive is refused: ${reason}`)
 
-interface Header {
-  readonly name: string
-  readonly size: number
-  readonly type: string
-}
-
-/** Refuses a header with a wrong checksum or a link. */
-function readHeader(header: Buffer): Header {
-  const magic = rawText(header, FIELD.magic)
-  if (magic !== 'ustar\0' && magic !== 'ustar ') throw refused('it is not a tar archive of the kind ustar')
-  if (numberIn(header, FIELD.checksum) !== checksumOf(header)) throw refused('a checksum is wrong')
-  if (textIn(header, FIELD.linkTarget) !== '') throw refused('it contains a link')
-  // The format of GNU uses the bytes of the prefix for other values.
-  const prefix = magic === 'ustar\0' ? textIn(header, FIELD.prefix) : ''
-  const type = rawText(header, FIELD.type)
-  return {
-    name: (prefix === '' ? '' : `${prefix}/`) + textIn(header, FIELD.name),
-    size: numberIn(header, FIELD.size),
-    // Old archives mark a regular file with a NUL.
-    type: type === '\0' ? '0' : type,
+/** Refuses what the library accepts or ignores. Stops at the first block of zeros, after which the library accepts only more of them. */
+function checkHeaders(archive: Buffer): void {
+  let entries = 0
+  for (let at = 0; archive.subarray(at, at + BLOCK).some((byte) => byte !== 0); ) {
+    if (++entries > ENTRIES_MAX) throw refused(`it has more than ${ENTRIES_MAX} entries`)
+    const header = archive.toString('latin1', at, at + BLOCK)
+    for (const [start, length, pattern, reason] of RULES) if (!pattern.test(header.slice(start, start + length))) throw refused(reason)
+    const size = Number.parseInt(header.slice(124, 136), 8)
+    const type = header[156] ?? ''
+    if (type === '5' && size > 0) throw refused('it has a folder with content')
+    if (type < '5' && /^[^\0]*\/\0/.test(`${header.slice(0, 100)}\0`)) throw refused('a file has the name of a folder')
+    if (type > '5') checkPax(archive.subarray(at + BLOCK, at + BLOCK + size))
+    at += BLOCK + Math.ceil(size / BLOCK) * BLOCK
   }
 }
 
-/** Sums up the bytes of the header, with the checksum field itself counted as spaces. */
-function checksumOf(header: Buffer): number {
-  const [start, length] = FIELD.checksum
-  return header.reduce((total, byte, index) => total + (index >= start && index < start + length ? SPACE : byte), 0)
-}
-
-const rawText = (header: Buffer, [start, length]: Field): string => header.toString('latin1', start, start + length)
-
-/** Returns the text of a field up to the first NUL. Only more NULs may follow. */
-function textIn(header: Buffer, field: Field): string {
-  const text = rawText(header, field)
-  const end = text.indexOf('\0')
-  if (end < 0) return text
-  if (/[^\0]/.test(text.slice(end))) throw refused('a name contains a NUL')
-  return text.slice(0, end)
-}
-
-function numberIn(header: Buffer, field: Field): number {
-  const digits = /^ *([0-7]{1,11})[ \0]*$/.exec(rawText(header, field))?.[1]
-  if (digits === undefined) throw refused('a number is not octal')
-  return Number.parseInt(digits, 8)
-}
-
 /** Returns the path of an entry, empty for the root folder. Refuses every path that is not plain and relative. */
-function checkedPath(name: string, type: string): string {
-  const path = name.replace(/^(?:\.\/)+/, '').replace(type === '5' ? /\/$/ : /$^/, '')
+function checkedPath(name: string, isFolder: boolean): string {
+  const path = name.replace(/^(?:\.\/)+/, '').replace(isFolder ? /\/$/ : /$^/, '')
   if (path === '' || path === '.') {
-    if (type === '5') return ''
+    if (isFolder) return ''
     throw refused('a file has no name')
   }
   if (path.length > NAME_CHARS_MAX) throw refused(`a name is longer than ${NAME_CHARS_MAX} characters`)
