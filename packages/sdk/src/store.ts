@@ -246,6 +246,11 @@ export interface TurnStore {
    * counts. Resolves to false when no such turn is stored and unfinished.
    */
   requestAbort(id: string, owner?: string): Promise<boolean>
+  /**
+   * Lists the sessions with a turn or an inbox message that has not ended, also while it waits for a person. A turn without a session
+   * counts as one of the session `<owner>/` of its agent.
+   */
+  openSessions(): Promise<readonly string[]>
 }
 
 /** The turns as the holder of a lease uses them. The shard of a turn is `shardOfTurn`. */

@@ -16,6 +16,8 @@ import {
   inputIn,
   type ListedColumns,
   listedTurn,
+  type OpenColumns,
+  openSessionsOf,
   periodCost,
   QUARTER_MS,
   responseIn,
@@ -71,6 +73,9 @@ const COSTS = `
     SELECT quarter * ${QUARTER_MS}::float8, agent, NULL, usd, 0, 0, 0
     FROM costs WHERE quarter >= $1::float8 / ${QUARTER_MS} AND quarter < $2::float8 / ${QUARTER_MS}
   ) AS ended GROUP BY period, agent, model ORDER BY period, agent COLLATE "C", model COLLATE "C" NULLS FIRST LIMIT ${PERIODS_MAX}`
+const OPEN_SESSIONS = `
+  SELECT agent, session_id, owner FROM turns WHERE ended_at IS NULL AND inbox IS NULL
+  UNION SELECT '', session, NULL FROM inbox WHERE ended_at IS NULL`
 const LISTED = `
   SELECT id, agent, session_id AS "sessionId", owner, source, status, model, finish_reason AS "finishReason", error_json AS "errorJson",
     input_tokens AS "inputTokens", output_tokens AS "outputTokens", cost_usd AS "costUsd", attempts, created_at AS "createdAtMs",
@@ -327,6 +332,7 @@ export function createTurns(db: Db, { keys, histories, process, isDirect }: Turn
       return row && toTurnRow(row)
     },
     requestAbort: async (id, owner) => (await writer.write(sql(REQUEST_ABORT, id, owner ?? null))).length > 0,
+    openSessions: async () => openSessionsOf(await db.all<OpenColumns>(OPEN_SESSIONS)),
     spentUsd: async (sinceMs) => (await db.get<{ usd: number }>(SPENT, sinceMs, Math.ceil(sinceMs / QUARTER_MS)))?.usd ?? 0,
     async costs({ sinceMs, untilMs, periodMs, offsetMs }) {
       const rows = await db.all<CostColumns>(COSTS, sinceMs, untilMs, periodMs, offsetMs)

@@ -124,6 +124,7 @@ async function useAll(): Promise<void> {
     await recoverTurns(db, shards).abortsRequested()
   }
   await turns.requestAbort('t2')
+  await turns.openSessions()
   const sessions = createSessions(db, writer, new HistoryCache(), file)
   await sessions.messagesByTurn('room', { after: 0, limit: 10 })
   const seen = await sessions.conversation('room', 10)

@@ -14,6 +14,8 @@ export {
   inputIn,
   type ListedColumns,
   listedTurn,
+  type OpenColumns,
+  openSessionsOf,
   periodCost,
   responseIn,
   type TurnColumns,

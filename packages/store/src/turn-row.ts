@@ -1,5 +1,13 @@
 /** A turn, as a row of its table and as callers see it. */
-import type { FinishReason, ListedTurn, ModelMessage, PeriodCost, TurnRow, TurnStatus } from '@sluice/sdk'
+import {
+  agentKey,
+  type FinishReason,
+  type ListedTurn,
+  type ModelMessage,
+  type PeriodCost,
+  type TurnRow,
+  type TurnStatus,
+} from '@sluice/sdk'
 
 export interface TurnColumns {
   readonly id: string
@@ -25,6 +33,18 @@ export interface TurnColumns {
   /** The messages of the turn, if its session still has them. */
   readonly messages_json: string | null
 }
+
+/** A session with work that has not ended, or the columns of a turn without one. */
+export interface OpenColumns {
+  readonly agent: string
+  readonly session_id: string | null
+  readonly owner: string | null
+}
+
+/** Returns the sessions of `TurnStore.openSessions`. */
+export const openSessionsOf = (rows: readonly OpenColumns[]): string[] => [
+  ...new Set(rows.map(({ agent, session_id, owner }) => session_id ?? agentKey(agent, `${owner ?? ''}/`))),
+]
 
 /** The columns of `turns AS turn`. */
 export const COLUMNS =

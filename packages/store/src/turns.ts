@@ -14,6 +14,8 @@ import {
   inputIn,
   type ListedColumns,
   listedTurn,
+  type OpenColumns,
+  openSessionsOf,
   periodCost,
   responseIn,
   type TurnColumns,
@@ -74,6 +76,9 @@ const UNDO_APPEND = 'DELETE FROM messages WHERE session = ? AND up_to = ?'
 const UNDO_TOUCH_SESSION = 'UPDATE sessions SET message_count = message_count - ? WHERE number = ?'
 const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = ?`
 const REQUEST_ABORT = 'UPDATE turns SET abort_requested = 1 WHERE id = ?1 AND ended_at IS NULL AND (?2 IS NULL OR owner = ?2)'
+const OPEN_SESSIONS = `
+  SELECT agent, session_id, owner FROM turns WHERE ended_at IS NULL AND inbox IS NULL
+  UNION SELECT '', session, NULL FROM inbox WHERE state IN ('pending', 'running') AND state <> 'done'`
 const SPENT = `
   SELECT (SELECT total(cost_usd) FROM turns WHERE ended_at >= ?1 AND cost_usd <> 0)
     + (SELECT total(usd) FROM costs WHERE quarter >= ?2) AS usd`
@@ -156,6 +161,9 @@ export function createTurns(db: Database, writer: Writer, keys: KeyTable, histor
     async get(id) {
       const row = db.read(() => db.get<TurnColumns>(GET, id))
       return row && toTurn(row)
+    },
+    async openSessions() {
+      return openSessionsOf(await db.page<OpenColumns>(OPEN_SESSIONS))
     },
     requestAbort: (id, owner) => writer.write(() => db.run(REQUEST_ABORT, id, owner ?? null) > 0),
     async spentUsd(sinceMs) {

@@ -122,6 +122,7 @@ export function memoryBooks(): MemoryBooks {
         return turn && rowOf(turn, starts.get(id) ?? 0)
       },
       requestAbort: notUsed,
+      openSessions: notUsed,
       abortsRequested: async () => [],
     },
     idempotency: {

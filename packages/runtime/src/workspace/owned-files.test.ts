@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileOwnerOfSession, type ModelMessage, ownerFolder, type SessionStore } from '@sluice/sdk'
+import { fileOwnerOfSession, type ModelMessage, ownerFolder, type SessionStore, type TurnStore } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { OwnedFiles } from './owned-files.ts'
@@ -16,9 +16,11 @@ const FORMER = ['0123456789abcdef.txt', 'fedcba9876543210.pdf', 'aaaaaaaaaaaaaaa
 
 let dataDir: string
 let said: Map<string, string[]>
+let open: string[]
 beforeEach(() => {
   dataDir = mkdtempSync(join(tmpdir(), 'files-'))
   said = new Map()
+  open = []
 })
 afterEach(() => rmSync(dataDir, { recursive: true }))
 
@@ -35,7 +37,9 @@ function owned(): OwnedFiles {
     },
     messagesByTurn: async (id) => (said.get(id) ?? []).map((text, at) => ({ upTo: at + 1, atMs: 0, messages: [message(text)] })),
   }
-  return new OwnedFiles({ store: { sessions: sessions as SessionStore }, dataDir, clock: { nowMs: () => NOW_MS }, log: testHost().log })
+  const turns: Pick<TurnStore, 'openSessions'> = { openSessions: async () => open }
+  const store = { sessions: sessions as SessionStore, turns: turns as TurnStore }
+  return new OwnedFiles({ store, dataDir, clock: { nowMs: () => NOW_MS }, log: testHost().log })
 }
 
 /** Saves a file for the owner of a session, which then names it; `ageMs` ago. */
@@ -111,6 +115,23 @@ test('files that no conversation names any more are deleted after a day', async 
   }
   await owned().sweep(new AbortController().signal)
   expect([named, gone, fresh, ...paths].map(kept)).toEqual([true, false, true, true, false])
+})
+
+test('files stay while a turn of their owner has not ended, because its conversation does not name them yet', async () => {
+  const day = 25 * HOUR_MS
+  const path = await sent(MINE, 'contract', day)
+  const results = `results/${ownerFolder(MINE)}`
+  mkdirSync(join(dataDir, 'files/main', results), { recursive: true })
+  utimesSync(join(dataDir, 'files/main', results), (NOW_MS - day) / 1000, (NOW_MS - day) / 1000)
+  said.delete(MINE)
+  await sent(OTHER, 'x')
+  open = [MINE]
+  await owned().sweep(new AbortController().signal)
+  await erase(OTHER)
+  expect([path, results].map(kept)).toEqual([true, true])
+  open = ['agent:help/ann/mine', 'ben/s']
+  await owned().sweep(new AbortController().signal)
+  expect([path, results].map(kept)).toEqual([false, false])
 })
 
 test('attachments of an earlier release go to the senders whose conversations name them, and nothing is deleted', async () => {

@@ -25,7 +25,7 @@ const HOUR_MS = 3_600_000
 const UNNAMED_MS = 24 * HOUR_MS
 
 export interface OwnedFilesOptions {
-  readonly store: Pick<Store, 'sessions'>
+  readonly store: Pick<Store, 'sessions' | 'turns'>
   readonly dataDir: string
   readonly clock: Pick<Clock, 'nowMs'>
   readonly log: Pick<Logger, 'info'>
@@ -48,7 +48,7 @@ export class OwnedFiles {
 
   /**
    * Deletes the files of an erased conversation: its results, the attachments that it named and no other conversation of its owner does, and
-   * older ones that none names. Resolves to their number.
+   * older ones that none names, unless a turn of the owner that has not ended may name them. Resolves to their number.
    */
   async erased(session: string, named: Names): Promise<number> {
     const { store, dataDir, clock } = this.#options
@@ -59,7 +59,8 @@ export class OwnedFiles {
     if (present.length === 0) return results
     const others = await sessionsOfOwner(store, session)
     const kept = await namedIn(store, others)
-    const beforeMs = clock.nowMs() - HOUR_MS
+    const isBusy = ownersOf(await store.turns.openSessions()).has(ownerPath(session))
+    const beforeMs = isBusy ? Number.NEGATIVE_INFINITY : clock.nowMs() - HOUR_MS
     const gone = present.filter(({ name, modifiedAtMs }) => !kept.has(name) && (named.has(name) || modifiedAtMs < beforeMs))
     await removeFiles(files, owner, gone)
     return results + gone.length
@@ -79,7 +80,10 @@ export class OwnedFiles {
     return removed
   }
 
-  /** Deletes the files that no conversation names any more, once they are a day old. */
+  /**
+   * Deletes the files that no conversation names any more, once they are a day old. A turn that waits for a person is not in its conversation
+   * yet, so the files of its owner stay.
+   */
   async sweep(signal: AbortSignal): Promise<void> {
     const { store, dataDir, clock, log } = this.#options
     const beforeMs = clock.nowMs() - UNNAMED_MS
@@ -97,11 +101,14 @@ export class OwnedFiles {
       }
     }
     if (stale.size + results.size === 0) return
+    const open = await store.turns.openSessions()
+    for (const id of open) results.delete(resultsOf(filesFolder(dataDir, agentOfSession(id)), id))
+    for (const owner of ownersOf(open)) stale.delete(owner)
     for await (const { id } of allSessions(store)) {
       if (signal.aborted) return
       const agent = agentOfSession(id)
       results.delete(resultsOf(filesFolder(dataDir, agent), id))
-      const found = stale.get(`${agent}/${ownerFolder(fileOwnerOfSession(id))}`)
+      const found = stale.get(ownerPath(id))
       if (found) for (const name of await namedIn(store, [id])) found.names.delete(name)
     }
     let deleted = 0
@@ -150,6 +157,11 @@ export class OwnedFiles {
     log.info('the attachments of the earlier release belong to the senders whose conversations name them', { files: owned.size })
   }
 }
+
+/** The owner of a session below the folder with the files of all agents. */
+const ownerPath = (session: string): string => `${agentOfSession(session)}/${ownerFolder(fileOwnerOfSession(session))}`
+
+const ownersOf = (sessions: readonly string[]): ReadonlySet<string> => new Set(sessions.map(ownerPath))
 
 const isDone = [() => true, () => false] as const
 

@@ -1,5 +1,6 @@
 /** Rules for turns. */
 import { expect } from 'vitest'
+import { keepOne } from './delivery-samples.ts'
 import { assistant, failedTurn, ODD_TEXTS, queuedTurn, turnEnd, user } from './samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
 
@@ -36,6 +37,20 @@ export const turnRules: StoreRules = {
     await turns.enqueue(queuedTurn('t1'))
     await expect(turns.enqueue(queuedTurn('t1', { input: 'other' }))).rejects.toMatchObject({ code: 'conflict' })
     expect((await turns.get('t1'))?.input).toBe('input of t1')
+  },
+
+  'lists the sessions with work that has not ended': async ({ store, restart }) => {
+    await store.turns.enqueue(queuedTurn('t1'))
+    await store.turns.enqueue(queuedTurn('t2'))
+    await store.turns.enqueue(queuedTurn('alone', { sessionId: null, owner: 'ann', agent: 'help' }))
+    await store.turns.start('t2')
+    const number = await keepOne(store, 'm1')
+    const open = async () => (await store.turns.openSessions()).toSorted()
+    expect(await open()).toEqual(['agent:help/ann/', 'room', 'roomchat:room'])
+    for (const id of ['t1', 't2', 'alone']) await store.turns.finish(turnEnd(id))
+    expect(await open()).toEqual(['roomchat:room'])
+    expect(await (await restart()).turns.openSessions()).toEqual(['roomchat:room'])
+    expect(number).toBeGreaterThan(0)
   },
 
   'counts each start': async ({ store: { turns } }) => {
