@@ -29,7 +29,7 @@ const APART = [
   'packages/cli/src/commands/backup.test.ts',
   'packages/delivery/src/deliveries.test.ts',
   'packages/hardware-boards/src/{firmware-micropython,repl/main-file,repl/repl-serial}.test.ts',
-  'packages/kit/src/signal-scope.test.ts',
+  'packages/kit/src/time/signal-scope.test.ts',
   'packages/tool-browser/src/native/native-driver.test.ts',
   'qa/src/channels.test.ts',
 ]

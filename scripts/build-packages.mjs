@@ -69,13 +69,15 @@ const takeKitModules = {
     {
       name: 'sluice-kit-modules',
       setup(esbuild) {
-        const kit = join(ROOT, 'packages/kit/src')
-        esbuild.onResolve({ filter: /^@sluice\/kit\/./ }, ({ path }) => ({ path: join(kit, `${path.slice('@sluice/kit/'.length)}.ts`) }))
-        esbuild.onResolve({ filter: /^\.\/.+\.ts$/ }, ({ path, importer, kind }) =>
-          kind === 'dynamic-import' && dirname(importer) === kit
-            ? { path: `@sluice/kit/${basename(path, '.ts')}`, external: true }
-            : undefined,
-        )
+        const kit = join(ROOT, 'packages/kit')
+        const { exports } = JSON.parse(readFileSync(join(kit, 'package.json'), 'utf8'))
+        const sourceOf = (name) => join(kit, exports[`./${name}`] ?? `no entry ${name}`)
+        esbuild.onResolve({ filter: /^@sluice\/kit\/./ }, ({ path }) => ({ path: sourceOf(path.slice('@sluice/kit/'.length)) }))
+        esbuild.onResolve({ filter: /^\.\/.+\.ts$/ }, ({ path, importer, kind }) => {
+          const name = basename(path, '.ts')
+          const isLate = kind === 'dynamic-import' && join(dirname(importer), `${name}.ts`) === sourceOf(name)
+          return isLate ? { path: `@sluice/kit/${name}`, external: true } : undefined
+        })
       },
     },
   ],

@@ -5,7 +5,7 @@ import { createHash, createHmac } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { ROWS } from '../packages/sdk/src/catalogue.ts'
+import { ROWS } from '../packages/sdk/src/feature/catalogue.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const TEMPLATES = join(import.meta.dirname, 'create-channel')
@@ -108,7 +108,7 @@ function run(command, ...args) {
 function nextSteps(name, isConnection) {
   const routes = isConnection ? [] : [`    routes: ['POST /${name}'],`]
   return [
-    '1. Add this row to packages/sdk/src/catalogue.ts, next to the other channels:',
+    '1. Add this row to packages/sdk/src/feature/catalogue.ts, next to the other channels:',
     '',
     `  'channel-${name}': {`,
     '    ...always,',

@@ -1,7 +1,7 @@
 // Judges the calls of all tools by their declarations: which run, whom the others ask, and which are refused. `docs/tools.md` shows it.
 import { policySection } from '@sluice/config'
 import { parse } from 'valibot'
-import { askedDecider, declaredDecider, verdict } from '../packages/agent/src/tool-policy.ts'
+import { askedDecider, declaredDecider, verdict } from '../packages/agent/src/tools/tool-policy.ts'
 import { mayDecide } from '../packages/approvals/src/may-decide.ts'
 import { isForOperators, ROWS, STANDINGS } from '../packages/sdk/src/index.ts'
 import { testHost } from '../packages/testkit/src/host.ts'

@@ -1,9 +1,9 @@
 // Makes the channels of a bundle load when the configuration names them: the start of a daemon must not grow with each channel. In place of
-// a channel, the profile imports a `laterFeature` of packages/sdk/src/later-feature.ts, with the defaults of its sections.
+// a channel, the profile imports a `laterFeature` of packages/sdk/src/feature/later-feature.ts, with the defaults of its sections.
 import { join, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as v from 'valibot'
-import { CATALOGUE } from '../packages/sdk/src/catalogue.ts'
+import { CATALOGUE } from '../packages/sdk/src/feature/catalogue.ts'
 
 const PROFILES = join(import.meta.dirname, '..', 'profiles')
 const PACKAGES = join(import.meta.dirname, '..', 'packages')

@@ -9,17 +9,17 @@ const REPLAYS = 'qa/src/e2e/replay.test.ts'
 const VECTORS = 'qa/src/vectors/vectors.test.ts'
 const FUZZ = 'qa/src/fuzz/fuzz.test.ts'
 const SOURCES = 'qa/src/repo.test.ts'
-const INTAKE_TESTS = 'packages/delivery/src/intake.test.ts'
-const INBOX_TESTS = 'packages/delivery/src/inbox-worker.test.ts'
-const OUTBOX_TESTS = 'packages/delivery/src/outbox-worker.test.ts'
-const LANE_QUEUE = 'packages/kit/src/lane-queue.ts'
-const LANES = 'packages/kit/src/lane-queue.test.ts'
+const INTAKE_TESTS = 'packages/delivery/src/inbox/intake.test.ts'
+const INBOX_TESTS = 'packages/delivery/src/inbox/inbox-worker.test.ts'
+const OUTBOX_TESTS = 'packages/delivery/src/outbox/outbox-worker.test.ts'
+const LANE_QUEUE = 'packages/kit/src/queue/lane-queue.ts'
+const LANES = 'packages/kit/src/queue/lane-queue.test.ts'
 const STORE_RULES = `${STORE}/conformance.test.ts`
-const SUMMARIES = 'packages/agent/src/summarize.test.ts'
+const SUMMARIES = 'packages/agent/src/compaction/summarize.test.ts'
 const SOP = 'packages/sop/src'
 const APPROVALS = 'packages/approvals/src'
-const TOOL_STEP = `${SOP}/tool-step.test.ts`
-const ENGINE = `${SOP}/engine.test.ts`
+const TOOL_STEP = `${SOP}/run/tool-step.test.ts`
+const ENGINE = `${SOP}/run/engine.test.ts`
 const CHAT_REPLIES = `${APPROVALS}/chat-replies.test.ts`
 const HTTP = 'packages/http/src'
 /** Code of a patch: a text that is new each time the store is opened, so that keys made with it do not survive a restart. */
@@ -30,7 +30,7 @@ const bug = (name, file, find, replace, tests) => ({ name, patches: [{ file, fin
 const signatures = [
   bug(
     'signature: computed over re-serialized JSON (chatapp)',
-    'packages/sdk/src/webhook-proof.ts',
+    'packages/sdk/src/webhook/webhook-proof.ts',
     '        return request.body\n',
     '        return JSON.stringify(JSON.parse(textOf(request.body)))\n',
     [VECTORS, 'packages/channel-chatapp/src/webhook.test.ts'],
@@ -51,7 +51,7 @@ const signatures = [
   ),
   bug(
     'ack: a frame is acknowledged before its message is durable (workchat)',
-    'packages/kit/src/missed-first.ts',
+    'packages/kit/src/queue/missed-first.ts',
     '    await durable\n',
     '    void durable.catch(() => undefined)\n',
     ['packages/channel-workchat/src/connection.test.ts'],
@@ -65,14 +65,14 @@ const signatures = [
   ),
   bug(
     'signature: a timestamp in the future is accepted (textrelay)',
-    'packages/sdk/src/fresh.ts',
+    'packages/sdk/src/values/fresh.ts',
     'Math.abs(nowMs / 1000 - timestampSecs)',
     'nowMs / 1000 - timestampSecs',
     [VECTORS, FUZZ],
   ),
   bug(
     'signature: the timestamp is not checked (textrelay)',
-    'packages/sdk/src/webhook-proof.ts',
+    'packages/sdk/src/webhook/webhook-proof.ts',
     'if (time !== undefined && !isTimely(',
     "if (time === '' && !isTimely(",
     [FUZZ, REPLAYS],
@@ -86,31 +86,31 @@ const signatures = [
   ),
   bug(
     'signature: a signature is compared with ===',
-    'packages/sdk/src/hmac.ts',
+    'packages/sdk/src/values/hmac.ts',
     "return equalDigests(Buffer.from(wanted), Buffer.from(encoding === 'hex' ? given.toLowerCase() : given))",
     "return wanted === (encoding === 'hex' ? given.toLowerCase() : given)",
     [SOURCES],
   ),
   bug(
     'signature: digests are compared byte by byte',
-    'packages/sdk/src/hmac.ts',
+    'packages/sdk/src/values/hmac.ts',
     'a.length === b.length && crypto().timingSafeEqual(a, b)',
     'Buffer.compare(a, b) === 0',
     [SOURCES],
   ),
   bug(
     'signature: several base64 forms of one signature are accepted',
-    'packages/sdk/src/hmac.ts',
+    'packages/sdk/src/values/hmac.ts',
     "Buffer.from(encoding === 'hex' ? given.toLowerCase() : given))",
     "Buffer.from(encoding === 'hex' ? given.toLowerCase() : Buffer.from(given, 'base64').toString('base64')))",
     [FUZZ],
   ),
   bug(
     'signature: a trigger is fired by a request that another trigger of its path verifies',
-    'packages/sop/src/trigger-index.ts',
+    'packages/sop/src/definition/trigger-index.ts',
     "(trigger.type !== 'webhook' || keys.has(authKey(trigger.auth))) &&",
     '',
-    ['packages/sop/src/trigger-auth.test.ts'],
+    ['packages/sop/src/definition/trigger-auth.test.ts'],
   ),
   bug(
     'signature: the audience of a push token is not checked (mailpush)',
@@ -124,73 +124,77 @@ const signatures = [
 const intake = [
   bug(
     'intake: a webhook is answered before its message is durable',
-    'packages/http/src/webhook-receiver.ts',
+    'packages/http/src/webhooks/webhook-receiver.ts',
     'kept.then(\n        (reception)',
     'Promise.resolve({ kept: 1, duplicate: 0, denied: 0 }).then(\n        (reception)',
     ['packages/http/src/routes/webhooks.test.ts'],
   ),
   bug(
     'store: a write resolves before its commit',
-    `${STORE}/group-commit.ts`,
+    `${STORE}/connection/group-commit.ts`,
     'return runInOrder(units)',
     'for (const { resolve } of units) resolve(undefined)\n        return runInOrder(units)',
-    [`${STORE}/group-commit.test.ts`, `${STORE}/open-store.test.ts`],
+    [`${STORE}/connection/group-commit.test.ts`, `${STORE}/open-store.test.ts`],
   ),
   bug(
     'store: an earlier holder of a lease still writes',
-    `${STORE}/group-commit.ts`,
+    `${STORE}/connection/group-commit.ts`,
     'return fence && !isHeld(fence) ? NOT_RUN : run()',
     'return run()',
     [STORE_RULES],
   ),
-  bug('store: a lease recovers the work of all shards', `${STORE}/recovery.ts`, "return isAll ? '' :", "return isAll || shards ? '' :", [
-    STORE_RULES,
-  ]),
+  bug(
+    'store: a lease recovers the work of all shards',
+    `${STORE}/tables/recovery.ts`,
+    "return isAll ? '' :",
+    "return isAll || shards ? '' :",
+    [STORE_RULES],
+  ),
   bug(
     'intake: message ids are remembered only in memory',
-    `${STORE}/keep-arrival.ts`,
+    `${STORE}/tables/keep-arrival.ts`,
     'message: { account, id } }) => rowKey(joinTexts(channel, account, id))',
     `message: { account, id } }) => rowKey(joinTexts(channel, account, id + ${UNTIL_RESTART}))`,
     [REPLAYS, INTAKE_TESTS],
   ),
   bug(
     'intake: a message id is remembered without its account',
-    `${STORE}/keep-arrival.ts`,
+    `${STORE}/tables/keep-arrival.ts`,
     'message: { account, id } }) => rowKey(joinTexts(channel, account, id))',
     'message: { account, id } }) => rowKey(joinTexts(channel, id))',
     [STORE_RULES, INTAKE_TESTS],
   ),
   bug(
     'intake: a nonce is remembered only in memory (roomchat)',
-    `${STORE}/keep-arrival.ts`,
+    `${STORE}/tables/keep-arrival.ts`,
     'joinTexts(channel, nonce.value)',
     `joinTexts(channel, nonce.value, ${UNTIL_RESTART})`,
     [REPLAYS],
   ),
   bug(
     'intake: a nonce is forgotten at once (roomchat)',
-    'packages/delivery/src/intake.ts',
+    'packages/delivery/src/inbox/intake.ts',
     'untilMs: receivedAtMs + NONCE_MS',
     'untilMs: receivedAtMs',
     [REPLAYS],
   ),
   bug(
     'intake: the limit of an account is not enforced',
-    'packages/delivery/src/intake.ts',
+    'packages/delivery/src/inbox/intake.ts',
     'this.#exceeds(messages.filter(needsTurn), max_pending) ||',
     'this.#exceeds(messages.filter(isNoReply), max_pending + 1e9) ||',
     [INTAKE_TESTS],
   ),
   bug(
     'intake: an empty allowlist allows every sender',
-    'packages/sdk/src/allow.ts',
+    'packages/sdk/src/channel/allow.ts',
     "if (list.includes('*'))",
     "if (list.length === 0 || list.includes('*'))",
-    ['packages/delivery/src/allowed-senders.test.ts'],
+    ['packages/delivery/src/inbox/allowed-senders.test.ts'],
   ),
   bug(
     'intake: a message of a sender who is not allowed is stored',
-    'packages/delivery/src/intake.ts',
+    'packages/delivery/src/inbox/intake.ts',
     'isUnsignedDeletion(message) || this.#senders.admit(channel, message.sender))',
     'isUnsignedDeletion(message) || this.#senders.admit(channel, message.sender) || true)',
     [INTAKE_TESTS],
@@ -249,7 +253,7 @@ const turns = [
   ),
   bug(
     'turns: an attempt is not counted when it starts',
-    `${STORE}/message-attempt.ts`,
+    `${STORE}/tables/message-attempt.ts`,
     'attempts = attempts + NOT',
     'attempts = attempts + 0 * NOT',
     [STORE_RULES, INBOX_TESTS],
@@ -258,22 +262,22 @@ const turns = [
     name: 'replies: a reply is queued after the commit that ends its turn',
     patches: [
       {
-        file: 'packages/delivery/src/inbox-worker.ts',
+        file: 'packages/delivery/src/inbox/inbox-worker.ts',
         find: 'const { replies } = await turns.agent.run({',
         replace: 'let later = []\n    await turns.agent.run({',
       },
       {
-        file: 'packages/delivery/src/inbox-worker.ts',
+        file: 'packages/delivery/src/inbox/inbox-worker.ts',
         find: 'reply: (said, files, span) =>\n          repliesOf(said, files, {',
         replace: 'reply: (said, files, span) =>\n          ((later = repliesOf(said, files, {',
       },
       {
-        file: 'packages/delivery/src/inbox-worker.ts',
+        file: 'packages/delivery/src/inbox/inbox-worker.ts',
         find: 'trace: telemetry.traces() ? formatTraceContext(span) : undefined,\n          }),',
         replace: 'trace: telemetry.traces() ? formatTraceContext(span) : undefined,\n          })), []),',
       },
       {
-        file: 'packages/delivery/src/inbox-worker.ts',
+        file: 'packages/delivery/src/inbox/inbox-worker.ts',
         find: '    const address = { channel: channel.name, account, to: message.to }\n',
         replace:
           '    const replies = await owned.outbox.add(later)\n    const address = { channel: channel.name, account, to: message.to }\n',
@@ -283,7 +287,7 @@ const turns = [
   },
   bug(
     'replies: a replayed message has another id',
-    `${STORE}/inbox.ts`,
+    `${STORE}/tables/inbox.ts`,
     "UPDATE inbox SET state = 'pending', attempts = 0,",
     "UPDATE inbox SET message_json = json_set(message_json, '$.id', hex(randomblob(8))), state = 'pending', attempts = 0,",
     [STORE_RULES],
@@ -293,7 +297,7 @@ const turns = [
 const replies = [
   bug(
     'replies: an unrecorded failed attempt leaves its reply in state sending',
-    'packages/delivery/src/outbox-worker.ts',
+    'packages/delivery/src/outbox/outbox-worker.ts',
     'await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))',
     'await owned.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs })',
     [OUTBOX_TESTS],
@@ -302,7 +306,7 @@ const replies = [
     name: 'replies: a sent reply whose outcome was not recorded is sent again',
     patches: [
       {
-        file: 'packages/delivery/src/outbox-worker.ts',
+        file: 'packages/delivery/src/outbox/outbox-worker.ts',
         find: 'await this.#record(number, () => owned.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))',
         replace:
           "try {\n    await owned.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })\n  } catch {\n    return this.#failed({ owned, started, channel, error: new AppError('unavailable', 'not recorded'), startedMs, ended })\n  }",
@@ -312,59 +316,63 @@ const replies = [
   },
   bug(
     'replies: an ambiguous reply is sent again',
-    'packages/delivery/src/outbox-worker.ts',
+    'packages/delivery/src/outbox/outbox-worker.ts',
     '(UNKNOWN.has(code) && isSafe)',
     'UNKNOWN.has(code)',
     [OUTBOX_TESTS],
   ),
   bug(
     'replies: a reply is ambiguous although no byte was written',
-    'packages/kit/src/call-provider.ts',
+    'packages/kit/src/platform/call-provider.ts',
     "if (progress() === 'connecting') {",
     "if (progress() === '') {",
-    ['packages/kit/src/call-provider.test.ts'],
+    ['packages/kit/src/platform/call-provider.test.ts'],
   ),
   bug(
     'replies: an outage of the platform counts as an attempt',
-    'packages/delivery/src/outbox-worker.ts',
+    'packages/delivery/src/outbox/outbox-worker.ts',
     'isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)',
     'isRepeatable && attempts < max_attempts',
     [OUTBOX_TESTS],
   ),
-  bug('replies: file markers are searched in quadratic time', 'packages/sdk/src/reply.ts', '([^[\\]\\n]{1,1000})', '([^\\]\\n]{1,20000})', [
-    'qa/src/linear-patterns.slow.test.ts',
-  ]),
+  bug(
+    'replies: file markers are searched in quadratic time',
+    'packages/sdk/src/channel/reply.ts',
+    '([^[\\]\\n]{1,1000})',
+    '([^\\]\\n]{1,20000})',
+    ['qa/src/linear-patterns.slow.test.ts'],
+  ),
   {
     name: 'replies: an interrupted attempt is sent again after a crash',
     patches: [
-      { file: `${STORE}/recovery.ts`, find: "SET state = 'ambiguous', error", replace: "SET state = 'queued', error" },
-      { file: `${STORE}/recovery.ts`, find: "', ended_at = ?", replace: "', next_at = ?" },
+      { file: `${STORE}/tables/recovery.ts`, find: "SET state = 'ambiguous', error", replace: "SET state = 'queued', error" },
+      { file: `${STORE}/tables/recovery.ts`, find: "', ended_at = ?", replace: "', next_at = ?" },
     ],
     tests: [STORE_RULES, OUTBOX_TESTS],
   },
   bug(
     'replies: a replayed reply has another client id',
-    `${STORE}/outbox.ts`,
+    `${STORE}/tables/outbox.ts`,
     "UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?\n",
     "UPDATE outbox SET client_id = hex(randomblob(8)), state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?\n",
     [STORE_RULES],
   ),
   bug(
     'replies: a long reply is split inside a character',
-    'packages/kit/src/split-text-break.ts',
+    'packages/kit/src/text/split-text-break.ts',
     'const whole = startOf(last) || last',
     'const whole = last',
-    ['packages/kit/src/split-text.test.ts'],
+    ['packages/kit/src/text/split-text.test.ts'],
   ),
-  bug('replies: a split reply leaves a code fence open', 'packages/kit/src/split-text.ts', "body + (cut?.closing ?? '')", 'body', [
-    'packages/kit/src/split-text.test.ts',
+  bug('replies: a split reply leaves a code fence open', 'packages/kit/src/text/split-text.ts', "body + (cut?.closing ?? '')", 'body', [
+    'packages/kit/src/text/split-text.test.ts',
   ]),
 ]
 
 const procedures = [
   bug(
     'procedure: a tool with effects runs before its start is stored',
-    `${SOP}/tool-step.ts`,
+    `${SOP}/run/tool-step.ts`,
     "if (risk !== 'read') await runs",
     "if (risk === 'never') await runs",
     [TOOL_STEP],
@@ -372,74 +380,80 @@ const procedures = [
   {
     name: 'procedure: an interrupted call is repeated without approval',
     patches: [
-      { file: `${SOP}/tool-step.ts`, find: '  if (run.attempt) {', replace: '  if (!run) {' },
+      { file: `${SOP}/run/tool-step.ts`, find: '  if (run.attempt) {', replace: '  if (!run) {' },
       {
-        file: `${SOP}/tool-step.ts`,
+        file: `${SOP}/run/tool-step.ts`,
         find: "if (risk !== 'read') await runs",
         replace: "if (risk !== 'read' && !run.attempt) await runs",
       },
     ],
     tests: [TOOL_STEP],
   },
-  bug('procedure: two calls of a step have the same call id', `${SOP}/tool-step.ts`, 'callId: `call-', 'callId: `same` || `', [TOOL_STEP]),
+  bug('procedure: two calls of a step have the same call id', `${SOP}/run/tool-step.ts`, 'callId: `call-', 'callId: `same` || `', [
+    TOOL_STEP,
+  ]),
   bug(
     'procedure: a cancellation waits for the decision of a person',
-    `${SOP}/tool-step.ts`,
+    `${SOP}/run/tool-step.ts`,
     '  const startedAtMs = clock.nowMs()\n',
     '  const startedAtMs = clock.nowMs()\n  execution.isToolRunning = true\n',
     [TOOL_STEP],
   ),
   bug(
     'procedure: a step whose turn may have acted is retried without approval',
-    `${SOP}/agent-step.ts`,
+    `${SOP}/run/agent-step.ts`,
     'step?.tools?.length !== 0 && (model !== null || starts > 1)',
     'false && step && model && starts',
     [ENGINE],
   ),
   bug(
     'procedure: a step has another turn after a restart',
-    `${SOP}/agent-step.ts`,
+    `${SOP}/run/agent-step.ts`,
     'const turnId = run.attempt?.turnId ?? ports.newId()',
     'const turnId = ports.newId()',
     [ENGINE],
   ),
   bug(
     'procedure: runs do not resume after a restart',
-    `${SOP}/engine.ts`,
+    `${SOP}/run/engine.ts`,
     '      this.#activeRuns.wake(run)\n      count++',
     '      count++',
     [ENGINE],
   ),
   bug(
     'procedure: two concurrent changes of a run both succeed',
-    `${STORE}/sops.ts`,
+    `${STORE}/tables/sops.ts`,
     ' AND run_json = ? AND ended_at IS NULL',
     ' AND ? IS NOT NULL',
     [STORE_RULES],
   ),
   bug(
     'procedure: a repeated event starts its runs again',
-    `${STORE}/start-runs.ts`,
+    `${STORE}/tables/start-runs.ts`,
     'const known = key && db.get',
     'const known = key && !key && db.get',
     [STORE_RULES],
   ),
   bug(
     'procedure: an event is recorded after the commit that starts its runs',
-    `${STORE}/start-runs.ts`,
+    `${STORE}/tables/start-runs.ts`,
     'if (newKey !== null || idempotency !== null) db.run(REMEMBER',
     'if (newKey !== null) db.run(REMEMBER',
     [STORE_RULES],
   ),
-  bug('procedure: an audit record does not include the hash of the previous one', `${STORE}/audit-log.ts`, '      previous = hash\n', '', [
-    STORE_RULES,
-  ]),
+  bug(
+    'procedure: an audit record does not include the hash of the previous one',
+    `${STORE}/tables/audit-log.ts`,
+    '      previous = hash\n',
+    '',
+    [STORE_RULES],
+  ),
   bug(
     'procedure: a checkpoint does not wait',
-    `${SOP}/gates.ts`,
+    `${SOP}/run/gates.ts`,
     "if (step.kind === 'checkpoint') return 'checkpoint'",
     "if (step.kind === 'checkpoint' && mode !== 'deterministic') return 'checkpoint'",
-    [`${SOP}/gates.test.ts`, TOOL_STEP],
+    [`${SOP}/run/gates.test.ts`, TOOL_STEP],
   ),
   bug('procedure: a scheduled start has no idempotency key', 'packages/daemon/src/procedures.ts', 'key: `cron ', 'lost: `cron ', [
     'packages/daemon/src/procedures.test.ts',
@@ -447,10 +461,13 @@ const procedures = [
 ]
 
 const approvals = [
-  bug('approval: two concurrent decisions both succeed', `${STORE}/approvals.ts`, "step_id = ? AND state = 'pending'`", 'step_id = ?`', [
-    STORE_RULES,
-    CHAT_REPLIES,
-  ]),
+  bug(
+    'approval: two concurrent decisions both succeed',
+    `${STORE}/tables/approvals.ts`,
+    "step_id = ? AND state = 'pending'`",
+    'step_id = ?`',
+    [STORE_RULES, CHAT_REPLIES],
+  ),
   {
     name: 'approval: a time-out approves',
     patches: [
@@ -459,13 +476,17 @@ const approvals = [
         find: "decide(key, { state: 'expired', by: 'timeout' })",
         replace: "decide(key, { state: 'approved', by: 'timeout' })",
       },
-      { file: `${STORE}/approvals.ts`, find: "if (state === 'approved' || state === 'rejected') db", replace: "if (by !== 'timeout') db" },
+      {
+        file: `${STORE}/tables/approvals.ts`,
+        find: "if (state === 'approved' || state === 'rejected') db",
+        replace: "if (by !== 'timeout') db",
+      },
     ],
     tests: [CHAT_REPLIES, `${APPROVALS}/registry.test.ts`],
   },
   bug(
     'approval: a late reply counts',
-    `${STORE}/approvals.ts`,
+    `${STORE}/tables/approvals.ts`,
     "if (state === 'approved' || state === 'rejected') db",
     "if (state === 'rejected') db",
     [STORE_RULES],
@@ -493,7 +514,7 @@ const approvals = [
   ),
   bug(
     'approval: a decision is confirmed at each dispatch',
-    `${STORE}/approvals.ts`,
+    `${STORE}/tables/approvals.ts`,
     " AND state <> 'pending' AND settled_at IS NULL`",
     " AND state <> 'pending'`",
     [STORE_RULES],
@@ -512,7 +533,7 @@ const approvals = [
   ),
   bug(
     'approval: a tool call of a turn is not written ahead',
-    'packages/agent/src/tool-round.ts',
+    'packages/agent/src/tools/tool-round.ts',
     'onBegin: writeAhead }',
     'onBegin: undefined }',
     ['packages/agent/src/agent-write-ahead.test.ts'],
@@ -524,7 +545,9 @@ const approvals = [
     'const events = this.#from(this.#seq + 1)',
     ['packages/runtime/src/events/event-bus.test.ts', 'packages/http/src/streams/sse.test.ts'],
   ),
-  bug('approval: the client of a request is lost in a restart', `${STORE}/approval-row.ts`, 'asked.person ?? null', 'null', [CHAT_REPLIES]),
+  bug('approval: the client of a request is lost in a restart', `${STORE}/tables/approval-row.ts`, 'asked.person ?? null', 'null', [
+    CHAT_REPLIES,
+  ]),
   bug(
     'approval: the decision on one call lets another call run',
     `${APPROVALS}/tool-approver.ts`,
@@ -551,35 +574,35 @@ const approvals = [
   ),
   bug(
     'approval: another call runs than was shown',
-    'packages/agent/src/approval.ts',
+    'packages/agent/src/tools/approval.ts',
     'return callHash(tool.name, input) === hash ? answer',
     'return hash ? answer',
-    ['packages/agent/src/tool-call.test.ts'],
+    ['packages/agent/src/tools/tool-call.test.ts'],
   ),
   bug(
     'approval: the policy is not checked again after a decision',
-    'packages/agent/src/tool-call.ts',
+    'packages/agent/src/tools/tool-call.ts',
     'answer ? this.judge(scope, prepared) : judged',
     'judged',
-    ['packages/agent/src/tool-call.test.ts'],
+    ['packages/agent/src/tools/tool-call.test.ts'],
   ),
   bug(
     'approval: waiting for a person counts as an attempt (store)',
-    `${STORE}/turns.ts`,
+    `${STORE}/tables/turns.ts`,
     'isWaiting ? [UNCOUNT_ATTEMPT, UNCOUNT_MESSAGE_ATTEMPT] : [COUNT_ATTEMPT, COUNT_MESSAGE_ATTEMPT]',
     '[COUNT_ATTEMPT, COUNT_MESSAGE_ATTEMPT]',
     [STORE_RULES],
   ),
   bug(
     'approval: a start counts as an attempt while its request is pending',
-    `${STORE}/message-attempt.ts`,
+    `${STORE}/tables/message-attempt.ts`,
     'attempts = attempts + NOT',
     'attempts = attempts + 1 + 0 * NOT',
     [STORE_RULES],
   ),
   bug(
     'approval: waiting for a person counts as an attempt (agent)',
-    'packages/agent/src/conduct-turn.ts',
+    'packages/agent/src/run/conduct-turn.ts',
     'if (turn.kept) await turn.home.turns.waits',
     'if (!turn.kept) await deps.store.turns.waits',
     ['packages/agent/src/agent-asking.test.ts'],
@@ -607,30 +630,34 @@ const approvals = [
   ),
 ]
 
-const AUTHORIZATION = [`${HTTP}/auth.test.ts`, `${HTTP}/routes/webhook.test.ts`]
+const AUTHORIZATION = [`${HTTP}/auth/auth.test.ts`, `${HTTP}/routes/webhook.test.ts`]
 const CHAT = 'packages/http/src/streams/chat'
 
 const access = [
   bug(
     'webhook: a turn with an idempotency key is not stored',
-    'packages/agent/src/agent.ts',
+    'packages/agent/src/run/agent.ts',
     'const mustKeep = idempotency !== undefined && !delivery',
     'const mustKeep = false',
     ['packages/agent/src/agent-durability.test.ts'],
   ),
-  bug('webhook: a turn with an idempotency key begins before it is stored', 'packages/agent/src/agent.ts', '      await turn.kept\n', '', [
-    'packages/agent/src/agent-durability.test.ts',
-  ]),
+  bug(
+    'webhook: a turn with an idempotency key begins before it is stored',
+    'packages/agent/src/run/agent.ts',
+    '      await turn.kept\n',
+    '',
+    ['packages/agent/src/agent-durability.test.ts'],
+  ),
   bug(
     'webhook: a provider is asked before the turn is stored',
-    'packages/agent/src/call-model.ts',
+    'packages/agent/src/model/call-model.ts',
     'if (provider !== OFFLINE) await turn.keep?.()',
     '',
     ['packages/agent/src/agent-durability.test.ts'],
   ),
   bug(
     'webhook: a tool runs before the turn of the built-in model is stored',
-    'packages/agent/src/loop.ts',
+    'packages/agent/src/run/loop.ts',
     '    await turn.keep?.()\n',
     '',
     ['packages/agent/src/agent-durability.test.ts'],
@@ -658,7 +685,7 @@ const access = [
   ),
   bug(
     'lockout: a valid token is locked out together with its address',
-    `${HTTP}/auth.ts`,
+    `${HTTP}/auth/auth.ts`,
     'const token = bearerToken(headers)\n      if',
     'const token = bearerToken(headers)\n      if (!spared) await checkLockout(lockout, address)\n      if',
     AUTHORIZATION,
@@ -672,17 +699,17 @@ const access = [
   ),
   bug(
     'bodies: an unfinished body is kept as a list of chunks',
-    `${HTTP}/body.ts`,
+    `${HTTP}/request/body.ts`,
     'const read = new ByteBuffer()',
     'const read = {\n      length: 0,\n      pieces: [],\n      append(piece) {\n        this.pieces.push(piece)\n        this.length += piece.length\n      },\n      clear() {},\n      bytes() {\n        return Buffer.concat(this.pieces)\n      },\n    }',
-    [`${HTTP}/body.test.ts`],
+    [`${HTTP}/request/body.test.ts`],
   ),
   bug(
     'bodies: an unfinished body blocks other requests',
-    `${HTTP}/body-budget.ts`,
+    `${HTTP}/request/body-budget.ts`,
     'if (!victim) throw noRoom()',
     'if (victim || !victim) throw noRoom()',
-    [`${HTTP}/body-budget.test.ts`],
+    [`${HTTP}/request/body-budget.test.ts`],
   ),
   bug(
     'secrets: a log text is truncated before its secrets are masked',
@@ -696,7 +723,7 @@ const access = [
 const memory = [
   bug(
     'memory: a search finds memories of another client',
-    `${STORE}/memory.ts`,
+    `${STORE}/tables/memory.ts`,
     'const READABLE = `(memories.owner = ?1 OR memories.owner IN',
     'const READABLE = `(?1 IS NOT NULL OR memories.owner IN',
     [STORE_RULES],
@@ -710,56 +737,56 @@ const memory = [
   ),
   bug(
     'summaries: a session that was erased meanwhile gets the summary',
-    `${STORE}/summaries.ts`,
+    `${STORE}/tables/summaries.ts`,
     'WHERE id = ?1 AND message_count = ?2',
     'WHERE id = ?1',
     [STORE_RULES],
   ),
   bug(
     'summaries: an older summary replaces a newer one',
-    `${STORE}/summaries.ts`,
+    `${STORE}/tables/summaries.ts`,
     'WHERE session = number), 0) = ?3',
     'WHERE session = number), 0) >= ?3',
     [STORE_RULES],
   ),
   bug(
     'summaries: messages are covered that the model did not get',
-    'packages/agent/src/write-summary.ts',
+    'packages/agent/src/compaction/write-summary.ts',
     '    upTo: source.upTo,',
     '    upTo: blocks.at(-1)?.upTo ?? 0,',
     [SUMMARIES],
   ),
   bug(
     'summaries: the summary before is left out',
-    'packages/agent/src/write-summary.ts',
+    'packages/agent/src/compaction/write-summary.ts',
     'previous ? shorten(previous.text, charsMax) :',
     "previous ? '' :",
     [SUMMARIES],
   ),
   bug(
     'summaries: the rest begins with a tool result',
-    'packages/agent/src/history.ts',
+    'packages/agent/src/history/history.ts',
     "if (message?.role !== 'tool') first = at",
     'first = at',
-    ['packages/agent/src/history.test.ts'],
+    ['packages/agent/src/history/history.test.ts'],
   ),
   bug(
     'retention: an unfinished turn is deleted',
-    `${STORE}/prune.ts`,
+    `${STORE}/tables/prune.ts`,
     'SELECT id FROM turns WHERE ended_at < ?',
     'SELECT id FROM turns WHERE coalesce(ended_at, 0) < ?',
     [STORE_RULES],
   ),
   bug(
     'retention: a waiting or dead reply is deleted to free space',
-    `${STORE}/prune.ts`,
+    `${STORE}/tables/prune.ts`,
     "WHERE ended_at IS NOT NULL AND +state = 'sent'",
     "WHERE +state <> ''",
     [STORE_RULES],
   ),
   bug(
     'retention: the body of an unfinished message is deleted to free space',
-    `${STORE}/prune.ts`,
+    `${STORE}/tables/prune.ts`,
     "WHERE state = 'done' AND (message_json IS NOT NULL OR raw IS NOT NULL) AND NOT EXISTS",
     'WHERE (message_json IS NOT NULL OR raw IS NOT NULL) AND NOT EXISTS',
     [STORE_RULES],
@@ -773,31 +800,31 @@ const memory = [
   ),
   bug(
     'erasure: an erased conversation is still served from memory',
-    `${STORE}/conversation-eraser.ts`,
+    `${STORE}/tables/conversation-eraser.ts`,
     '    this.#cache.delete(id)\n',
     '',
     [STORE_RULES],
   ),
   bug(
     'erasure: erased text stays readable in the write-ahead log',
-    `${STORE}/conversation-eraser.ts`,
+    `${STORE}/tables/conversation-eraser.ts`,
     'purged: emptyLog(db)',
     'purged: true',
-    [`${STORE}/conversation-eraser.test.ts`],
+    [`${STORE}/tables/conversation-eraser.test.ts`],
   ),
   bug(
     'storage: a database is upgraded under a running daemon',
-    `${STORE}/migrate.ts`,
+    `${STORE}/schema/migrate.ts`,
     'const lock = options.lock?.()',
     'const lock = undefined',
     [`${STORE}/open-data-dir.test.ts`],
   ),
   bug(
     'storage: no copy is made before an upgrade',
-    `${STORE}/migrate.ts`,
+    `${STORE}/schema/migrate.ts`,
     'const copy = copyBeforeUpgrade(db,',
     'const copy = String(db,',
-    [`${STORE}/migrate.test.ts`],
+    [`${STORE}/schema/migrate.test.ts`],
   ),
   bug(
     'storage: a data directory without its database starts empty',
@@ -814,10 +841,10 @@ const JAIL = 'packages/sandbox-jail/src/jail-options'
 const confinement = [
   bug(
     'procedure: a definition that the agent changed is loaded',
-    `${SOP}/load-sop.ts`,
+    `${SOP}/library/load-sop.ts`,
     'if (hash !== agreed) return',
     'if (agreed === null) return',
-    [`${SOP}/load-sops.test.ts`],
+    [`${SOP}/library/load-sops.test.ts`],
   ),
   bug(
     'sandbox: a running turn keeps the sandbox that it began with',
@@ -828,49 +855,59 @@ const confinement = [
   ),
   bug(
     'agents: a call of an agent is judged by the policy of another one',
-    'packages/agent/src/agent-settings.ts',
+    'packages/agent/src/turn/agent-settings.ts',
     'const now = config(agent)',
     'const now = config(MAIN_AGENT)',
     ['packages/agent/src/agents.test.ts'],
   ),
   bug(
     'ownership: a process runs the turns of every shard',
-    'packages/agent/src/turn-home.ts',
+    'packages/agent/src/turn/turn-home.ts',
     'return ownership.of(ownership.ownsAll ? 0 : shardOfTurn(session, id))',
     'return store',
     ['packages/daemon/src/ownership/turns.test.ts'],
   ),
-  bug('ownership: a lease is taken up twice', 'packages/kit/src/ownership.ts', 'if (taken.has(owned)) return\n', '\n', [
-    'packages/kit/src/ownership.test.ts',
+  bug('ownership: a lease is taken up twice', 'packages/ownership/src/ownership.ts', 'if (taken.has(owned)) return\n', '\n', [
+    'packages/ownership/src/ownership.test.ts',
   ]),
   bug(
     'ownership: a draft is edited under a lost lease',
-    'packages/delivery/src/draft.ts',
+    'packages/delivery/src/outbox/draft.ts',
     'if (!owned.lease.mayAct()) return this.#stopped.abort()\n',
     '\n',
-    ['packages/delivery/src/draft.test.ts'],
+    ['packages/delivery/src/outbox/draft.test.ts'],
   ),
   bug(
     'ownership: a tool of a procedure runs although the lease is lost',
-    'packages/sop/src/tool-step.ts',
+    'packages/sop/src/run/tool-step.ts',
     'if (lease) checkHeld(lease)\n',
     '\n',
-    ['packages/sop/src/tool-step.test.ts'],
+    ['packages/sop/src/run/tool-step.test.ts'],
   ),
-  bug('idempotency: a key that two processes claimed runs twice', `${STORE}/turns.ts`, "isFreeKey('?9', '?7')", "'TRUE'", [STORE_RULES]),
-  bug('idempotency: a turn ends with a key that another process has used', `${STORE}/turns.ts`, "isFreeKey('?19', '?17')", "'TRUE'", [
-    `${STORE}/turn-keys.test.ts`,
+  bug('idempotency: a key that two processes claimed runs twice', `${STORE}/tables/turns.ts`, "isFreeKey('?9', '?7')", "'TRUE'", [
+    STORE_RULES,
   ]),
-  bug('ownership: a reply stays begun when its lease is in doubt', 'packages/sdk/src/lease.ts', 'if (lease.lost.aborted) throw', 'throw', [
-    'packages/delivery/src/outbox-worker.test.ts',
-  ]),
-  bug('ownership: a reply is sent under a lost lease', 'packages/sdk/src/lease.ts', 'if (lease.mayAct()) return\n', 'return\n', [
+  bug(
+    'idempotency: a turn ends with a key that another process has used',
+    `${STORE}/tables/turns.ts`,
+    "isFreeKey('?19', '?17')",
+    "'TRUE'",
+    [`${STORE}/tables/turn-keys.test.ts`],
+  ),
+  bug(
+    'ownership: a reply stays begun when its lease is in doubt',
+    'packages/sdk/src/values/lease.ts',
+    'if (lease.lost.aborted) throw',
+    'throw',
+    ['packages/delivery/src/outbox/outbox-worker.test.ts'],
+  ),
+  bug('ownership: a reply is sent under a lost lease', 'packages/sdk/src/values/lease.ts', 'if (lease.mayAct()) return\n', 'return\n', [
     'packages/daemon/src/ownership/messages.test.ts',
-    'packages/sop/src/tool-step.test.ts',
+    'packages/sop/src/run/tool-step.test.ts',
   ]),
   bug(
     'ownership: every change reads the work of all shards',
-    'packages/kit/src/ownership.ts',
+    'packages/ownership/src/ownership.ts',
     'return changed === null ||',
     'return true ||',
     ['packages/daemon/src/ownership/messages.test.ts'],
@@ -884,14 +921,14 @@ const confinement = [
   ),
   bug(
     'ownership: a process drives the runs of every shard',
-    'packages/sop/src/active-runs.ts',
+    'packages/sop/src/run/active-runs.ts',
     'return [...this.#homes].find(({ lease }) => !lease?.shards || (lease.shards.from <= shard && shard <= lease.shards.to))',
     'return shard < 0 ? undefined : [...this.#homes][0]',
     ['packages/daemon/src/ownership/procedures.test.ts'],
   ),
   bug(
     'procedures: an event that two processes get starts two runs',
-    `${STORE}/start-runs.ts`,
+    `${STORE}/tables/start-runs.ts`,
     'const newKey = known ? null : key',
     'const newKey = null',
     ['packages/daemon/src/ownership/procedures.test.ts'],
@@ -912,24 +949,24 @@ const confinement = [
   ),
   bug(
     'agents: a resumed turn belongs to the main agent',
-    'packages/agent/src/queued-turn.ts',
+    'packages/agent/src/turn/queued-turn.ts',
     '  session === null ? agent : agentOfSession(session)',
     '  session === null ? agent : MAIN_AGENT',
     ['packages/agent/src/agents.test.ts'],
   ),
   bug(
     'agents: the state of a tool is shared by two agents',
-    'packages/agent/src/call-scope.ts',
+    'packages/agent/src/turn/call-scope.ts',
     'client: agentKey(agent, client) as ClientId,',
     'client,',
     ['packages/agent/src/agents.test.ts'],
   ),
   bug(
     'agents: a reply attaches the file of another agent',
-    'packages/delivery/src/outbox-worker.ts',
+    'packages/delivery/src/outbox/outbox-worker.ts',
     'const all = features.workspace(agent)',
     'const all = features.workspace(MAIN_AGENT)',
-    ['packages/delivery/src/agents.test.ts'],
+    ['packages/delivery/src/inbox/agents.test.ts'],
   ),
   bug(
     'config: a file that the agent can write is applied',
@@ -940,10 +977,10 @@ const confinement = [
   ),
   bug(
     'config: a file that lost a section is applied at once',
-    'packages/config/src/watch-config.ts',
+    'packages/config/src/read/watch-config.ts',
     'if (clock.nowMs() < held.untilMs) continue',
     'if (clock.nowMs() < 0) continue',
-    ['packages/config/src/watch-config.test.ts'],
+    ['packages/config/src/read/watch-config.test.ts'],
   ),
   bug(
     'plugins: a plugin in the workspace is loaded',
@@ -974,8 +1011,8 @@ const confinement = [
     'if (!valued.includes(letter)) return { name: arg, takesNextWord: false }',
     [`${SHELL}/command-risk.test.ts`, `${SHELL}/known-arguments.test.ts`],
   ),
-  bug('terminal: text from outside controls it', 'packages/sdk/src/printable.ts', '[\\p{Cc}', '[\\0-\\x1f', [
-    'packages/sdk/src/printable.test.ts',
+  bug('terminal: text from outside controls it', 'packages/sdk/src/values/printable.ts', '[\\p{Cc}', '[\\0-\\x1f', [
+    'packages/sdk/src/values/printable.test.ts',
     'packages/cli/src/output.test.ts',
   ]),
 ]
@@ -987,7 +1024,7 @@ const INSTALL = 'packages/plugins-wasm/src/install.test.ts'
 const features = [
   bug(
     'passkeys: a challenge is valid more than once',
-    'packages/kit/src/one-time-keys.ts',
+    'packages/kit/src/limits/one-time-keys.ts',
     'if (!own?.delete(key) || !kept)',
     'if (!own || !kept)',
     SIGN_INS,
@@ -1022,7 +1059,7 @@ const features = [
   ),
   bug(
     'domains: a name that only ends like an allowed name is allowed',
-    'packages/sdk/src/allowed-domain.ts',
+    'packages/sdk/src/tool/allowed-domain.ts',
     '(host === domain ||',
     '(host.includes(domain) ||',
     ['packages/tool-browser/src/url-guard.test.ts'],
@@ -1138,42 +1175,42 @@ const UNTRUSTED_TESTS = ['packages/agent/src/untrusted.test.ts']
 const untrusted = [
   bug(
     'untrusted: the policy does not look for untrusted text',
-    'packages/agent/src/tool-call.ts',
+    'packages/agent/src/tools/tool-call.ts',
     'by.policy.ask_after_untrusted && canHarm(tool, input, by, risk) ?',
     'false ?',
     UNTRUSTED_TESTS,
   ),
   bug(
     'untrusted: a call after untrusted text does not ask',
-    'packages/agent/src/tool-call.ts',
+    'packages/agent/src/tools/tool-call.ts',
     'asksAfterUntrusted: untrusted !== undefined',
     'asksAfterUntrusted: false',
     UNTRUSTED_TESTS,
   ),
   bug(
     'untrusted: a call that sends data out counts as harmless',
-    'packages/agent/src/tool-call.ts',
+    'packages/agent/src/tools/tool-call.ts',
     "(risk !== 'read' || (typeof tool.egress === 'function' ? tool.egress(input, by) : tool.egress))",
     "risk !== 'read'",
     UNTRUSTED_TESTS,
   ),
   bug(
     'untrusted: the reason of a failed call is not framed',
-    'packages/agent/src/tool-call.ts',
+    'packages/agent/src/tools/tool-call.ts',
     '{ ...this.refused(scope, error.message), ...sourceOf(tool, input, by), ...source, ...used.noted }',
     'this.refused(scope, error.message)',
     UNTRUSTED_TESTS,
   ),
   bug(
     'untrusted: a summary hides untrusted text',
-    'packages/agent/src/untrusted-in.ts',
+    'packages/agent/src/history/untrusted-in.ts',
     'summary?.untrusted ?',
     'false ?',
     UNTRUSTED_TESTS,
   ),
   bug(
     'untrusted: a result that is no text counts as trusted',
-    'packages/agent/src/untrusted-in.ts',
+    'packages/agent/src/history/untrusted-in.ts',
     'untrustedSource(value) : part.toolName',
     'untrustedSource(value) : undefined',
     UNTRUSTED_TESTS,
@@ -1220,22 +1257,22 @@ const POSTGRES = 'packages/store-postgres/src'
 /** A process commits under leases that another one has taken over, and does not notice. */
 const UNFENCED = [
   {
-    file: `${POSTGRES}/marked-connection.ts`,
+    file: `${POSTGRES}/connection/marked-connection.ts`,
     find: '(((SELECT count(*) FROM held) = cardinality($5::bigint[])) AND EXISTS (SELECT 1 FROM counted))::int`',
     replace: '(EXISTS (SELECT 1 FROM counted) AND cardinality($5::bigint[]) >= 0)::int`',
   },
-  { file: `${POSTGRES}/leases.ts`, find: 'if (!held.has(epoch)) this.#held.get(epoch)?.lose()', replace: 'void epoch' },
-  { file: `${POSTGRES}/leases.ts`, find: 'return !this.isLost && this.owner.isAlive', replace: 'return true' },
+  { file: `${POSTGRES}/cluster/leases.ts`, find: 'if (!held.has(epoch)) this.#held.get(epoch)?.lose()', replace: 'void epoch' },
+  { file: `${POSTGRES}/cluster/leases.ts`, find: 'return !this.isLost && this.owner.isAlive', replace: 'return true' },
 ]
 /** An end of a turn, of a message or of a send is stored also after another one. */
 const UNCOMPARED = [
   {
-    file: `${POSTGRES}/turns.ts`,
+    file: `${POSTGRES}/tables/turns.ts`,
     find: 'WHERE stored.id = given.id AND stored.ended_at IS NOT NULL',
     replace: 'WHERE stored.id = given.id AND stored.ended_at < 0',
   },
   {
-    file: `${POSTGRES}/turns.ts`,
+    file: `${POSTGRES}/tables/turns.ts`,
     find: '        WHERE turn.ended_at IS NULL\n      RETURNING id, idempotency',
     replace: '      RETURNING id, idempotency',
   },
@@ -1254,43 +1291,43 @@ export const CLUSTER_MUTANTS = [
   { name: 'no fence and no comparison of rows', patches: [...UNFENCED, ...UNCOMPARED], tests: [], faults: 'suspend,suspend,suspend' },
   onPostgres(
     'assumption 1: all interrupted sends are those of this process',
-    'outbox.ts',
+    'tables/outbox.ts',
     "WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND NOT (channel",
     "WHERE ended_at IS NULL AND state = 'sending' AND $1::int <= $2::int AND NOT (channel",
     'lists and recovers replies by the shard of their conversation',
   ),
   onPostgres(
     'assumption 2: all waiting messages are those of this process',
-    'delivery-table.ts',
+    'tables/delivery-table.ts',
     `AND \${waiting} AND \${shard} AND number`,
     `AND \${waiting} AND (\${shard} OR true) AND number`,
     'lists waiting messages by the shard of their session',
   ),
   onPostgres(
     'assumption 3: all unfinished turns are those of this process',
-    'turns.ts',
+    'tables/turns.ts',
     `inbox IS NULL AND \${shard} AND \${isLeft('$4')}`,
     `inbox IS NULL AND (\${shard} OR true) AND \${isLeft('$4')}`,
     'lists unfinished turns by the shard of their session, or of their id without one',
   ),
   onPostgres(
     'assumption 4: all unfinished runs are those of this process',
-    'sops.ts',
+    'tables/sops.ts',
     `WHERE ended_at IS NULL AND \${shard} AND number`,
     `WHERE ended_at IS NULL AND (\${shard} OR true) AND number`,
     'lists unfinished runs by the shard of their id',
   ),
   onPostgres(
     'assumption 5: no other process listens',
-    'leases.ts',
+    'cluster/leases.ts',
     'one.isAlive && one.process !== process && !(isForced',
     'one.isAlive && one.process === process && !(isForced',
     'work of a leader runs on one node',
-    `${POSTGRES}/cluster.postgres.test.ts`,
+    `${POSTGRES}/cluster/cluster.postgres.test.ts`,
   ),
   onPostgres(
     'assumption 6: no other process runs turns of a session',
-    'session-leases.ts',
+    'cluster/session-leases.ts',
     `const name: LeaseName = \`\${PREFIX}\${turn.session ?? turn.id}\``,
     `const name: LeaseName = \`\${PREFIX}\${turn.id}\``,
     'turns of one session on two nodes run one after the other',
@@ -1298,18 +1335,18 @@ export const CLUSTER_MUTANTS = [
   ),
   onPostgres(
     'assumption 7: no other process claims keys',
-    'idempotency.ts',
+    'tables/idempotency.ts',
     'else if ((await foreign.read()) !== version) await lookUp(key, limits)',
     'else if ((await foreign.read()) < 0) await lookUp(key, limits)',
     'a key that a stored or done turn of another process holds is known',
   ),
   onPostgres(
     'assumption 8: limits count the calls of this process',
-    'counters.ts',
+    'tables/counters.ts',
     'this.#nodes === undefined ? 0 : Math.floor(this.#limit / (2 * this.#nodes))',
     'this.#limit',
     'nodes share a rate limit, of which each lets a part pass on its own',
-    `${POSTGRES}/counters.postgres.test.ts`,
+    `${POSTGRES}/tables/counters.postgres.test.ts`,
   ),
   {
     name: 'assumption 10: answers to a question reach the process that asked',
@@ -1325,15 +1362,15 @@ export const CLUSTER_MUTANTS = [
   },
   onPostgres(
     'assumption 11: events are those of this process',
-    'event-log.ts',
+    'tables/event-log.ts',
     `FROM events WHERE seq > $1 ORDER BY seq LIMIT \${READ_MAX}`,
     `FROM events WHERE seq > $1 AND process = $2 ORDER BY seq LIMIT \${READ_MAX}`,
     'every node sees the events of all in one order, each once and without a gap',
-    `${POSTGRES}/event-log.postgres.test.ts`,
+    `${POSTGRES}/tables/event-log.postgres.test.ts`,
   ),
   onPostgres(
     'assumption 12: no other process starts a run meanwhile',
-    'sops.ts',
+    'tables/sops.ts',
     "const LOCK = 'SELECT pg_advisory_xact_lock(7351, 0)'",
     "const LOCK = 'SELECT 1'",
     'limits hold between processes',
@@ -1342,12 +1379,12 @@ export const CLUSTER_MUTANTS = [
     name: 'assumption 13: messages are committed in the order of their numbers',
     patches: [
       {
-        file: `${POSTGRES}/delivery-table.ts`,
+        file: `${POSTGRES}/tables/delivery-table.ts`,
         find: '  const GET = `SELECT',
         replace: '  const seen = new Set<number>()\n  const GET = `SELECT',
       },
       {
-        file: `${POSTGRES}/delivery-table.ts`,
+        file: `${POSTGRES}/tables/delivery-table.ts`,
         find: 'return shards ? db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit) : []',
         replace: `const rows = shards ? await db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit) : []
       const last = Math.max(0, ...seen)
@@ -1356,7 +1393,7 @@ export const CLUSTER_MUTANTS = [
       return known`,
       },
     ],
-    tests: [`${POSTGRES}/cluster.postgres.test.ts`],
+    tests: [`${POSTGRES}/cluster/cluster.postgres.test.ts`],
     title: 'a message that is committed after one with a higher number is listed as waiting',
   },
 ]

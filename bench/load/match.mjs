@@ -2,7 +2,7 @@
 // `node --expose-gc match.mjs JOB`, JOB as JSON: {few, many, slices, events}, where `few` and `many` are {folder, count}. Prints
 // {kinds: {<kind>: {few, many, same}}, load} as JSON, in nanoseconds an event. The events of `few` and `many` match any loaded
 // procedure; the events of `same` match the few procedures while many are loaded.
-import { FolderLibrary } from '../../packages/sop/src/folder-library.ts'
+import { FolderLibrary } from '../../packages/sop/src/library/folder-library.ts'
 import { median } from '../lib/numbers.mjs'
 import { payloadOf, TOPICS } from '../lib/procedures.mjs'
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { build } from 'esbuild'
-import { systemClock } from '../../packages/kit/src/system-clock.ts'
+import { systemClock } from '../../packages/kit/src/time/system-clock.ts'
 import { compileTemplate } from '../../packages/plugins-wasm/src/testing/compile.ts'
 import { median } from '../lib/numbers.mjs'
 

@@ -6,7 +6,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRunBare, createSpawn } from '@sluice/runtime'
-import { systemClock } from '../../packages/kit/src/system-clock.ts'
+import { systemClock } from '../../packages/kit/src/time/system-clock.ts'
 import { median } from '../lib/numbers.mjs'
 
 const WARM_UP_SLICES = 5

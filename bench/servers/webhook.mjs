@@ -16,7 +16,7 @@ const PLAIN_ROW = {
   valuesOf: ({ key, body }) => [key, Date.now(), body],
 }
 
-/** The row of packages/store/src/schema.ts, with its indexes. The key is a hash, whose place in the index is random. */
+/** The row of packages/store/src/schema/schema.ts, with its indexes. The key is a hash, whose place in the index is random. */
 const MESSAGE_ROW = {
   schema: `
     CREATE TABLE inbox (

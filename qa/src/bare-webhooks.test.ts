@@ -1,5 +1,5 @@
 /** The entry `./webhook` of a channel verifies and parses requests in any Node server, without a Sluice runtime. */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { dirname, join, resolve } from 'node:path'
 import { AppError, type Inbound, type Raw, type Webhook } from '@sluice/sdk'
@@ -10,6 +10,8 @@ import { WEBHOOKS } from './channels.ts'
 import { sendRequest } from './daemons/send-request.ts'
 
 const PACKAGES = join(import.meta.dirname, '../../packages')
+/** The source of each entry of the kit. */
+const { exports: KIT } = JSON.parse(readFileSync(join(PACKAGES, 'kit/package.json'), 'utf8')) as { exports: Record<string, string> }
 const BODY_BYTES_MAX = 65_536
 /** Modules that a pure entry may import: they do no I/O. Of `jose`, an entry must not use what fetches keys. */
 const PURE = ['@sluice/sdk/webhook', 'node:crypto', 'valibot', 'jose', 'libphonenumber-js/core', 'libphonenumber-js/metadata.min.json']
@@ -95,7 +97,7 @@ function importsOf(file: string, seen = new Set<string>()): string[] {
   return [...readFileSync(file, 'utf8').matchAll(imports)].flatMap(([, from, effect, dynamic]) => {
     const specifier = from ?? effect ?? dynamic ?? ''
     if (specifier.startsWith('.')) return importsOf(resolve(dirname(file), specifier), seen)
-    const kit = join(PACKAGES, 'kit/src', `${specifier.replace('@sluice/kit/', '')}.ts`)
-    return specifier.startsWith('@sluice/kit/') && existsSync(kit) ? importsOf(kit, seen) : [specifier]
+    const source = KIT[specifier.replace('@sluice/kit/', './')]
+    return specifier.startsWith('@sluice/kit/') && source ? importsOf(join(PACKAGES, 'kit', source), seen) : [specifier]
   })
 }

@@ -1,4 +1,4 @@
-/** Each text that Sluice itself writes to people in chats is in the table of `packages/sdk/src/gateway-texts.ts`, which can be translated. */
+/** Each text that Sluice itself writes to people in chats is in the table of `packages/sdk/src/feature/gateway-texts.ts`, which can be translated. */
 import { globSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
@@ -21,15 +21,15 @@ const WORDS = /^\W?[A-Za-z][\w'’-]*(?:,? [\w'’{}$-]+){2,}[^/]*$/
 const EXCEPT: readonly (readonly [file: string, why: string])[] = [
   ['approvals/src/api.ts', 'describes the API'],
   ['approvals/src/targets.ts', 'tells programs why a target is not available'],
-  ['delivery/src/before-restore.ts', 'gives operators the reason of a dead letter'],
-  ['delivery/src/read-message.ts', 'tells operators why a stored message cannot be read'],
-  ['delivery/src/replay.ts', 'answers operators'],
+  ['delivery/src/inbox/before-restore.ts', 'gives operators the reason of a dead letter'],
+  ['delivery/src/inbox/read-message.ts', 'tells operators why a stored message cannot be read'],
+  ['delivery/src/operators/replay.ts', 'answers operators'],
   ['channel-relaynet/src/blossom.ts', 'authorizes an upload to a server'],
   ['channel-relaynet/src/parse.ts', 'tells the model about a file'],
-  ['delivery/src/admit-message.ts', 'tells operators about a paused conversation'],
-  ['delivery/src/changes.ts', 'tells the model about changes'],
-  ['delivery/src/media.ts', 'tells the model about attachments'],
-  ['delivery/src/text-for-model.ts', 'is for the model'],
+  ['delivery/src/inbox/admit-message.ts', 'tells operators about a paused conversation'],
+  ['delivery/src/inbox/changes.ts', 'tells the model about changes'],
+  ['delivery/src/inbox/media.ts', 'tells the model about attachments'],
+  ['delivery/src/inbox/text-for-model.ts', 'is for the model'],
 ]
 
 /** The beginnings of texts for operators and programs: reasons in the inbox and the outbox, and results of commands. */
@@ -73,7 +73,7 @@ test.each(files.filter((file) => !EXCEPT.some(([except]) => except === file)))('
 })
 
 test('finds words in sources', () => {
-  expect(wordsIn('delivery/src/changes.ts').join()).toContain('deleted an earlier message')
+  expect(wordsIn('delivery/src/inbox/changes.ts').join()).toContain('deleted an earlier message')
 })
 
 describe.each(Object.entries(GATEWAY_TEXTS))('%s', (key, { text }) => {

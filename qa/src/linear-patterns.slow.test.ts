@@ -22,13 +22,13 @@ const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly in
   // The routes are the gateway's own, and each parameter is one path segment.
   'packages/runtime/src/procedures/sop-settings.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
   // The pattern is compiled only to check its syntax.
-  'packages/sop/src/output-schema.ts': { times: 1, instances: [] },
+  'packages/sop/src/definition/output-schema.ts': { times: 1, instances: [] },
   // The path of an attachment as a line of its own, and wherever a text names it.
   'packages/http/src/routes/conversation-files.ts': {
     times: 1,
     instances: [new RegExp(String.raw`^\[(?:Image|Audio|Video|Document): ([^\]\n]{1,120})\] (${ATTACHMENT_PATH})(?: .*)?$`, 'gm')],
   },
-  'packages/sdk/src/attachments.ts': { times: 1, instances: [new RegExp(String.raw`(?<![\w/.-])${ATTACHMENT_PATH}\b`, 'g')] },
+  'packages/sdk/src/channel/attachments.ts': { times: 1, instances: [new RegExp(String.raw`(?<![\w/.-])${ATTACHMENT_PATH}\b`, 'g')] },
   // A copy of a literal in the same file.
   'packages/config/src/toml/key-path.ts': { times: 1, instances: [] },
 }

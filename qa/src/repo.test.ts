@@ -8,14 +8,32 @@ import { describe, expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 /** The packages of the core in layers; each depends only on earlier ones. */
-const LAYERS = ['sdk', 'kit', 'store', 'config', 'backup', 'agent', 'sop', 'delivery', 'approvals', 'runtime', 'http', 'daemon', 'cli']
-const CORE = [...LAYERS, 'sandbox-common', 'mail-common', 'testkit', 'hardware']
+const LAYERS = [
+  'sdk',
+  'kit',
+  'ownership',
+  'store',
+  'config',
+  'backup',
+  'agent',
+  'sop',
+  'delivery',
+  'approvals',
+  'runtime',
+  'http',
+  'daemon',
+  'cli',
+]
+const CORE = [...LAYERS, 'sandbox-common', 'mail-common', 'provider-common', 'voice-common', 'chatapp-common', 'testkit', 'hardware']
 /** The package that the features of a family share, by the beginning of their names. */
 const FAMILIES: Readonly<Record<string, string>> = {
   'hardware-': '@sluice/hardware',
   'sandbox-': '@sluice/sandbox-common',
   'channel-email': '@sluice/mail-common',
   'channel-mailpush': '@sluice/mail-common',
+  'channel-voice-': '@sluice/voice-common',
+  'channel-chatapp': '@sluice/chatapp-common',
+  'provider-': '@sluice/provider-common',
   'store-': '@sluice/store',
 }
 const folders = readdirSync(join(ROOT, 'packages')).filter((name) => existsSync(join(ROOT, 'packages', name, 'package.json')))
@@ -151,7 +169,7 @@ describe('house rules', () => {
   const only = (pattern: RegExp, homes: readonly string[]) => shipped.filter((file) => pattern.test(read(file)) && !homes.includes(file))
 
   test('one file makes signatures and compares in constant time', () => {
-    expect(only(/\b(timingSafeEqual|createHmac)\b/, ['packages/sdk/src/hmac.ts'])).toEqual([])
+    expect(only(/\b(timingSafeEqual|createHmac)\b/, ['packages/sdk/src/values/hmac.ts'])).toEqual([])
   })
 
   test('no other code compares a value made from a secret', () => {
@@ -165,7 +183,7 @@ describe('house rules', () => {
         .map(([text]) => `${file}: ${text}`),
     )
     expect(found).toEqual([])
-    const home = read('packages/sdk/src/hmac.ts')
+    const home = read('packages/sdk/src/values/hmac.ts')
     expect(home.match(/\btimingSafeEqual\(/g)).toHaveLength(2)
     expect(home).not.toMatch(/\.(?:equals|compare|localeCompare)\(/)
   })
@@ -175,7 +193,7 @@ describe('house rules', () => {
   })
 
   test('only scopes combine and limit abort signals, and each is disposed', () => {
-    const home = 'packages/kit/src/signal-scope.ts'
+    const home = 'packages/kit/src/time/signal-scope.ts'
     expect(only(/AbortSignal\.(?:any|timeout)\(/, [])).toEqual([])
     // A wait for a REPL line is disposable itself and disposes its scope.
     expect(only(/(?<!using \w+ = (?:[^;\n]+ \? )?)signalScope\(/, [home, 'packages/hardware-boards/src/repl/repl-line.ts'])).toEqual([])
@@ -208,22 +226,26 @@ describe('house rules', () => {
   test('no module has mutable state', () => {
     expect(only(/^(?:export )?let /m, [])).toEqual([])
     // These weak maps hold state of one object each: the text of a secret, the progress of a request, the health of a channel.
-    const homes = ['packages/delivery/src/channel-health.ts', 'packages/kit/src/request-progress.ts', 'packages/sdk/src/secret.ts']
+    const homes = [
+      'packages/delivery/src/outbox/channel-health.ts',
+      'packages/kit/src/platform/request-progress.ts',
+      'packages/sdk/src/values/secret.ts',
+    ]
     // Whether a feature is loaded.
-    homes.push('packages/sdk/src/later-feature.ts')
+    homes.push('packages/sdk/src/feature/later-feature.ts')
     // In each folder of attachments, one file is stored at a time, and files of earlier releases are moved once.
     homes.push('packages/runtime/src/workspace/attach.ts', 'packages/runtime/src/workspace/settle-attachments.ts')
     // Keeps the connections that hold a lock from the garbage collector.
-    homes.push('packages/store/src/lock-data-dir.ts')
+    homes.push('packages/store/src/connection/lock-data-dir.ts')
     // Weak maps, too: what is prepared on a connection to PostgreSQL, and whether its transactions end in time.
-    homes.push('packages/store-postgres/src/batch.ts', 'packages/store-postgres/src/connection.ts')
+    homes.push('packages/store-postgres/src/connection/batch.ts', 'packages/store-postgres/src/connection/connection.ts')
     // IndexedDB, which the crypto library of Matrix needs, is a global of the process.
     homes.push('packages/channel-fedchat/src/crypto/indexed-db.ts')
     expect(shipped.filter((file) => mutatedConstants(read(file)).length > 0).toSorted()).toEqual(homes.toSorted())
   })
 
   test('only PerClient, which is bounded, keeps state per client', () => {
-    const homes = ['packages/kit/src/shared.ts']
+    const homes = ['packages/kit/src/queue/shared.ts']
     expect(only(/\b(?:Map|Set|WeakMap|BoundedMap|Record)<\s*ClientId\b/, homes)).toEqual([])
     expect(only(/new PerClient\b/, [])).not.toEqual([])
   })
@@ -286,7 +308,7 @@ describe('the documentation', () => {
   const pages = globSync(['docs/**/*.md', 'packages/*/README.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'], { cwd: ROOT })
   const roots = ['bench', 'docs', 'examples', 'firmware', 'packages', 'profiles', 'qa', 'scripts']
 
-  /** Paths that start at the root or, like `agent/src/loop.ts`, in a package. Names with `x-` and `channel-zulip` are examples for readers' own features. */
+  /** Paths that start at the root or, like `agent/src/run/loop.ts`, in a package. Names with `x-` and `channel-zulip` are examples for readers' own features. */
   const pathsIn = (text: string): string[] =>
     [...text.matchAll(/(?<![\w./<~-])[\w-]+(?:\/[\w.*-]+)+(?![\w/<*])/g)]
       .map(([path]) => path.replace(/\.$/, ''))
@@ -332,7 +354,7 @@ describe('the documentation', () => {
     ['see `packages/sdk/src/gone.ts` and delivery/src/gone.ts.', ['packages/sdk/src/gone.ts', 'delivery/src/gone.ts']],
     ['`packages/<family>-<name>`, `packages/x-dice/src/index.ts`, `./profiles/mine.ts`, ~/.sluice/store/a.md', []],
     ['packages/*/src/testing/vm/*.gone.ts', ['packages/*/src/testing/vm/*.gone.ts']],
-    ['`packages/sdk/src/catalogue.ts`, `agent/src/loop.ts`, `profiles/always.ts`', []],
+    ['`packages/sdk/src/feature/catalogue.ts`, `agent/src/run/loop.ts`, `profiles/always.ts`', []],
   ])('the search for paths finds missing ones: %j', (text, missing) => {
     expect(pathsIn(text).filter((path) => !isThere(path))).toEqual(missing)
   })

@@ -2,7 +2,7 @@
 import { COMMON_OPTIONS, REMOTE_OPTIONS } from '../../packages/cli/src/command.ts'
 import { COMMANDS } from '../../packages/cli/src/command-descriptions.ts'
 import { featureCommands } from '../../packages/cli/src/feature-commands.ts'
-import { CATALOGUE } from '../../packages/sdk/src/catalogue.ts'
+import { CATALOGUE } from '../../packages/sdk/src/feature/catalogue.ts'
 
 /** Escapes text for troff: backslashes, hyphens, a control character at the start of a line, and characters outside ASCII. */
 const troff = (text) =>

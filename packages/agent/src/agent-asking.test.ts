@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, scriptedModel } from './testing/scripted-model.ts'
 import { request, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
-import type { ApprovedBy, ToolApprovalRequest } from './turn.ts'
+import type { ApprovedBy, ToolApprovalRequest } from './turn/turn.ts'
 
 type Answer = ApprovedBy | false
 

@@ -2,10 +2,10 @@ import { AppError, defineTool, type Risk, Secret } from '@sluice/sdk'
 import { until } from '@sluice/testkit/until'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
-import { newTrace } from './ids.ts'
-import { callHash } from './shown-call.ts'
 import { client, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
-import type { CallRequest, ToolApprovalRequest } from './turn.ts'
+import { callHash } from './tools/shown-call.ts'
+import { newTrace } from './turn/ids.ts'
+import type { CallRequest, ToolApprovalRequest } from './turn/turn.ts'
 
 const callRequest = (tool: string, input: unknown = {}, more: Partial<CallRequest> = {}): CallRequest => ({
   tool,

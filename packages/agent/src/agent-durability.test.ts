@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, scriptedModel } from './testing/scripted-model.ts'
 import { request, resultsIn, testAgent, testTool } from './testing/test-agent.ts'
-import type { ToolApprovalRequest } from './turn.ts'
+import type { ToolApprovalRequest } from './turn/turn.ts'
 
 const call = (key: string) => ({ calls: [{ name: 'add', input: { key } }] })
 

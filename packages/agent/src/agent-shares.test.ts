@@ -4,11 +4,11 @@ import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
-import type { LimitedClient } from './admission.ts'
-import { Shares } from './shares.ts'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
 import { request, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
-import type { ApprovedBy, TurnRequest } from './turn.ts'
+import type { LimitedClient } from './turn/admission.ts'
+import { Shares } from './turn/shares.ts'
+import type { ApprovedBy, TurnRequest } from './turn/turn.ts'
 
 const ANN: LimitedClient = { client: 'device:ann', standing: 'listed' }
 const BOB: LimitedClient = { client: 'device:bob', standing: 'listed' }

@@ -3,7 +3,7 @@ import type { LanguageModel, ModelMessage, Tool } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { type Reply, type ScriptedModel, scriptedModel } from './testing/scripted-model.ts'
 import { request, testAgent, testTool } from './testing/test-agent.ts'
-import type { TurnPart } from './turn.ts'
+import type { TurnPart } from './turn/turn.ts'
 
 /** Runs one turn, with a listener when `streamed`. */
 async function runTurn(

@@ -1,12 +1,12 @@
 import { AppError, frameUntrusted, type ModelMessage, type Tool, untrustedSource } from '@sluice/sdk'
 import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
-import { fitConversation } from './history.ts'
+import { fitConversation } from './history/history.ts'
+import { sourcesIn } from './history/untrusted-in.ts'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, type Reply, scriptedModel } from './testing/scripted-model.ts'
 import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
-import type { ToolApprovalRequest, TurnRequest } from './turn.ts'
-import { sourcesIn } from './untrusted-in.ts'
+import type { ToolApprovalRequest, TurnRequest } from './turn/turn.ts'
 
 const outside: Tool = { ...testTool('fetch', (key) => `page ${key}`), untrusted: () => 'https://evil.test/' }
 const tools: readonly Tool[] = [

@@ -1,7 +1,7 @@
 /** The approval registry: asks people durably, accepts the first answer, dispatches it to its gate, then confirms it everywhere. */
 
 import { type DeliveryApprovals, type QueuedReply, sourceOfMessage, standingOfSender, waitingReplies } from '@sluice/delivery'
-import type { Ownership } from '@sluice/kit'
+import type { Ownership } from '@sluice/ownership'
 import {
   type Answerer,
   AppError,

@@ -1,5 +1,5 @@
 /** The section `[channels_config.chatapp]` with the keys of web mode. `[channels_config.chatapp_web]` has the same keys, for a daemon with both modes. */
-import { chatappKeys } from '@sluice/kit/chatapp-section'
+import { chatappKeys } from '@sluice/chatapp-common'
 import { isHiddenNumberId, refineNumbers } from '@sluice/kit/phone-numbers'
 import { type Refined, whole } from '@sluice/sdk'
 import * as v from 'valibot'

@@ -1,5 +1,5 @@
 /** The section `[channels_config.chatapp]`, with the keys of cloud mode. */
-import { chatappKeys } from '@sluice/kit/chatapp-section'
+import { chatappKeys } from '@sluice/chatapp-common'
 import { refineAllowedNumbers } from '@sluice/kit/phone-numbers'
 import { headerSecret, type Refined, type Secret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'

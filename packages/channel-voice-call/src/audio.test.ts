@@ -1,6 +1,5 @@
-import { loudness } from '@sluice/kit/utterances'
-import { toWav } from '@sluice/kit/wav'
 import { toneWav } from '@sluice/speech/testing'
+import { loudness, toWav } from '@sluice/voice-common'
 import { describe, expect, test } from 'vitest'
 import { fromMulaw, fromWav, RATE, toMulaw } from './audio.ts'
 

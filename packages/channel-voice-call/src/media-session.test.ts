@@ -1,10 +1,11 @@
 /** Media streams: what is heard becomes messages, replies are spoken and can be interrupted, for the messages of all providers. */
-import { loudness } from '@sluice/kit/utterances'
+
 import type { FeatureSocket, Inbound, SocketListener } from '@sluice/sdk'
 import { rawRequest } from '@sluice/sdk/webhook'
 import { toneWav } from '@sluice/speech/testing'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { startListening } from '@sluice/testkit/listening'
+import { loudness } from '@sluice/voice-common'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { fromWav, RATE, toMulaw } from './audio.ts'

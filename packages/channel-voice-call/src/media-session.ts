@@ -1,7 +1,5 @@
 /** The audio of one call: turns what the person says into messages, and speaks the replies, which the person can interrupt. */
 import { SerialQueue, signalScope } from '@sluice/kit'
-import { Utterances } from '@sluice/kit/utterances'
-import { toWav } from '@sluice/kit/wav'
 import {
   AppError,
   errorText,
@@ -12,6 +10,7 @@ import {
   type Transcribe,
   type Workspace,
 } from '@sluice/sdk'
+import { toWav, Utterances } from '@sluice/voice-common'
 import { fromMulaw, fromWav, RATE, toMulaw } from './audio.ts'
 import type { StreamCodec, StreamMessage } from './telephony.ts'
 

@@ -1,8 +1,7 @@
 /** Records until the recorder ends, and turns utterances into messages. */
 import { SerialQueue, signalScope, storePatiently } from '@sluice/kit'
-import { type Utterance, Utterances } from '@sluice/kit/utterances'
-import { toWav } from '@sluice/kit/wav'
 import { AppError, type Deliver, errorText, type Host, type ListenContext, type Transcribe } from '@sluice/sdk'
+import { toWav, type Utterance, Utterances } from '@sluice/voice-common'
 import type { VoiceWakeConfig } from './config.ts'
 import { chooseRecorder } from './recorder.ts'
 import { SAMPLE_RATE, SampleReader } from './samples.ts'

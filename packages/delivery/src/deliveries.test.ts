@@ -1,5 +1,6 @@
 import { queryObjects } from 'node:v8'
-import { callProvider, ShardOwnership } from '@sluice/kit'
+import { callProvider } from '@sluice/kit'
+import { ShardOwnership } from '@sluice/ownership'
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { bench, clock, host, message, open, settle, setUpDeliveries } from './testing/delivery-bench.ts'

@@ -5,14 +5,14 @@ import { type Channel, type Deliver, type Inbound, type OwnedStore, shardOfSessi
 import type { DeliveryOptions } from './delivery-options.ts'
 import { type Account, accountKey, type QueuedReply } from './delivery-queue.ts'
 import { ANY_ROW, ChangeFollower, type NoticedChange } from './follow-changes.ts'
-import { HealthWatch } from './health-watch.ts'
-import { InboxWorker } from './inbox-worker.ts'
-import { Intake } from './intake.ts'
+import { InboxWorker } from './inbox/inbox-worker.ts'
+import { Intake } from './inbox/intake.ts'
+import { MessagesInOrder } from './inbox/messages-in-order.ts'
+import { TakenShards } from './inbox/taken-shards.ts'
 import { Listeners } from './listeners.ts'
-import { MessagesInOrder } from './messages-in-order.ts'
 import { watchIngress } from './observe.ts'
-import { OutboxWorker } from './outbox-worker.ts'
-import { TakenShards } from './taken-shards.ts'
+import { HealthWatch } from './outbox/health-watch.ts'
+import { OutboxWorker } from './outbox/outbox-worker.ts'
 
 /** The messages and replies that wait. The functions need no `this`. */
 export interface DeliveryQueues {

@@ -1,7 +1,8 @@
 /** The collaborators of durable delivery. */
 import type { Agent } from '@sluice/agent'
 import type { DeliveryConfig } from '@sluice/config'
-import type { LaneQueue, Ownership } from '@sluice/kit'
+import type { LaneQueue } from '@sluice/kit'
+import type { Ownership } from '@sluice/ownership'
 import type {
   AgentWorkspace,
   ApprovalKey,
@@ -21,8 +22,8 @@ import type {
   Transcribe,
   WithinTrace,
 } from '@sluice/sdk'
-import type { AdmissionOptions } from './admit-message.ts'
 import type { Clients } from './clients.ts'
+import type { AdmissionOptions } from './inbox/admit-message.ts'
 
 export interface DeliveryOptions {
   readonly store: Pick<Store, 'cluster' | 'inbox' | 'outbox' | 'onChange'>

@@ -1,5 +1,6 @@
 /** Runs a listener for each channel that listens, under the lease of its account, and stops it when the channel is removed. */
-import { endsWithin, Listener, type Ownership } from '@sluice/kit'
+import { endsWithin, Listener } from '@sluice/kit'
+import type { Ownership } from '@sluice/ownership'
 import {
   type Channel,
   type Clock,
@@ -11,7 +12,7 @@ import {
   type Logger,
   type OwnedStore,
 } from '@sluice/sdk'
-import { observeHealth } from './channel-health.ts'
+import { observeHealth } from './outbox/channel-health.ts'
 
 export interface ListenersOptions {
   readonly clock: Clock

@@ -5,7 +5,7 @@ import type { Runtime } from '@sluice/runtime'
 import { defineRoute } from '@sluice/sdk'
 import * as v from 'valibot'
 import { afterEach, expect, test } from 'vitest'
-import { listen } from './listen.ts'
+import { listen } from './server/listen.ts'
 import { type TestGatewayOptions, testGateways } from './testing.ts'
 
 const gateway = testGateways()

@@ -7,7 +7,7 @@ import { Admission, type Agent, Shares, type TurnRequest } from '@sluice/agent'
 import { ApprovalRegistry } from '@sluice/approvals'
 import { type ClientShares, gatewaySection, sharesOf } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
-import { ShardOwnership } from '@sluice/kit'
+import { ShardOwnership } from '@sluice/ownership'
 import {
   createEventBus,
   createSettings,
@@ -48,14 +48,14 @@ import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
 import { afterEach } from 'vitest'
-import { createApp } from './app.ts'
-import type { DaemonParts, Intake } from './app-parts.ts'
-import { type Auth, createAuth } from './auth.ts'
-import { BodyBudget } from './body-budget.ts'
-import { createFetch, type Fetch, type Served } from './create-fetch.ts'
+import { type Auth, createAuth } from './auth/auth.ts'
 import { ForwardingWatch } from './middleware/client-peer.ts'
 import { EVERY_PATH } from './middleware/observe.ts'
 import { createLimits } from './middleware/rate-limit.ts'
+import { BodyBudget } from './request/body-budget.ts'
+import { createApp } from './server/app.ts'
+import type { DaemonParts, Intake } from './server/app-parts.ts'
+import { createFetch, type Fetch, type Served } from './server/create-fetch.ts'
 import { createStreams } from './streams/streams.ts'
 
 type TestTurn = Omit<TurnRequest, 'signal' | 'listen' | 'approve'>

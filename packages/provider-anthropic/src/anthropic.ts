@@ -1,5 +1,7 @@
 /** The provider `[provider] kind = "anthropic"`: the Messages API of Anthropic, or of a compatible server at `base_url`. */
-import { type ModelEndpoint, modelEndpoint, withoutTrailing } from '@sluice/kit'
+
+import { withoutTrailing } from '@sluice/kit'
+import { type ModelEndpoint, modelEndpoint } from '@sluice/provider-common'
 import { type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 
 const ROOT_URL = 'https://api.anthropic.com'
@@ -27,7 +29,7 @@ export const anthropic: Provider = {
   media: () => ['image', 'pdf'],
   check: (settings) => void endpointOf(settings, fetch),
   async models(settings, { fetch, signal }) {
-    const { listModels } = await import('@sluice/kit/list-models')
+    const { listModels } = await import('@sluice/provider-common')
     // The list is asked for before a model is chosen.
     const endpoint = endpointOf({ ...settings, model: 'none' }, fetch)
     const headers = { 'x-api-key': endpoint.apiKey, 'anthropic-version': '2023-06-01' }

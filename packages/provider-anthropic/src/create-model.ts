@@ -1,6 +1,6 @@
 /** Creates models of the Messages API. A module of its own, so that it is loaded with the first model. */
 import { AnthropicLanguageModel } from '@ai-sdk/anthropic/internal'
-import type { ModelEndpoint } from '@sluice/kit'
+import type { ModelEndpoint } from '@sluice/provider-common'
 import type { LanguageModel } from '@sluice/sdk'
 import { cachingPrompts } from './prompt-cache.ts'
 import { skippingUnknown } from './skip-unknown.ts'

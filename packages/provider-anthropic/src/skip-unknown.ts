@@ -4,7 +4,7 @@
  * https://docs.anthropic.com/en/api/versioning and https://docs.anthropic.com/en/docs/build-with-claude/streaming.
  */
 
-import { filteringReplies } from '@sluice/kit/filter-replies'
+import { filteringReplies } from '@sluice/provider-common'
 
 /** The types that `@ai-sdk/anthropic` reads. */
 const EVENTS = new Set([

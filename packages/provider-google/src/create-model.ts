@@ -1,7 +1,7 @@
 /** Creates models of the Gemini API. A module of its own, so that it is loaded with the first model. */
 import { randomUUID } from 'node:crypto'
 import { GoogleLanguageModel } from '@ai-sdk/google/internal'
-import { type ModelEndpoint, mapStream, type StreamMapping } from '@sluice/kit'
+import { type ModelEndpoint, mapStream, type StreamMapping } from '@sluice/provider-common'
 import type { LanguageModel, ModelStreamPart } from '@sluice/sdk'
 
 export function createModel({ baseUrl, model, headers, fetch }: Omit<ModelEndpoint, 'apiKey'>): LanguageModel {

@@ -1,5 +1,5 @@
 /** The provider `[provider] kind = "google"`: the Gemini API of Google, or of a compatible server at `base_url`. */
-import { modelEndpoint } from '@sluice/kit'
+import { modelEndpoint } from '@sluice/provider-common'
 import { MEDIA_KINDS, type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 
 const BASE_URL = 'https://generativelanguage.googleapis.com/v1beta'
@@ -18,7 +18,7 @@ export const google: Provider = {
   media: () => MEDIA_KINDS,
   check: (settings) => void endpointOf(settings, fetch),
   async models(settings, { fetch, signal }) {
-    const { listModels } = await import('@sluice/kit/list-models')
+    const { listModels } = await import('@sluice/provider-common')
     // The list is asked for before a model is chosen.
     const endpoint = endpointOf({ ...settings, model: 'none' }, fetch)
     // A page holds 50 models by default and at most 1000: https://ai.google.dev/api/models#method:-models.list

@@ -1,5 +1,5 @@
 /** Builds providers for services with the OpenAI chat completions API. */
-import { type ModelEndpoint, modelEndpoint } from '@sluice/kit'
+import { type ModelEndpoint, modelEndpoint } from '@sluice/provider-common'
 import { type LanguageModel, type LoadOptions, type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 import type { Preset } from './presets.ts'
 
@@ -24,7 +24,7 @@ export function chatCompletions(kind: string, preset: Preset, detect?: Provider[
     media: () => preset.media ?? [],
     check: (settings) => void endpointOf(settings, preset, fetch),
     async models(settings, { fetch, signal }) {
-      const { listModels } = await import('@sluice/kit/list-models')
+      const { listModels } = await import('@sluice/provider-common')
       const endpoint = endpointOf({ ...settings, model: NO_MODEL }, preset, fetch)
       const headers = endpoint.apiKey === '' ? {} : { authorization: `Bearer ${endpoint.apiKey}` }
       return listModels(endpoint, { headers, signal })

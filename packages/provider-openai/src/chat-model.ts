@@ -1,5 +1,5 @@
 /** A chat completions model: the model of the AI SDK, with the reasoning and the limits of its service. */
-import { mapStream, type StreamMapping } from '@sluice/kit'
+import { mapStream, type StreamMapping } from '@sluice/provider-common'
 import type { LanguageModel, ModelGenerateResult, ModelStreamPart } from '@sluice/sdk'
 import { ORIGIN, type ReasoningOrigin, withReasoning } from './reasoning-member.ts'
 import type { LearntLimits } from './request-limits.ts'

@@ -1,6 +1,6 @@
 /** Creates models of the chat completions API. A module of its own, so that it is loaded with the first model. */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import type { ModelEndpoint } from '@sluice/kit'
+import type { ModelEndpoint } from '@sluice/provider-common'
 import type { LanguageModel, LoadOptions } from '@sluice/sdk'
 import { chatModel } from './chat-model.ts'
 import { withFinishReason } from './finish-reason.ts'

@@ -1,6 +1,6 @@
 /** Completes streams that end with `[DONE]` and gave no `finish_reason`, which the AI SDK would read as broken off. */
 
-import { mapStream, type StreamMapping } from '@sluice/kit'
+import { mapStream, type StreamMapping } from '@sluice/provider-common'
 
 const FINISHED = Buffer.from('\n\ndata: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n')
 const REASON = /"finish_reason"\s*:\s*"/

@@ -3,8 +3,9 @@
  * a part or an annotation whose type or values it does not know. OpenAI adds such types at any time:
  * https://platform.openai.com/docs/api-reference/backward-compatibility.
  */
-import { filteringReplies } from '@sluice/kit/filter-replies'
+
 import { list, type Members, members } from '@sluice/kit/foreign-json'
+import { filteringReplies } from '@sluice/provider-common'
 
 /** Items of tools that the service runs itself, such as `web_search_call`, are left out: without a stored reply they cannot go back. */
 const ITEMS = new Set(['message', 'reasoning', 'function_call', 'compaction'])

@@ -1,6 +1,6 @@
 /** Loads models of the OpenAI Responses API. A module of its own, so that the rest of the package is not in the bundle. */
 import { OpenAIResponsesLanguageModel } from '@ai-sdk/openai/internal'
-import { type ModelEndpoint, mapStream } from '@sluice/kit'
+import { type ModelEndpoint, mapStream } from '@sluice/provider-common'
 import type { LanguageModel, ModelFinishReason, ModelStreamPart } from '@sluice/sdk'
 import { keepingKnownItems } from './known-items.ts'
 

@@ -24,7 +24,8 @@ import {
   sharesOf,
 } from '@sluice/config'
 import { type Clients, createClients, withMessage } from '@sluice/delivery'
-import { type LaneQueue, OpenSteps, ShardOwnership, systemClock } from '@sluice/kit'
+import { type LaneQueue, OpenSteps, systemClock } from '@sluice/kit'
+import { ShardOwnership } from '@sluice/ownership'
 import {
   type Backlog,
   type Clock,

@@ -1,5 +1,5 @@
 import { parseConfig } from '@sluice/config'
-import type { Ownership } from '@sluice/kit'
+import type { Ownership } from '@sluice/ownership'
 import type { DeletedRows, OwnedStore, Retention, StoreUsage } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'

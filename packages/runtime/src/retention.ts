@@ -2,7 +2,8 @@
 
 import type { LoadedConfig } from '@sluice/config'
 import { deliverySection, gatewaySection, sessionsSection } from '@sluice/config'
-import { every, type Ownership } from '@sluice/kit'
+import { every } from '@sluice/kit'
+import type { Ownership } from '@sluice/ownership'
 import type { Clock, DeletedRows, Logger, Retention, Store } from '@sluice/sdk'
 import type { OwnedFiles } from './workspace/owned-files.ts'
 

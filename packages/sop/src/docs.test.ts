@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { parseSopMd } from './parse-sop-md.ts'
-import { parseSopToml } from './parse-sop-toml.ts'
+import { parseSopMd } from './definition/parse-sop-md.ts'
+import { parseSopToml } from './definition/parse-sop-toml.ts'
 
 const docs = readFileSync(new URL('../../../docs/sops.md', import.meta.url), 'utf8')
 const blocks = (language: string) =>

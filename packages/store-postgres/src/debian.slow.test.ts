@@ -10,7 +10,7 @@ import type { Clock, Store } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { storeConformance } from '@sluice/testkit/store'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { connect, disconnect } from './connection.ts'
+import { connect, disconnect } from './connection/connection.ts'
 import { openPostgresStore } from './open-store.ts'
 import { startPostgres, type TestServer } from './testing/postgres-server.ts'
 

@@ -1,6 +1,6 @@
 /** The store on PostgreSQL: everything that the embedded store keeps, in a database that several machines can share. */
 import { defineFeature, type StoreToolOptions } from '@sluice/sdk'
-import type { ConnectionSettings } from './connection.ts'
+import type { ConnectionSettings } from './connection/connection.ts'
 
 export type { PostgresOptions } from './open-store.ts'
 
@@ -18,15 +18,15 @@ export default defineFeature({
     name: 'postgres',
     // The driver is loaded only where the configuration chooses it.
     open: async (options) => (await import('./open-store.ts')).openPostgresStore(options),
-    reencrypt: async (options) => (await import('./reencrypt.ts')).reencrypt({ ...options, settings: settingsOf(options) }),
+    reencrypt: async (options) => (await import('./maintenance/reencrypt.ts')).reencrypt({ ...options, settings: settingsOf(options) }),
     recovered: async (options) =>
-      (await import('./mark-recovered.ts')).markRecovered({
+      (await import('./maintenance/mark-recovered.ts')).markRecovered({
         settings: settingsOf(options),
         atMs: options.atMs,
         nowMs: options.clock.nowMs(),
         about: options,
       }),
-    sign: async (options) => (await import('./sign-rows.ts')).signRows(settingsOf(options), options),
+    sign: async (options) => (await import('./maintenance/sign-rows.ts')).signRows(settingsOf(options), options),
     move: async (options) => (await import('./copy/move-store.ts')).moveStore(options),
   },
   build: () => ({}),

@@ -14,35 +14,35 @@ import {
   type WorkStore,
 } from '@sluice/sdk'
 import { RecentIds } from '@sluice/store/shared'
-import { createAdmissions, endDeadAdmissions, ownedAdmissions } from './admissions.ts'
-import { createApprovals, ownedApprovals } from './approvals.ts'
-import { createCluster } from './cluster.ts'
-import { type ConnectionSettings, DEFAULT_SCHEMA, databaseName, sql } from './connection.ts'
-import { createDb, type Db } from './db.ts'
-import { createDevices } from './devices.ts'
-import { ForeignCommits } from './foreign-commits.ts'
-import { Histories } from './histories.ts'
-import { createIdempotency } from './idempotency.ts'
-import { createInbox, ownedInbox } from './inbox.ts'
-import { createKeyValue } from './key-value.ts'
-import { Leases } from './leases.ts'
-import { createMemory } from './memory.ts'
-import { type Migrated, migrate } from './migrate.ts'
-import { Notices } from './notices.ts'
-import { createOutbox, ownedOutbox } from './outbox.ts'
-import { closedError, storeError } from './postgres-error.ts'
-import { Reader } from './reader.ts'
-import { RowSignatures } from './row-signatures.ts'
-import { ServerClock } from './server-clock.ts'
-import { SessionLeases } from './session-leases.ts'
-import { createSessions } from './sessions.ts'
-import { ShardReads } from './shard-reads.ts'
-import { createSharedState } from './shared-state.ts'
-import { createSops, ownedSops } from './sops.ts'
-import { usageOf } from './space.ts'
-import { abandonedTurns, abortsOf, createTurns, ownedTurns } from './turns.ts'
-import { WorkNotices } from './work-notices.ts'
-import { CommitQueue } from './writer.ts'
+import { createCluster } from './cluster/cluster.ts'
+import { Leases } from './cluster/leases.ts'
+import { Notices } from './cluster/notices.ts'
+import { SessionLeases } from './cluster/session-leases.ts'
+import { type ConnectionSettings, DEFAULT_SCHEMA, databaseName, sql } from './connection/connection.ts'
+import { createDb, type Db } from './connection/db.ts'
+import { ForeignCommits } from './connection/foreign-commits.ts'
+import { closedError, storeError } from './connection/postgres-error.ts'
+import { Reader } from './connection/reader.ts'
+import { ServerClock } from './connection/server-clock.ts'
+import { ShardReads } from './connection/shard-reads.ts'
+import { WorkNotices } from './connection/work-notices.ts'
+import { CommitQueue } from './connection/writer.ts'
+import { type Migrated, migrate } from './schema/migrate.ts'
+import { RowSignatures } from './schema/row-signatures.ts'
+import { createAdmissions, endDeadAdmissions, ownedAdmissions } from './tables/admissions.ts'
+import { createApprovals, ownedApprovals } from './tables/approvals.ts'
+import { createDevices } from './tables/devices.ts'
+import { Histories } from './tables/histories.ts'
+import { createIdempotency } from './tables/idempotency.ts'
+import { createInbox, ownedInbox } from './tables/inbox.ts'
+import { createKeyValue } from './tables/key-value.ts'
+import { createMemory } from './tables/memory.ts'
+import { createOutbox, ownedOutbox } from './tables/outbox.ts'
+import { createSessions } from './tables/sessions.ts'
+import { createSharedState } from './tables/shared-state.ts'
+import { createSops, ownedSops } from './tables/sops.ts'
+import { usageOf } from './tables/space.ts'
+import { abandonedTurns, abortsOf, createTurns, ownedTurns } from './tables/turns.ts'
 
 export interface PostgresOptions extends ConnectionSettings {
   /** The name of this machine among those that share the database. A later process of a node takes over from an earlier one. */
@@ -152,23 +152,23 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
       return owned
     },
     onChange: (listener) => foreign.onChange(listener),
-    prunable: async (retention) => (await import('./prune.ts')).prunable(db, retention),
+    prunable: async (retention) => (await import('./tables/prune.ts')).prunable(db, retention),
     usage: () => usageOf(db),
     pending: () => commits.pending,
     health: () => commits.health,
     ...(signer && {
       async unverifiedRows() {
-        const { surveyOf, unverifiedRows } = await import('./unverified-rows.ts')
+        const { surveyOf, unverifiedRows } = await import('./schema/unverified-rows.ts')
         return surveyOf(db.all, signatures, await unverifiedRows(db.all, signatures))
       },
     }),
     async checkServer() {
       if (closing) throw closedError()
-      return (await import('./check-server.ts')).checkServer(db)
+      return (await import('./connection/check-server.ts')).checkServer(db)
     },
     async check() {
       if (closing) throw closedError()
-      const { checkDatabase } = await import('./check-database.ts')
+      const { checkDatabase } = await import('./connection/check-database.ts')
       return checkDatabase(db)
     },
     close() {
@@ -205,7 +205,7 @@ function workOf(shared: Db, process: string, foreign: ForeignCommits) {
     sops: createSops(db, idempotency.keys),
     admissions: createAdmissions(db, process),
     async prune(retention) {
-      const { prune } = await import('./prune.ts')
+      const { prune } = await import('./tables/prune.ts')
       const pruned = await prune(db, retention)
       if (pruned.messages > 0) recentIds.clear()
       if (pruned.historyTurns + pruned.conversations > 0) histories.clear()

@@ -7,9 +7,9 @@ import { copyFirstRelease } from '@sluice/qa/first-release'
 import { testHost } from '@sluice/testkit/host'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { lockDataDir, shareDataDir } from './lock-data-dir.ts'
+import { lockDataDir, shareDataDir } from './connection/lock-data-dir.ts'
 import { openDataDir } from './open-data-dir.ts'
-import { openSecretBox } from './secret-box.ts'
+import { openSecretBox } from './secrets/secret-box.ts'
 
 let dataDir: string
 const { clock, log } = testHost()
@@ -119,7 +119,7 @@ const NOBODY = 65_534
 function openAsOtherUser(): string {
   const script = `
     const { openDataDir } = await import(${JSON.stringify(join(import.meta.dirname, 'open-data-dir.ts'))})
-    const { lockDataDir } = await import(${JSON.stringify(join(import.meta.dirname, 'lock-data-dir.ts'))})
+    const { lockDataDir } = await import(${JSON.stringify(join(import.meta.dirname, 'connection/lock-data-dir.ts'))})
     const { systemClock } = await import('@sluice/sdk')
     const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
     process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY})

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError, type Store } from '@sluice/sdk'
-import { type DataDirLock, lockDataDir } from './lock-data-dir.ts'
+import { type DataDirLock, lockDataDir } from './connection/lock-data-dir.ts'
 import { openStore, type StoreOptions } from './open-store.ts'
-import { createSecretKey } from './secret-key.ts'
+import { createSecretKey } from './secrets/secret-key.ts'
 
 /** The names of the database and of the key file in a data directory. */
 export const DATABASE_FILE = 'sluice.db'

@@ -8,9 +8,9 @@ import { testHost } from '@sluice/testkit/host'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { own } from '@sluice/testkit/store-rules/store-bench'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Database } from './database.ts'
+import { Database } from './connection/database.ts'
 import { openStore } from './open-store.ts'
-import { MIGRATIONS } from './schema.ts'
+import { MIGRATIONS } from './schema/schema.ts'
 
 let folder: string
 const host = testHost()

@@ -1,27 +1,27 @@
 /** The embedded store: one SQLite file behind the `Store` port. */
 import { memoryCounters, systemClock } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
-import { accessProblem } from './access-problem.ts'
-import { createAdmissions } from './admissions.ts'
-import { createApprovals } from './approvals.ts'
-import { ChangeWatch } from './change-watch.ts'
-import { Database } from './database.ts'
-import { createDevices } from './devices.ts'
-import { GroupCommit, type Writer } from './group-commit.ts'
-import { HistoryCache } from './history-cache.ts'
-import { createIdempotency } from './idempotency.ts'
-import { createInbox } from './inbox.ts'
-import { createKeyValue } from './key-value.ts'
-import { Leases } from './leases.ts'
-import { createMemory } from './memory.ts'
-import { migrate } from './migrate.ts'
-import { createOutbox } from './outbox.ts'
-import { RecentIds } from './recent-ids.ts'
-import { recoverAdmissions, recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './recovery.ts'
-import { createSessions } from './sessions.ts'
-import { createSops } from './sops.ts'
-import { usageOf } from './space.ts'
-import { createTurns } from './turns.ts'
+import { accessProblem } from './connection/access-problem.ts'
+import { ChangeWatch } from './connection/change-watch.ts'
+import { Database } from './connection/database.ts'
+import { GroupCommit, type Writer } from './connection/group-commit.ts'
+import { migrate } from './schema/migrate.ts'
+import { createAdmissions } from './tables/admissions.ts'
+import { createApprovals } from './tables/approvals.ts'
+import { createDevices } from './tables/devices.ts'
+import { HistoryCache } from './tables/history-cache.ts'
+import { createIdempotency } from './tables/idempotency.ts'
+import { createInbox } from './tables/inbox.ts'
+import { createKeyValue } from './tables/key-value.ts'
+import { Leases } from './tables/leases.ts'
+import { createMemory } from './tables/memory.ts'
+import { createOutbox } from './tables/outbox.ts'
+import { RecentIds } from './tables/recent-ids.ts'
+import { recoverAdmissions, recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './tables/recovery.ts'
+import { createSessions } from './tables/sessions.ts'
+import { createSops } from './tables/sops.ts'
+import { usageOf } from './tables/space.ts'
+import { createTurns } from './tables/turns.ts'
 
 export interface StoreOptions {
   /** Created with its folder if it does not exist; readable only by this user. */
@@ -68,13 +68,13 @@ export function openStore(given: StoreOptions): Store {
       return owned
     },
     onChange: (listener) => changes.onChange(listener),
-    prunable: async (retention) => (await import('./prune.ts')).prunable(db, retention),
+    prunable: async (retention) => (await import('./tables/prune.ts')).prunable(db, retention),
     usage: async () => usageOf(db, file),
     pending: () => writer.pending,
     health: () => writer.health,
     async check() {
       if (!db.isOpen) throw new AppError('unavailable', 'The store is closed.')
-      const { checkFile } = await import('./check-file.ts')
+      const { checkFile } = await import('./connection/check-file.ts')
       return checkFile(file)
     },
     async close() {
@@ -104,7 +104,7 @@ function workOf(db: Database, { file, clock }: CompleteOptions) {
     sops: createSops(db, writer, idempotency.keys),
     admissions: createAdmissions(db, writer),
     async prune(retention) {
-      const { prune } = await import('./prune.ts')
+      const { prune } = await import('./tables/prune.ts')
       const { summaries, ...pruned } = await prune(db, writer, file, retention)
       if (pruned.messages > 0) recentIds.clear()
       if (pruned.historyTurns + pruned.conversations + summaries > 0) histories.clear()

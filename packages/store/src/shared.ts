@@ -1,14 +1,15 @@
 /** The parts that do not depend on SQLite, for a store on another database: how rows look to callers, hashed keys, and caches. */
-export { APPROVAL_COLUMNS, type ApprovalColumns, approvalValues, type PromptColumns, toApproval } from './approval-row.ts'
-export { type AuditRecord, discardRecord, toAuditRow, wellFormed } from './audit-log.ts'
-export { hashKey, joinTexts, rowKey } from './hashed-keys.ts'
-export { HistoryCache, type Recent } from './history-cache.ts'
-export { type InboxColumns, toInboxRow } from './inbox-row.ts'
-export { type KeyLimits, KeyTable, type KnownKeys } from './key-table.ts'
-export { endOfPrefix, toBytes, toText } from './key-value.ts'
-export { type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
-export { RecentIds } from './recent-ids.ts'
-export { RESTORED } from './restored-at.ts'
+
+export { RESTORED } from './schema/restored-at.ts'
+export { APPROVAL_COLUMNS, type ApprovalColumns, approvalValues, type PromptColumns, toApproval } from './tables/approval-row.ts'
+export { type AuditRecord, discardRecord, toAuditRow, wellFormed } from './tables/audit-log.ts'
+export { hashKey, joinTexts, rowKey } from './tables/hashed-keys.ts'
+export { HistoryCache, type Recent } from './tables/history-cache.ts'
+export { type InboxColumns, toInboxRow } from './tables/inbox-row.ts'
+export { type KeyLimits, KeyTable, type KnownKeys } from './tables/key-table.ts'
+export { endOfPrefix, toBytes, toText } from './tables/key-value.ts'
+export { type OutboxColumns, toOutboxRow, toStartedReply } from './tables/outbox-row.ts'
+export { RecentIds } from './tables/recent-ids.ts'
 export {
   type CostColumns,
   inputIn,
@@ -20,6 +21,6 @@ export {
   responseIn,
   type TurnColumns,
   toTurn,
-} from './turn-row.ts'
-export { QUARTER_MS } from './turns.ts'
-export { verifyRecords } from './verify-audit.ts'
+} from './tables/turn-row.ts'
+export { QUARTER_MS } from './tables/turns.ts'
+export { verifyRecords } from './tables/verify-audit.ts'

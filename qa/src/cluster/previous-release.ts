@@ -14,7 +14,7 @@ export interface PreviousRelease {
   readonly schemaVersion: number
 }
 
-const SCHEMA = 'packages/store-postgres/src/schema.ts'
+const SCHEMA = 'packages/store-postgres/src/schema/schema.ts'
 /** What it shows as its version. Its sources may have that of this release. */
 export const PREVIOUS_VERSION = '0.0.9'
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024

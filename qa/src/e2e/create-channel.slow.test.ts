@@ -49,7 +49,7 @@ function takeSteps(name: string, output: string): void {
   const [row = ''] = new RegExp(` {2}'channel-${name}': \\{[^]*? {2}\\},\n`).exec(output) ?? []
   const [line = ''] = new RegExp(`import ${name} from .*\n`).exec(output) ?? []
   const [, list = ''] = /add it to the list `(\w+)`/.exec(output) ?? []
-  edit('packages/sdk/src/catalogue.ts', (text) => text.replace("  'channel-mattermost'", `${row}$&`))
+  edit('packages/sdk/src/feature/catalogue.ts', (text) => text.replace("  'channel-mattermost'", `${row}$&`))
   edit('profiles/always.ts', (text) => (line + text).replace(`const ${list} = [`, `$&${name}, `))
 }
 

@@ -1,11 +1,11 @@
 /** Tests a model within the spending limits, and records the cost. */
 import { AppError, type Clock, type Logger, MAIN_AGENT, type ProviderSettings, Secret, type Usage } from '@sluice/sdk'
-import type { SettingsSource } from '../agent-settings.ts'
-import type { Budget } from '../budget.ts'
-import { addUsage, NO_USAGE } from '../call-model.ts'
-import type { RegistryPin } from '../registry.ts'
-import { createScrub, type Scrub } from '../scrub.ts'
-import type { TurnStorage } from '../turn-home.ts'
+import { addUsage, NO_USAGE } from '../model/call-model.ts'
+import type { RegistryPin } from '../model/registry.ts'
+import type { SettingsSource } from '../turn/agent-settings.ts'
+import type { Budget } from '../turn/budget.ts'
+import { createScrub, type Scrub } from '../turn/scrub.ts'
+import type { TurnStorage } from '../turn/turn-home.ts'
 import type { ModelTestReport, ModelTestRequest, ModelTestResult } from './report.ts'
 import { testModel } from './test-model.ts'
 

@@ -10,12 +10,12 @@ import {
   type ProviderSettings,
   type Usage,
 } from '@sluice/sdk'
-import { addUsage, NO_USAGE, usageOf } from '../call-model.ts'
-import { Cancellation } from '../cancellation.ts'
-import { limitsOf } from '../endpoint-limits.ts'
-import { judge, type ModelFailure, modelFailure } from '../model-failure.ts'
-import { generateReply, type ModelReply, streamReply } from '../model-reply.ts'
-import type { Scrub } from '../scrub.ts'
+import { addUsage, NO_USAGE, usageOf } from '../model/call-model.ts'
+import { limitsOf } from '../model/endpoint-limits.ts'
+import { judge, type ModelFailure, modelFailure } from '../model/model-failure.ts'
+import { generateReply, type ModelReply, streamReply } from '../model/model-reply.ts'
+import { Cancellation } from '../turn/cancellation.ts'
+import type { Scrub } from '../turn/scrub.ts'
 import type { ModelTestResult } from './report.ts'
 import { MODEL_TESTS, type ModelTestName } from './test-names.ts'
 import { type AskOnce, modelTests, NotSupported } from './tests.ts'

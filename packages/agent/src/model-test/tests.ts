@@ -1,7 +1,7 @@
 /** The tests of a model: what each one asks, and when its reply passes. The tool that they offer exists only here and does nothing. */
 import { randomInt } from 'node:crypto'
 import type { ModelMessage, ModelTool } from '@sluice/sdk'
-import type { ModelReply, ToolCall } from '../model-reply.ts'
+import type { ModelReply, ToolCall } from '../model/model-reply.ts'
 import type { ModelTestName } from './test-names.ts'
 import { COLOURS, type Colour, twoColourImage } from './two-colour-image.ts'
 

@@ -1,6 +1,6 @@
 /** The parts of a store the agent uses, in memory, with the store's own promises kept and nothing more. */
 import { AppError, type ModelMessage, type QueuedTurn, type SessionSummary, type TurnEnd, type TurnRow } from '@sluice/sdk'
-import type { ResumableHome } from '../turn-home.ts'
+import type { ResumableHome } from '../turn/turn-home.ts'
 
 type Method = 'history' | 'summarize' | 'enqueue' | 'start' | 'waits' | 'checkpoint' | 'finish' | 'spentUsd' | 'release'
 

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { Admission, type Agent, newTrace, Shares, type TurnRequest } from '@sluice/agent'
 import { deliverySection, NO_SHARES } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
-import { LaneQueue, ShardOwnership } from '@sluice/kit'
+import { LaneQueue } from '@sluice/kit'
+import { ShardOwnership } from '@sluice/ownership'
 import { createEventBus, type EventBus } from '@sluice/runtime'
 import {
   type Address,

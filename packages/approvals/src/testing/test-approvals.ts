@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ShardOwnership } from '@sluice/kit'
+import { ShardOwnership } from '@sluice/ownership'
 import type { EventBus } from '@sluice/runtime'
 import type { Clock, Logger, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { loudness } from '@sluice/kit/utterances'
+import { loudness } from '@sluice/voice-common'
 import { SampleReader } from '../samples.ts'
 
 const run = promisify(execFile)

@@ -1,8 +1,8 @@
 /** The core's sections and a few sections of features, for tests of the configuration. */
 import { secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import { CORE_SECTIONS } from '../core-sections.ts'
-import { type LoadOptions, loadConfig } from '../load-config.ts'
+import { type LoadOptions, loadConfig } from '../read/load-config.ts'
+import { CORE_SECTIONS } from '../sections/core-sections.ts'
 import type { LoadedConfig, OwnedSection } from '../types.ts'
 
 const roomchat = {

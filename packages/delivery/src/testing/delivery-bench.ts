@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Admission, type AdmissionDeps, type Agent, newTrace, Shares, type SharesDeps, type TurnRequest } from '@sluice/agent'
 import { deliverySection, NO_SHARES } from '@sluice/config'
-import { LaneQueue, ShardOwnership } from '@sluice/kit'
+import { LaneQueue } from '@sluice/kit'
+import { ShardOwnership } from '@sluice/ownership'
 import {
   agentOfSession,
   type Channel,

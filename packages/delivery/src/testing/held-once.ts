@@ -1,5 +1,5 @@
 /** Test support: leases that a test grants and takes away. */
-import type { Ownership } from '@sluice/kit'
+import type { Ownership } from '@sluice/ownership'
 import type { Lease, LeaseName, OwnedStore } from '@sluice/sdk'
 
 export interface HeldOnce {

@@ -2,11 +2,11 @@
 
 import type { Shares } from '@sluice/agent'
 import { AppError } from '@sluice/sdk'
-import type { AppParts } from '../app-parts.ts'
-import { readBody, tooLarge } from '../body.ts'
-import { BodyShare } from '../body-share.ts'
-import { type HttpContext, headersOf, type Step } from '../context.ts'
-import { limitedClient } from '../identity.ts'
+import { limitedClient } from '../auth/identity.ts'
+import { readBody, tooLarge } from '../request/body.ts'
+import { BodyShare } from '../request/body-share.ts'
+import { type HttpContext, headersOf, type Step } from '../request/context.ts'
+import type { AppParts } from '../server/app-parts.ts'
 import { checkStillGood } from './authenticate.ts'
 import type { HeaderReader } from './client-address.ts'
 

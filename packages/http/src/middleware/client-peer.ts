@@ -2,7 +2,7 @@
 
 import type { ForwardingSetting } from '@sluice/runtime/health'
 import type { Logger } from '@sluice/sdk'
-import { type HttpContext, headersOf, type Peer, type Step, socketAddress } from '../context.ts'
+import { type HttpContext, headersOf, type Peer, type Step, socketAddress } from '../request/context.ts'
 import {
   clientAddress,
   isForwarded,

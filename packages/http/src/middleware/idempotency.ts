@@ -1,9 +1,9 @@
 /** Idempotency keys: a request with a known key runs nothing and is answered as a duplicate. */
 
 import { AppError, type Claim, type IdempotencyKey } from '@sluice/sdk'
-import type { AppParts } from '../app-parts.ts'
-import { headersOf, type Step } from '../context.ts'
-import { JSON_HEADERS } from '../respond.ts'
+import { headersOf, type Step } from '../request/context.ts'
+import { JSON_HEADERS } from '../request/respond.ts'
+import type { AppParts } from '../server/app-parts.ts'
 
 const DONE = { status: 'duplicate', idempotent: true, message: 'Request already processed for this idempotency key' } as const
 const IN_FLIGHT = { ...DONE, message: 'A request with this idempotency key is being processed', state: 'in_flight' } as const

@@ -3,7 +3,7 @@
 import type { Snapshot } from '@sluice/runtime'
 import type { Clock } from '@sluice/sdk'
 import { routePath } from 'hono/route'
-import { type HttpContext, type Step, traceOf } from '../context.ts'
+import { type HttpContext, type Step, traceOf } from '../request/context.ts'
 
 /** The path of middleware that runs for every request, as Hono reports it. */
 export const EVERY_PATH = '/*'

@@ -2,7 +2,7 @@
 
 import { isLoopback } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
-import { headersOf, type Step } from '../context.ts'
+import { headersOf, type Step } from '../request/context.ts'
 import type { HeaderReader } from './client-address.ts'
 
 /** The part of `[gateway]` that lists the other host names of this daemon. */

@@ -2,8 +2,8 @@
 
 import type { Runtime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
-import { type HttpContext, headersOf, type Step } from '../context.ts'
-import { problem } from '../problem.ts'
+import { type HttpContext, headersOf, type Step } from '../request/context.ts'
+import { problem } from '../request/problem.ts'
 import { routeName } from './observe.ts'
 
 /** Carries the message of a refused WebSocket, because an answer to an upgrade has no body. */

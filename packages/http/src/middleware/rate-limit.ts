@@ -3,8 +3,8 @@
 import type { GatewayConfig } from '@sluice/config'
 import type { Snapshot } from '@sluice/runtime'
 import { AppError, type Counters, type Lockout, type RateLimit } from '@sluice/sdk'
-import type { Step } from '../context.ts'
-import { ADDRESSES_MAX } from '../lockout.ts'
+import { ADDRESSES_MAX } from '../auth/lockout.ts'
+import type { Step } from '../request/context.ts'
 
 /** Counts the call against the client's address; needs `peer`. Refuses with `rate_limited` and reports it to the observers as `route`. */
 export const rateLimit =

@@ -1,11 +1,11 @@
 /** Verifies requests to triggers that have their own authentication, such as the signature of GitHub. */
 import { withoutTrailing } from '@sluice/kit/without-trailing'
 import { AppError, type Lockout, type SignedRequest, sha256Hex, verifyProof, type WebhookAuth } from '@sluice/sdk'
-import type { AppParts } from '../app-parts.ts'
-import { type HttpContext, headersOf, type Sender, type Step } from '../context.ts'
-import { checkLockout } from '../lockout.ts'
-import { RefusalLog } from '../refusal-log.ts'
-import { SECURITY_HEADERS } from '../respond.ts'
+import { checkLockout } from '../auth/lockout.ts'
+import { RefusalLog } from '../auth/refusal-log.ts'
+import { type HttpContext, headersOf, type Sender, type Step } from '../request/context.ts'
+import { SECURITY_HEADERS } from '../request/respond.ts'
+import type { AppParts } from '../server/app-parts.ts'
 import { limitCaller } from './webhook-admission.ts'
 
 const HEADER_CHARS_MAX = 1024

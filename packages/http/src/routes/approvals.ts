@@ -14,7 +14,7 @@ import {
 import type { Runtime } from '@sluice/runtime'
 import { AppError, type Approval, type ApprovalKey, defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
-import { deciderOf, ownerOf, standingOf } from '../identity.ts'
+import { deciderOf, ownerOf, standingOf } from '../auth/identity.ts'
 import { cursorOf, filterText, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 500

@@ -2,8 +2,8 @@
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, type Attachment, defineRoute, type KeptBytes, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { chosenAgent } from '../chosen-agent.ts'
-import { limitedClient, personOf } from '../identity.ts'
+import { limitedClient, personOf } from '../auth/identity.ts'
+import { chosenAgent } from '../request/chosen-agent.ts'
 
 export const ATTACHMENT_BYTES_MAX = 10 * 1024 * 1024
 /** Base64 needs a third more, and the JSON around it a little. */

@@ -4,12 +4,12 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, type IdempotencyKey, MAIN_AGENT, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { AppParts } from '../app-parts.ts'
-import { chosenAgent } from '../chosen-agent.ts'
-import { limitedClient, ownerOf, personOf } from '../identity.ts'
+import { limitedClient, ownerOf, personOf } from '../auth/identity.ts'
 import { type ClaimedKey, claimKey, keyIn, lostKey } from '../middleware/idempotency.ts'
-import { prefersAsync } from '../prefer.ts'
-import { jsonResponse } from '../respond.ts'
+import { chosenAgent } from '../request/chosen-agent.ts'
+import { prefersAsync } from '../request/prefer.ts'
+import { jsonResponse } from '../request/respond.ts'
+import type { AppParts } from '../server/app-parts.ts'
 
 /** The longest input, and the JSON around it. */
 const BODY_BYTES_MAX = 1_048_576 + 4096

@@ -2,7 +2,7 @@
 import type { Runtime } from '@sluice/runtime'
 import { AppError, type ChannelLink, defineRoute, type LinkStatus, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { recordAction } from '../record-action.ts'
+import { recordAction } from '../request/record-action.ts'
 
 const PHONE_CHARS_MAX = 40
 

@@ -3,7 +3,7 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, CLUSTER_ROLES, type ClusterNode, type ClusterStore, defineRoute, type Route, SHARDS } from '@sluice/sdk'
 import * as v from 'valibot'
-import { recordAction } from '../record-action.ts'
+import { recordAction } from '../request/record-action.ts'
 
 const nodeSchema = v.object({
   node: v.string(),

@@ -3,8 +3,8 @@ import type { ChangePreview, SettingChange } from '@sluice/config/settings'
 import type { Runtime } from '@sluice/runtime'
 import { defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { recordAction } from '../record-action.ts'
-import { requireCredential } from '../require-credential.ts'
+import { requireCredential } from '../auth/require-credential.ts'
+import { recordAction } from '../request/record-action.ts'
 
 const CHANGES_MAX = 64
 const BODY_BYTES_MAX = 262_144

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { contentDisposition } from '../content-disposition.ts'
+import { contentDisposition } from '../answers/content-disposition.ts'
 import { testGateways } from '../testing.ts'
 
 const gateways = testGateways()

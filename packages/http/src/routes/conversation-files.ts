@@ -13,8 +13,8 @@ import {
   type Route,
 } from '@sluice/sdk'
 import * as v from 'valibot'
-import { contentDisposition } from '../content-disposition.ts'
-import { Download } from '../download.ts'
+import { contentDisposition } from '../answers/content-disposition.ts'
+import { Download } from '../answers/download.ts'
 import { MESSAGES_MAX, type Readers, storedOf, unknownSession } from './session-access.ts'
 
 /** The limit of a file; the attachments of channels have the same. */

@@ -17,7 +17,7 @@ import { INBOX_STATES, OUTBOX_STATES, REPLAYABLE_MESSAGES, REPLAYABLE_REPLIES } 
 import type { Runtime } from '@sluice/runtime'
 import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { recordAction } from '../record-action.ts'
+import { recordAction } from '../request/record-action.ts'
 import { filterText, listText, pageOf, wholeText } from './query.ts'
 import { contains, type Search, searchPage } from './search-page.ts'
 

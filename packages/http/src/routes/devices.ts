@@ -5,8 +5,8 @@ import type { Runtime, Snapshot } from '@sluice/runtime'
 import { newPairingCode, newToken, rotateToken } from '@sluice/runtime'
 import { AppError, type DeviceRow, defineRoute, ROLES, type Route, whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { Auth } from '../auth.ts'
-import { recordAction } from '../record-action.ts'
+import type { Auth } from '../auth/auth.ts'
+import { recordAction } from '../request/record-action.ts'
 import { flag } from './query.ts'
 
 const deviceSchema = v.object({

@@ -2,11 +2,11 @@
 
 import type { Runtime } from '@sluice/runtime'
 import { healthSchema, readySchema } from '@sluice/runtime/health'
-import type { AppParts } from '../app-parts.ts'
-import type { Endpoint } from '../context.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
-import { JSON_HEADERS } from '../respond.ts'
+import type { Endpoint } from '../request/context.ts'
+import { JSON_HEADERS } from '../request/respond.ts'
+import type { AppParts } from '../server/app-parts.ts'
 
 /** The body of `GET /health`, before and after the application is loaded. The status is always 200: faults are in the body. */
 export const healthBody = ({ health }: Runtime): string => JSON.stringify(health.look())

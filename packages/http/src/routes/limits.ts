@@ -3,7 +3,7 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { recordAction } from '../record-action.ts'
+import { recordAction } from '../request/record-action.ts'
 import { wholeText } from './query.ts'
 
 /** One more than the command line lists at most. */

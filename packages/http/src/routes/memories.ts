@@ -4,9 +4,9 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, type MemoryEntry, type MemoryStore, type Role, type Route, UNOWNED_MEMORIES } from '@sluice/sdk'
 import * as v from 'valibot'
-import { personOf } from '../identity.ts'
-import { ownerName, parseOwner, requirePaired } from '../memory-owners.ts'
-import { recordAction } from '../record-action.ts'
+import { ownerName, parseOwner, requirePaired } from '../answers/memory-owners.ts'
+import { personOf } from '../auth/identity.ts'
+import { recordAction } from '../request/record-action.ts'
 import { cursorOf, filterText, flag, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 500

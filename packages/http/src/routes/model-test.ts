@@ -5,7 +5,7 @@ import { providerEndpoint } from '@sluice/config'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, defineRoute, ERRORS, type ErrorCode, MAIN_AGENT, type Route, type Usage } from '@sluice/sdk'
 import * as v from 'valibot'
-import { requireCredential } from '../require-credential.ts'
+import { requireCredential } from '../auth/require-credential.ts'
 import { jsonLines } from '../streams/json-lines.ts'
 import { chosenEntries, type ModelEntry, PROVIDER_MEANING } from './model-entries.ts'
 

@@ -6,7 +6,7 @@ import { signalScope } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { defineRoute, errorText, type OfferedModel, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { requireCredential } from '../require-credential.ts'
+import { requireCredential } from '../auth/require-credential.ts'
 import { chosenEntries, isSameEndpoint, type ModelEntry, PROVIDER_MEANING } from './model-entries.ts'
 import { modelTestRoute } from './model-test.ts'
 

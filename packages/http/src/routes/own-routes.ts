@@ -1,7 +1,7 @@
 /** The resources of the API, in the order in which they match. */
 
 import type { Route } from '@sluice/sdk'
-import type { AppParts } from '../app-parts.ts'
+import type { AppParts } from '../server/app-parts.ts'
 import { approvalRoutes } from './approvals.ts'
 import { attachmentRoute } from './attachments.ts'
 import { backupsRoute } from './backups.ts'

@@ -3,18 +3,18 @@
 import { ServerResponse } from 'node:http'
 import type { Runtime } from '@sluice/runtime'
 import type { ApiCall, BrowserSession, Route, RouteRequest, Trace } from '@sluice/sdk'
-import type { AppParts } from '../app-parts.ts'
-import { CONTROL_SOCKET } from '../auth.ts'
-import { BODY_BYTES_MAX, parseJson } from '../body.ts'
-import { type Endpoint, type HttpContext, type Step, traceOf } from '../context.ts'
-import { CookieSession } from '../cookie-session.ts'
-import { Download } from '../download.ts'
-import { limitedClient } from '../identity.ts'
+import { Download } from '../answers/download.ts'
+import { CONTROL_SOCKET } from '../auth/auth.ts'
+import { CookieSession } from '../auth/cookie-session.ts'
+import { limitedClient } from '../auth/identity.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { bufferBody, limitDeclaredSize, requireJson } from '../middleware/body.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { rateLimit } from '../middleware/rate-limit.ts'
-import { jsonText, withSecurityHeaders } from '../respond.ts'
+import { BODY_BYTES_MAX, parseJson } from '../request/body.ts'
+import { type Endpoint, type HttpContext, type Step, traceOf } from '../request/context.ts'
+import { jsonText, withSecurityHeaders } from '../request/respond.ts'
+import type { AppParts } from '../server/app-parts.ts'
 import { validate } from './validate.ts'
 
 /** A longer answer counts as a download. */
@@ -111,7 +111,7 @@ class ServedRequest implements RouteRequest {
   }
 
   async api(call: ApiCall): Promise<unknown> {
-    const { apiCalls } = await import('../in-process.ts')
+    const { apiCalls } = await import('../server/in-process.ts')
     return apiCalls(this.#parts)(call, this)
   }
 

@@ -2,8 +2,8 @@
 import { BoundedMap } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, type Role, type RouteRequest } from '@sluice/sdk'
-import { checkSessionName, ownerOf, ownerOfSession, storedSession } from '../identity.ts'
-import { recordAction } from '../record-action.ts'
+import { checkSessionName, ownerOf, ownerOfSession, storedSession } from '../auth/identity.ts'
+import { recordAction } from '../request/record-action.ts'
 
 /** The most messages of a session that one request reads. */
 export const MESSAGES_MAX = 500

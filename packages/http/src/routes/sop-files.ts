@@ -16,7 +16,7 @@ import {
   waitingSchema,
 } from '@sluice/sop/shown-definition'
 import * as v from 'valibot'
-import { recordAction } from '../record-action.ts'
+import { recordAction } from '../request/record-action.ts'
 
 /** The largest simulated event in bytes, with its JSON around it. */
 const EVENT_BYTES_MAX = 1024 * 1024 + 1024

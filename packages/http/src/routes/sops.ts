@@ -5,7 +5,7 @@ import { AppError, defineRoute, formatTraceContext, maySeeRun, mayStartByName, t
 import { sopNamed } from '@sluice/sop/procedure-files'
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/sop/shown'
 import * as v from 'valibot'
-import { standingOf } from '../identity.ts'
+import { standingOf } from '../auth/identity.ts'
 import { filterText, flag, pageOf, wholeText } from './query.ts'
 import { sopFileRoutes } from './sop-files.ts'
 

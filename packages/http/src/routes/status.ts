@@ -8,7 +8,7 @@ import type { Runtime, Snapshot } from '@sluice/runtime'
 import { healthSchema } from '@sluice/runtime/health'
 import { type Backlog, type Channel, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { AppParts } from '../app-parts.ts'
+import type { AppParts } from '../server/app-parts.ts'
 import { readerOf } from '../streams/subscription.ts'
 import { wholeText } from './query.ts'
 

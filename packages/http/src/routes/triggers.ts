@@ -2,18 +2,18 @@
 
 import { AppError, formatTraceContext, isAtLeast, type SopDispatch, type SopEvent, type TriggerWebhook } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { AppParts } from '../app-parts.ts'
-import { BODY_BYTES_MAX, readBody } from '../body.ts'
-import { type HttpContext, headersOf, type Sender, type Step, type TriggerRequest, traceOf } from '../context.ts'
-import { standingOf } from '../identity.ts'
+import { standingOf } from '../auth/identity.ts'
 import { checkStillGood } from '../middleware/authenticate.ts'
 import { checkDeclaredSize } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { answerHandshake, eventHeaders, verifySender } from '../middleware/verify-sender.ts'
 import { admitCaller, limitCaller } from '../middleware/webhook-admission.ts'
-import { jsonResponse } from '../respond.ts'
-import { payloadOf } from '../trigger-payload.ts'
+import { BODY_BYTES_MAX, readBody } from '../request/body.ts'
+import { type HttpContext, headersOf, type Sender, type Step, type TriggerRequest, traceOf } from '../request/context.ts'
+import { jsonResponse } from '../request/respond.ts'
+import type { AppParts } from '../server/app-parts.ts'
+import { payloadOf } from '../webhooks/trigger-payload.ts'
 
 export const dispatchedSchema = v.object({
   status: v.literal('accepted'),

@@ -4,7 +4,7 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, finishReasonSchema, type ListedTurn, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
-import { bareSession, ownerOf } from '../identity.ts'
+import { bareSession, ownerOf } from '../auth/identity.ts'
 import { cursorOf, filterText, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 200

@@ -1,7 +1,7 @@
 import type { Received } from '@sluice/delivery'
 import { AppError, type Channel, hmacSha256, type Raw, verifyHmac, type Webhook } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { parseJson } from '../body.ts'
+import { parseJson } from '../request/body.ts'
 import { type TestGatewayOptions, testGateways } from '../testing.ts'
 
 const SECRET = 'webhook-secret'

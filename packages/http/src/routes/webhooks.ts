@@ -2,15 +2,15 @@
 
 import type { Snapshot } from '@sluice/runtime'
 import { AppError, type Channel, type Raw, type Webhook } from '@sluice/sdk'
-import type { AppParts, Intake } from '../app-parts.ts'
-import { readBody } from '../body.ts'
-import type { BodyBudget } from '../body-budget.ts'
-import { type Endpoint, headersOf, type Step, traceOf } from '../context.ts'
-import { directWebhook } from '../direct-webhook.ts'
 import { limitDeclaredSize } from '../middleware/body.ts'
 import { checkNames } from '../middleware/origin.ts'
-import { JSON_HEADERS, withSecurityHeaders } from '../respond.ts'
-import { RECEIVED, WebhookReceiver } from '../webhook-receiver.ts'
+import { readBody } from '../request/body.ts'
+import type { BodyBudget } from '../request/body-budget.ts'
+import { type Endpoint, headersOf, type Step, traceOf } from '../request/context.ts'
+import { JSON_HEADERS, withSecurityHeaders } from '../request/respond.ts'
+import type { AppParts, Intake } from '../server/app-parts.ts'
+import { directWebhook } from '../webhooks/direct-webhook.ts'
+import { RECEIVED, WebhookReceiver } from '../webhooks/webhook-receiver.ts'
 
 /** The route that a platform posts to, and the route of its GET check if it makes one. */
 export function channelEndpoints(channel: Channel, parts: AppParts): Endpoint[] {

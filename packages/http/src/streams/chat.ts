@@ -2,7 +2,7 @@
 import type { Agent, Held, LimitedClient, Shares, TurnPart, TurnResult } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import { AppError, type ClientId, ERRORS, type ErrorCode, type Logger, type Role } from '@sluice/sdk'
-import { limitedClient, ownerOfSession } from '../identity.ts'
+import { limitedClient, ownerOfSession } from '../auth/identity.ts'
 import { ChatApprovals } from './chat-approvals.ts'
 import { type ChatErrorCode, type ChatFrame, parseClientFrame } from './chat-frames.ts'
 

@@ -1,7 +1,7 @@
 /** All open streams and sockets: their number, whose they are, and how they all end. */
 import type { LimitedClient, Shares } from '@sluice/agent'
 import { AppError } from '@sluice/sdk'
-import type { EndOfTrust, RevocationListener } from '../revocations.ts'
+import type { EndOfTrust, RevocationListener } from '../auth/revocations.ts'
 
 export type ConnectionKind = 'sse' | 'ws'
 

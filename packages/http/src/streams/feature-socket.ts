@@ -1,10 +1,10 @@
 /** Serves the WebSockets of features: they count, end and are kept alive like those of the daemon. */
 import type { FeatureSocket, SocketListener, SocketRoute } from '@sluice/sdk'
 import type { WebSocket } from 'ws'
-import type { AppParts } from '../app-parts.ts'
-import type { Endpoint } from '../context.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
+import type { Endpoint } from '../request/context.ts'
+import type { AppParts } from '../server/app-parts.ts'
 import { type OpenSockets, type SocketUser, socketCredential, upgrade } from './websocket.ts'
 
 const NORMAL = 1000

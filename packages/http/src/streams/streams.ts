@@ -1,11 +1,11 @@
 /** All streams of one daemon: who may subscribe, what subscribers are sent, and how the streams end. */
 
 import type { Runtime } from '@sluice/runtime'
-import type { AppParts } from '../app-parts.ts'
-import type { Auth } from '../auth.ts'
-import type { Endpoint } from '../context.ts'
+import type { Auth } from '../auth/auth.ts'
+import type { Endpoint } from '../request/context.ts'
 import { channelEventsRoute } from '../routes/channel-events.ts'
 import { routeEndpoint } from '../routes/route.ts'
+import type { AppParts } from '../server/app-parts.ts'
 import { chatSocketEndpoint } from './chat-socket.ts'
 import { createConnections, type SubscriberCounts } from './connections.ts'
 import { eventSocketEndpoint } from './event-socket.ts'

@@ -3,8 +3,8 @@
 import type { Reader } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
-import { type Caller, type HttpContext, headersOf } from '../context.ts'
-import { ownerOf } from '../identity.ts'
+import { ownerOf } from '../auth/identity.ts'
+import { type Caller, type HttpContext, headersOf } from '../request/context.ts'
 
 export interface Subscription {
   /** Decides which events the subscriber is shown. */

@@ -7,7 +7,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { AppError } from '@sluice/sdk'
 import type { WebSocket, WebSocketServer } from 'ws'
-import type { Connection } from '../context.ts'
+import type { Connection } from '../request/context.ts'
 
 /** A larger message closes its connection with 1009. */
 const MESSAGE_BYTES_MAX = 256 * 1024

@@ -174,7 +174,7 @@ describe('createSpawn', () => {
     const [handed, high] = [openSync(folder, 'r'), 60]
     const script = `
     import { createRunBare } from ${JSON.stringify(join(import.meta.dirname, 'run-process.ts'))}
-    import { systemClock } from ${JSON.stringify(join(import.meta.dirname, '../../../kit/src/system-clock.ts'))}
+    import { systemClock } from ${JSON.stringify(join(import.meta.dirname, '../../../kit/src/time/system-clock.ts'))}
     const command = { file: 'ls', args: ['-l', '/proc/self/fd'], cwd: '/', env: process.env }
     const { stdout } = await createRunBare(systemClock)(command, new AbortController().signal)
     console.log(stdout)`

@@ -1,6 +1,6 @@
 /** The rules that hold for every audit log of procedures, whatever happened in which order. */
 import { type AuditRow, SOP_ENDED, type SopRun } from '@sluice/sdk'
-import { gateBefore } from '../gates.ts'
+import { gateBefore } from '../run/gates.ts'
 
 const DECISIONS: readonly string[] = ['approved', 'rejected', 'expired']
 const STEP_ENDS: readonly string[] = ['step_completed', 'step_failed', 'step_skipped']

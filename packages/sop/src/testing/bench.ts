@@ -3,9 +3,9 @@ import type { Approval, ClientId, NewAudit, OwnedSopStore, SopRun } from '@sluic
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { type MemoryApprovals, memoryApprovals } from '@sluice/testkit/memory-approvals'
 import { memorySopStore } from '@sluice/testkit/memory-sop-store'
-import type { SopDefinition } from '../definition.ts'
-import { SopEngine } from '../engine.ts'
-import type { EnginePorts } from '../engine-ports.ts'
+import type { SopDefinition } from '../definition/definition.ts'
+import { SopEngine } from '../run/engine.ts'
+import type { EnginePorts } from '../run/engine-ports.ts'
 import { FakeAgent } from './fake-agent.ts'
 import { event, library } from './samples.ts'
 

@@ -1,6 +1,6 @@
 /** An agent whose turns end when a test says so. Its turns outlive a simulated crash, like stored turns. */
 import { AppError, type Risk, type ToolContext, type ToolReport } from '@sluice/sdk'
-import type { SopAgent, StepCallRequest, StepTurnRequest, TurnOutcome } from '../engine-ports.ts'
+import type { SopAgent, StepCallRequest, StepTurnRequest, TurnOutcome } from '../run/engine-ports.ts'
 
 export interface FakeTurn {
   readonly id: string

@@ -1,7 +1,7 @@
 /** Sample procedures, events and a library for tests. */
 import type { SopEvent, SopStep } from '@sluice/sdk'
-import type { SopDefinition } from '../definition.ts'
-import type { SopLibrary } from '../engine-ports.ts'
+import type { SopDefinition } from '../definition/definition.ts'
+import type { SopLibrary } from '../run/engine-ports.ts'
 
 /** Returns a step that executes without settings. */
 export const step = (number: number, members: Partial<SopStep> = {}): SopStep => ({

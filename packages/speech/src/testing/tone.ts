@@ -1,5 +1,5 @@
 /** A WAV file with a tone, for tests. */
-import { toWav } from '@sluice/kit/wav'
+import { toWav } from '@sluice/voice-common'
 
 const RATE = 24_000
 const HZ = 440

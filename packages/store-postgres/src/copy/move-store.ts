@@ -10,8 +10,8 @@ import { openSecretBox } from '@sluice/store/secret-box'
 import { type AuditRecord, toText, verifyRecords } from '@sluice/store/shared'
 import { SqliteSource } from '@sluice/store/sqlite-source'
 import { SqliteTarget } from '@sluice/store/sqlite-target'
-import { databaseName } from '../connection.ts'
-import { storeError } from '../postgres-error.ts'
+import { databaseName } from '../connection/connection.ts'
+import { storeError } from '../connection/postgres-error.ts'
 import { type PostgresCopyOptions, PostgresSource, PostgresTarget } from './postgres-copy.ts'
 
 const ROWS_MAX = 500

@@ -2,15 +2,24 @@
 import { AppError, type Logger, type RowSigner } from '@sluice/sdk'
 import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable } from '@sluice/store/copied-tables'
 import pg from 'pg'
-import { type All, type ConnectionSettings, connect, DEFAULT_SCHEMA, databaseName, disconnect, queryOf, type Row } from '../connection.ts'
-import { demandSignatures } from '../demand-signatures.ts'
-import { indexedText } from '../memory.ts'
-import { COPY_KEY, checkKey, migrate } from '../migrate.ts'
-import { requireNoDaemon } from '../no-daemon.ts'
-import { RowSignatures, SIGNED_KEY } from '../row-signatures.ts'
-import { MIGRATIONS } from '../schema.ts'
-import { signAll } from '../sign-rows.ts'
-import { unverifiedRows } from '../unverified-rows.ts'
+import {
+  type All,
+  type ConnectionSettings,
+  connect,
+  DEFAULT_SCHEMA,
+  databaseName,
+  disconnect,
+  queryOf,
+  type Row,
+} from '../connection/connection.ts'
+import { requireNoDaemon } from '../maintenance/no-daemon.ts'
+import { signAll } from '../maintenance/sign-rows.ts'
+import { demandSignatures } from '../schema/demand-signatures.ts'
+import { COPY_KEY, checkKey, migrate } from '../schema/migrate.ts'
+import { RowSignatures, SIGNED_KEY } from '../schema/row-signatures.ts'
+import { MIGRATIONS } from '../schema/schema.ts'
+import { unverifiedRows } from '../schema/unverified-rows.ts'
+import { indexedText } from '../tables/memory.ts'
 
 /** The rows of one answer while a table is read. */
 const FETCH_ROWS = 500

@@ -2,9 +2,9 @@
 import { copyFileSync, existsSync, rmSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from 'node:sqlite'
 import { AppError, type Logger } from '@sluice/sdk'
-import { Database, defineShards } from '../database.ts'
-import { migrate } from '../migrate.ts'
-import { MIGRATIONS } from '../schema.ts'
+import { Database, defineShards } from '../connection/database.ts'
+import { migrate } from '../schema/migrate.ts'
+import { MIGRATIONS } from '../schema/schema.ts'
 import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable, LEFT_OUT_TABLES } from './copied-tables.ts'
 
 const BUSY_MS_MAX = 5000

@@ -1,0 +1,73 @@
+/**
+ * Gets one reply from the model chain: calls each entry, retries it where that may help, and then goes on to the next entry.
+ *
+ * With a listener the reply is streamed, and after the first piece of the answer a failure is final, because another attempt would
+ * send the beginning twice. Reasoning may be sent twice. Without a listener the whole reply is requested at once and every failure can be retried.
+ */
+import { backoffMs } from '@sluice/kit'
+import type { Logger } from '@sluice/sdk'
+import type { Admission } from '../turn/admission.ts'
+import type { TurnScope } from '../turn/turn-scope.ts'
+import { type Attempt, type CallModelDeps, callModel, type ModelAsk } from './call-model.ts'
+import { endpointLimits } from './endpoint-limits.ts'
+import { type ModelFailure, noModelAnswered } from './model-failure.ts'
+import type { ModelReply } from './model-reply.ts'
+
+export type AskModel = (scope: TurnScope, ask: ModelAsk) => Promise<ModelReply>
+
+/** When a provider asks for a longer pause, the call goes on to the next entry. */
+const RETRY_WAIT_MAX_MS = 60_000
+/** Full jitter, so that turns that failed together do not retry together. */
+const RETRY_BACKOFF = { firstMs: 500, longestMs: 8000, fixedShare: 0 }
+
+/** The returned function rejects with `upstream`, `upstream_timeout`, `rate_limited`, or the reason of the turn's cancellation. */
+export function createAskModel(deps: CallModelDeps & { readonly admission?: Admission | undefined }): AskModel {
+  const { admission, budget, clock, log } = deps
+
+  return async (scope, ask) => {
+    const { registry, progress } = scope
+    const failures: { label: string; failure: ModelFailure }[] = []
+    for (; progress.entry < registry.models.labels.length; progress.entry++) {
+      const outcome = await askEntry(scope, ask)
+      if ('reply' in outcome) return outcome.reply
+      const { failure, isFinal } = outcome
+      failures.push({ label: labelOf(scope), failure })
+      report(log, scope, failure)
+      if (isFinal) break
+    }
+    throw noModelAnswered(failures)
+  }
+
+  async function askEntry(scope: TurnScope, ask: ModelAsk): Promise<Attempt> {
+    const { cancellation } = scope.turn
+    for (let attempt = 0; ; attempt++) {
+      await budget.check(scope.cost)
+      await admission?.checkSpending(scope.turn.limited)
+      cancellation.throwIfCancelled()
+      const beforeUsd = scope.progress.usage.costUsd
+      const outcome = await callModel(deps, scope, ask)
+      await admission?.spent(scope.turn.limited, scope.progress.usage.costUsd - beforeUsd)
+      if ('reply' in outcome || outcome.isFinal) return outcome
+      const { repeat, retryAfterMs } = outcome.failure
+      const retriesMax = { often: endpointLimits(scope).max_retries, once: 1, never: 0 }[repeat]
+      const waitMs = (retryAfterMs ?? 0) + backoffMs(attempt, RETRY_BACKOFF)
+      if (attempt >= retriesMax || waitMs > RETRY_WAIT_MAX_MS) return outcome
+      log.debug('model call retried', { turn: scope.turn.id, model: labelOf(scope), reason: outcome.failure.reason, waitMs })
+      await clock.sleep(waitMs, cancellation.signal)
+      cancellation.throwIfCancelled()
+    }
+  }
+}
+
+/** Logs the cause of an internal error, and for other failures the answer of the provider without the request. */
+function report(log: Logger, scope: TurnScope, { reason, kind, cause }: ModelFailure): void {
+  const fields = { turn: scope.turn.id, model: labelOf(scope), reason }
+  if (kind === 'fault') log.error('model failed', { ...fields, error: cause })
+  else if (kind === 'refused') log.error('model failed', fields)
+  else log.warn('model failed', fields)
+}
+
+const labelOf = ({ registry, progress }: TurnScope): string => {
+  const label = registry.models.labels[progress.entry]
+  return `${label?.provider}:${label?.model}`
+}

@@ -1,0 +1,210 @@
+/** Makes one call of one model, from loading the model to the cost of the call. */
+
+import type { CostConfig } from '@sluice/config'
+import {
+  AppError,
+  type Clock,
+  type Logger,
+  type ModelCallOptions,
+  type ModelMessage,
+  type ModelTool,
+  type Outcome,
+  type Usage,
+  type WithinTrace,
+} from '@sluice/sdk'
+import { attachedFiles, withFiles } from '../history/attached-files.ts'
+import { estimateTokens, messageChars } from '../history/history.ts'
+import type { Budget } from '../turn/budget.ts'
+import { allowedTools, fileCallerOf } from '../turn/call-scope.ts'
+import { Cancellation } from '../turn/cancellation.ts'
+import { callCostUsd } from '../turn/cost.ts'
+import type { Deadlines } from '../turn/deadlines.ts'
+import { newTrace } from '../turn/ids.ts'
+import type { Scrub } from '../turn/scrub.ts'
+import type { TurnScope } from '../turn/turn-scope.ts'
+import { standingOfTurn } from '../turn/turn-standing.ts'
+import { type EndpointLimits, endpointLimits } from './endpoint-limits.ts'
+import { judge, type ModelFailure, modelFailure } from './model-failure.ts'
+import { generateReply, type ModelReply, streamReply } from './model-reply.ts'
+import type { ToolSpecs } from './tool-specs.ts'
+
+export interface ModelAsk {
+  /** Returns the conversation, shortened to this number of tokens. */
+  prompt(tokensMax: number): ModelMessage[]
+  /** False when the model must answer with text. */
+  readonly mayCallTools: boolean
+  /** Returns a further limit of the reply for a conversation of this number of tokens. */
+  outputTokensMax?(tokensMax: number): number
+}
+
+export interface CallModelDeps {
+  readonly budget: Budget
+  readonly clock: Clock
+  readonly deadlines: Deadlines
+  readonly log: Logger
+  readonly scrub: Scrub
+  readonly toolSpecs: ToolSpecs
+  readonly within: WithinTrace
+}
+
+/** A failure is final when a listener has received a part of the answer. */
+export type Attempt = { readonly reply: ModelReply } | { readonly failure: ModelFailure; readonly isFinal: boolean }
+
+/** The built-in provider, which answers within this process. It runs tools by name, so it needs no descriptions. */
+export const OFFLINE = 'offline'
+
+/**
+ * Calls the current entry of the model chain once. `model_timeout_secs` limits the time to the next piece of a streamed reply, or to
+ * the whole reply otherwise. Rejects only with the reason of the turn's cancellation.
+ */
+export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: ModelAsk): Promise<Attempt> {
+  const { clock, deadlines } = deps
+  const { turn, registry, progress } = scope
+  const limits = endpointLimits(scope)
+  let prompt = ask.prompt(limits.max_history_tokens)
+  let files = 0
+  const provider = registry.models.labels[progress.entry]?.provider ?? ''
+  // The built-in model answers within this process: a turn that a crash ends before its answer has done nothing, and its client repeats it.
+  if (provider !== OFFLINE) await turn.keep?.()
+  const trace = newTrace(scope.trace)
+  const startMs = clock.nowMs()
+  const startedAtMs = clock.monotonicMs()
+  const call = new Cancellation()
+  const stopListening = turn.cancellation.onCancel((reason) => call.cancel(reason))
+  const timeoutMs = limits.model_timeout_secs * 1000
+  let timedOut: AppError | undefined
+  const deadline = deadlines.watch(timeoutMs, () => {
+    timedOut = new AppError('upstream_timeout', `did not answer within ${limits.model_timeout_secs} s`)
+    call.cancel(timedOut)
+  })
+  let model = registry.models.labels[progress.entry]?.model ?? ''
+  let isHeard = false
+
+  const observe = (outcome: Outcome, { inputTokens, outputTokens, costUsd }: Usage) => {
+    const span = { trace, startMs, tookMs: clock.monotonicMs() - startedAtMs }
+    registry.observe({ kind: 'model_call', provider, model, outcome, inputTokens, outputTokens, costUsd, span })
+  }
+
+  try {
+    const loaded = await call.race(registry.models.load(progress.entry))
+    model = loaded.modelId
+    const attached = await call.race(filesFor(deps, scope, limits))
+    files = attached.length
+    prompt = withFiles(prompt, turn.text, attached)
+    const tools = await call.race(toolsFor(deps, scope, { provider, takesTools: limits.tools }))
+    const options = callOptions(limits, { ...ask, prompt, tools, abortSignal: call.signal })
+    const { tell } = turn
+    const reply = await deps.within(trace, () =>
+      tell
+        ? streamReply(loaded, options, call, {
+            alive: () => deadlines.postpone(deadline, timeoutMs),
+            hear: (type, delta) => {
+              if (type === 'text') isHeard = true
+              tell({ type, delta })
+            },
+          })
+        : generateReply(loaded, options, call),
+    )
+    const usage = usageOf(scope.cost.prices, prompt, reply, { provider, model })
+    deps.budget.add(usage.costUsd, turn.id)
+    progress.usage = addUsage(progress.usage, usage)
+    const failure = judge(reply)
+    observe(failure ? 'error' : 'ok', usage)
+    if (failure) return { failure, isFinal: isHeard }
+    progress.model = model
+    progress.iterations++
+    return { reply }
+  } catch (error) {
+    observe(turn.cancellation.reason ? 'aborted' : 'error', NO_USAGE)
+    turn.cancellation.throwIfCancelled()
+    if (timedOut && error === timedOut) return { failure: { reason: timedOut.message, repeat: 'never', kind: 'timeout' }, isFinal: isHeard }
+    const failure = modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub })
+    if (files === 0 || !isRefusal(failure)) return { failure, isFinal: isHeard }
+    progress.withoutFiles = progress.entry
+    return { failure: { ...failure, repeat: 'once' }, isFinal: isHeard }
+  } finally {
+    stopListening()
+    deadlines.forget(deadline)
+  }
+}
+
+/** Returns the files of the message, unless this model has refused a request with them. */
+async function filesFor({ log }: CallModelDeps, { turn, limits, progress }: TurnScope, { media: kinds }: EndpointLimits) {
+  const workspace = limits()?.workspace
+  if (!workspace || progress.withoutFiles === progress.entry) return []
+  return attachedFiles({
+    text: turn.text,
+    kinds,
+    workspace: workspace.as({
+      caller: fileCallerOf({ session: turn.session, caller: turn.caller ?? turn.owner, standing: standingOfTurn(turn) }),
+    }),
+    log,
+  })
+}
+
+/** Tells whether a provider refuses the request itself, which may be because of its files. */
+const isRefusal = ({ kind, repeat }: ModelFailure): boolean => kind === 'provider' && repeat === 'never'
+
+async function toolsFor(
+  deps: CallModelDeps,
+  { registry, limits, turn }: TurnScope,
+  { provider, takesTools }: { readonly provider: string; readonly takesTools: boolean },
+): Promise<ModelTool[]> {
+  const tools = allowedTools({ limits, tools: turn.tools })
+  if (provider === OFFLINE || !takesTools || registry.offered.length === 0 || tools?.length === 0) return []
+  const specs = await deps.toolSpecs(registry)
+  return tools ? specs.filter(({ name }) => tools.includes(name)) : specs
+}
+
+interface CallParts extends Omit<ModelAsk, 'prompt'> {
+  readonly prompt: ModelMessage[]
+  readonly tools: ModelTool[]
+  readonly abortSignal: AbortSignal
+}
+
+function callOptions(limits: EndpointLimits, { prompt, tools, mayCallTools, outputTokensMax, abortSignal }: CallParts): ModelCallOptions {
+  const { max_history_tokens, max_output_tokens, temperature, reasoning } = limits
+  const outputMax = Math.min(
+    max_output_tokens ?? Number.POSITIVE_INFINITY,
+    outputTokensMax?.(max_history_tokens) ?? Number.POSITIVE_INFINITY,
+  )
+  return {
+    prompt,
+    abortSignal,
+    ...(Number.isFinite(outputMax) && { maxOutputTokens: outputMax }),
+    ...(temperature !== undefined && { temperature }),
+    ...(reasoning !== undefined && { reasoning }),
+    // The tools are described even when they may not be called, because providers refuse a history with calls otherwise.
+    ...(tools.length > 0 && { tools, toolChoice: { type: mayCallTools ? 'auto' : 'none' } }),
+  }
+}
+
+export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
+
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  costUsd: a.costUsd + b.costUsd,
+})
+
+/** A service that counts more tokens for one call counts wrongly. */
+const TOKENS_MAX = 1_000_000_000
+
+/** Returns undefined for a number that is no count, which would spoil the limits of spending. */
+const countOf = (tokens: number | undefined): number | undefined =>
+  tokens !== undefined && tokens >= 0 && tokens <= TOKENS_MAX ? tokens : undefined
+
+const charsOf = (messages: readonly ModelMessage[]): number => messages.reduce((chars, message) => chars + messageChars(message), 0)
+
+/** Returns the tokens that the provider counted, or an estimate. */
+export function usageOf(
+  prices: CostConfig['prices'],
+  prompt: readonly ModelMessage[],
+  reply: ModelReply,
+  names: { provider: string; model: string },
+): Usage {
+  const [cacheRead, cacheWrite] = [countOf(reply.usage.inputTokens.cacheRead), countOf(reply.usage.inputTokens.cacheWrite)]
+  const inputTokens = countOf(reply.usage.inputTokens.total) ?? estimateTokens(charsOf(prompt))
+  const outputTokens = countOf(reply.usage.outputTokens.total) ?? estimateTokens(charsOf([{ role: 'assistant', content: reply.content }]))
+  return { inputTokens, outputTokens, costUsd: callCostUsd(prices, { ...names, inputTokens, outputTokens, cacheRead, cacheWrite }) }
+}

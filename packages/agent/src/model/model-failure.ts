@@ -1,0 +1,157 @@
+/** Classifies failures of model calls by the properties of the error, without importing the error classes of providers. */
+import { AppError } from '@sluice/sdk'
+import type { Scrub } from '../turn/scrub.ts'
+import type { ModelReply } from './model-reply.ts'
+import { reportedError } from './reported-error.ts'
+
+export interface ModelFailure {
+  /** A phrase that follows the name of the provider, such as `answered HTTP 503: overloaded`. Has no secrets. */
+  readonly reason: string
+  /** The number of useful retries of the same model. */
+  readonly repeat: 'often' | 'once' | 'never'
+  /** `refused`: the provider refuses the credentials. `fault`: an internal error, whose cause is only logged. */
+  readonly kind: 'provider' | 'timeout' | 'refused' | 'fault'
+  /** The delay that the provider asked for. */
+  readonly retryAfterMs?: number | undefined
+  /** The cause of an internal error, for the log. */
+  readonly cause?: unknown
+}
+
+const REASON_CHARS_MAX = 300
+const NETWORK_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'ETIMEDOUT',
+  'UND_ERR_SOCKET',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+])
+const TIMEOUT_CODES = new Set(['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+const INVALID_REPLIES = new Set(['AI_JSONParseError', 'AI_TypeValidationError', 'AI_InvalidResponseDataError', 'AI_EmptyResponseBodyError'])
+
+interface Parts {
+  readonly name?: unknown
+  readonly message?: unknown
+  readonly code?: unknown
+  readonly cause?: unknown
+  readonly statusCode?: unknown
+  readonly responseHeaders?: unknown
+  readonly isRetryable?: unknown
+}
+
+/** What `byStatus` says of an answer. */
+interface Answer {
+  /** The phrase for the status. */
+  readonly said: string
+  readonly message: string
+  readonly retryAfterMs?: number | undefined
+}
+
+const partsOf = (error: unknown): Parts => (typeof error === 'object' && error !== null ? error : {})
+
+/** `nowMs` converts a `Retry-After` date to a delay. */
+export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs: number; readonly scrub: Scrub }): ModelFailure {
+  const { statusCode, responseHeaders, isRetryable, message } = partsOf(error)
+  const said = typeof error === 'string' ? error : typeof message === 'string' ? message : ''
+  const clean = (text: string) => scrub(text).replaceAll(/\s+/g, ' ').trim().slice(0, REASON_CHARS_MAX)
+  const reason = clean(said)
+  const code = networkCode(error)
+  if (code) {
+    return { reason: `could not be reached (${code})`, repeat: 'often', kind: TIMEOUT_CODES.has(code) ? 'timeout' : 'provider' }
+  }
+  if (error instanceof AppError) return { reason: `cannot be used: ${reason}`, repeat: 'never', kind: 'provider' }
+  const reported = reportedError(error)
+  const again = (failure: ModelFailure): ModelFailure => (reported?.isFailedCall ? { ...failure, repeat: 'once' } : failure)
+  if (reported?.isQuota) return { reason: `has no quota left: ${clean(reported.message)}`, repeat: 'never', kind: 'refused' }
+  if (typeof statusCode === 'number' && statusCode >= 300) {
+    const message = clean(reported?.message ?? said)
+    return again(byStatus(statusCode, { said: `HTTP ${statusCode}`, message, retryAfterMs: retryAfterMs(responseHeaders, nowMs) }))
+  }
+  if (reported) {
+    const { status, name, message } = reported
+    if (status !== undefined) return again(byStatus(status, { said: `an error (${name})`, message: clean(message) }))
+    return { reason: `answered an error: ${clean(message)}`, repeat: isRetryable === true ? 'often' : 'once', kind: 'provider' }
+  }
+  if (isInvalidReply(error)) return { reason: 'gave a reply that cannot be read', repeat: 'once', kind: 'provider' }
+  const isOurs = error instanceof Error && isRetryable === undefined && !error.name.startsWith('AI_')
+  if (isOurs) return { reason: 'failed unexpectedly', repeat: 'never', kind: 'fault', cause: error }
+  return { reason: `failed: ${reason}`, repeat: isRetryable === true ? 'often' : 'never', kind: 'provider' }
+}
+
+function byStatus(status: number, { said, message, retryAfterMs }: Answer): ModelFailure {
+  // Answers about a wrong key quote a part of the key.
+  if (status === 401 || status === 403) return { reason: `refused our credentials (${said})`, repeat: 'never', kind: 'refused' }
+  const repeat = status === 408 || status === 409 || status === 429 || status >= 500 ? 'often' : 'never'
+  return {
+    reason: `answered ${said}${message && `: ${message}`}`,
+    repeat,
+    kind: status === 408 || status === 504 ? 'timeout' : 'provider',
+    retryAfterMs,
+  }
+}
+
+const CAUSES_MAX = 8
+
+/** Finds the first known network code in the chain of causes. */
+function networkCode(error: unknown): string | undefined {
+  let current = error
+  for (let depth = 0; depth < CAUSES_MAX && current; depth++) {
+    const { code, cause } = partsOf(current)
+    if (typeof code === 'string' && NETWORK_CODES.has(code)) return code
+    current = cause
+  }
+  return undefined
+}
+
+function isInvalidReply(error: unknown): boolean {
+  let current = error
+  for (let depth = 0; depth < CAUSES_MAX && current; depth++) {
+    const { name, cause } = partsOf(current)
+    if (typeof name === 'string' && INVALID_REPLIES.has(name)) return true
+    current = cause
+  }
+  return false
+}
+
+const AMOUNT = /^\d{1,9}(?:\.\d+)?$/
+
+function retryAfterMs(headers: unknown, nowMs: number): number | undefined {
+  const { 'retry-after-ms': ms, 'retry-after': after } = partsOf(headers) as Record<string, unknown>
+  if (typeof ms === 'string' && AMOUNT.test(ms)) return Math.ceil(Number(ms))
+  if (typeof after !== 'string') return undefined
+  if (AMOUNT.test(after)) return Math.ceil(Number(after) * 1000)
+  // `Date.parse` reads almost any number as a date in the past.
+  const atMs = /[a-z]/i.test(after) ? Date.parse(after) : Number.NaN
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
+}
+
+/** Describes the problem of a reply without an error; undefined when there is none. */
+export function judge({ text, calls, finish }: ModelReply): ModelFailure | undefined {
+  if (finish === 'paused') return undefined
+  if (finish === 'error') return { reason: 'reported an error in the middle of its reply', repeat: 'often', kind: 'provider' }
+  if (finish === 'interrupted') return { reason: 'broke off its reply', repeat: 'often', kind: 'provider' }
+  if (calls.length > 0 || text.trim() !== '') return undefined
+  if (finish === 'content-filter') return { reason: 'withheld its reply (content filter)', repeat: 'never', kind: 'provider' }
+  if (finish === 'refused') return { reason: 'refused to answer', repeat: 'never', kind: 'provider' }
+  if (finish === 'length') return { reason: 'used up its output tokens before it answered', repeat: 'never', kind: 'provider' }
+  return { reason: 'gave an empty reply', repeat: 'once', kind: 'provider' }
+}
+
+/** Makes the error of a turn that no model answered, with the failure of each model in order. */
+export function noModelAnswered(failures: readonly { readonly label: string; readonly failure: ModelFailure }[]): AppError {
+  const code = failures.length > 0 && failures.every(({ failure }) => failure.kind === 'timeout') ? 'upstream_timeout' : 'upstream'
+  const detail = failures.map(({ label, failure }) => `${label} ${failure.reason}`).join('; ')
+  const waits = failures.flatMap(({ failure }) => failure.retryAfterMs ?? [])
+  return new AppError(code, detail || 'No model is configured', {
+    cause: failures.at(-1)?.failure.cause,
+    isPassing: failures.some(({ failure }) => failure.repeat === 'often'),
+    ...(waits.length > 0 && { retryAfterSecs: Math.max(1, Math.ceil(Math.min(...waits) / 1000)) }),
+  })
+}

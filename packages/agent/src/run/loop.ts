@@ -1,0 +1,130 @@
+/** The loop of a turn: calls the model, runs the tools that it calls, and repeats with their results until the model answers with text. */
+import type { Conversation, FinishReason, MarkedFile, ModelMessage, TurnStore } from '@sluice/sdk'
+import { storedMessages } from '../compaction/stored-messages.ts'
+import { fitConversation } from '../history/history.ts'
+import { sourcesIn } from '../history/untrusted-in.ts'
+import type { AskModel } from '../model/ask-model.ts'
+import { completeReply } from '../model/complete-reply.ts'
+import type { ModelReply, ReplyEnd } from '../model/model-reply.ts'
+import { judgeFiles } from '../tools/answer-files.ts'
+import { Repeats } from '../tools/repeats.ts'
+import type { ToolExecutor, ToolResultPart } from '../tools/tool-call.ts'
+import { runRound, type ToolRound } from '../tools/tool-round.ts'
+import { allowedTools, callScopeOf } from '../turn/call-scope.ts'
+import type { TurnScope } from '../turn/turn-scope.ts'
+import { restoreTurn } from './restore-turn.ts'
+import { systemPrompt } from './system-prompt.ts'
+
+export interface LoopDeps {
+  readonly askModel: AskModel
+  readonly tools: ToolExecutor
+  readonly turns: Pick<TurnStore, 'checkpoint'>
+}
+
+export interface LoopResult {
+  readonly text: string
+  readonly finishReason: FinishReason
+  /** The messages that the turn adds to its session: the message of the person, tool calls with results, the answer. */
+  readonly messages: readonly ModelMessage[]
+  /** The files that the text marks; absent for none. */
+  readonly files?: readonly MarkedFile[]
+}
+
+/**
+ * Runs the turn to its answer. A stored turn writes a checkpoint before each call with effects and after each round of results, and
+ * resumes at its last checkpoint, also in the middle of a round.
+ */
+export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Conversation): Promise<LoopResult> {
+  const { turn, agent, progress } = scope
+  const messagesMax = agent.max_history_messages
+  const system: ModelMessage = {
+    role: 'system',
+    content: systemPrompt(scope.registry, agent, allowedTools({ limits: scope.limits, tools: turn.tools })),
+  }
+  const asked: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
+  const { messages: before, open } = restoreTurn(turn.checkpoint)
+  const produced: ModelMessage[] = before.length > 0 ? before : [asked]
+  const promptWith =
+    (...last: ModelMessage[]) =>
+    (tokensMax: number): ModelMessage[] => [system, ...fitConversation(conversation, [...produced, ...last], { messagesMax, tokensMax })]
+
+  const callScope = callScopeOf(scope, () => sourcesIn(conversation, produced))
+  const repeats = new Repeats()
+  recall(open ? before.slice(0, -1) : before, repeats)
+  progress.iterations += before.filter(({ role }) => role === 'assistant').length
+  const runCalls = async (round: ToolRound) => {
+    await turn.keep?.()
+    const keep =
+      turn.kept && ((results: readonly ToolResultPart[]) => deps.turns.checkpoint(turn.id, [...produced, ...toolMessage(results)]))
+    const results = await runRound({ tools: deps.tools, scope: callScope, repeats, round: progress.iterations, keep }, round)
+    produced.push(...toolMessage(results))
+    if (turn.kept) await deps.turns.checkpoint(turn.id, produced)
+  }
+
+  /** The text of the replies that the provider has paused since the last tool call. */
+  let begun = ''
+  const ended = async (text: string, { finish }: ModelReply): Promise<LoopResult> => {
+    const { finishReason, note } = FINISHES[finish] ?? { finishReason: 'stop' }
+    if (note) turn.tell?.({ type: 'text', delta: note })
+    const answer = `${begun}${text}${note ?? ''}`
+    const files = await judgeFiles(deps.tools, callScope, { text: answer, messages: conversation.messages, produced })
+    return { text: answer, finishReason, messages: storedMessages(produced, files), files }
+  }
+
+  if (open) await runCalls(open)
+  for (;;) {
+    const limit = limitReached(scope)
+    if (limit !== undefined) {
+      const reply = await deps.askModel(scope, { prompt: promptWith(finalAnswerRequest(limit)), mayCallTools: false })
+      const text = `${begun}${reply.text}`.trim() === '' ? `The turn was stopped: ${limit}.` : reply.text
+      produced.push({ role: 'assistant', content: [{ type: 'text', text }] })
+      return ended(text, reply)
+    }
+    const ask = (...last: ModelMessage[]) => deps.askModel(scope, { prompt: promptWith(...last), mayCallTools: true })
+    const reply = await completeReply(scope, await ask(), ask, () => limitReached(scope) === undefined)
+    produced.push({ role: 'assistant', content: reply.content })
+    if (reply.calls.length > 0) {
+      begun = ''
+      await runCalls({ calls: reply.calls, results: [] })
+    } else if (reply.finish === 'paused') begun += reply.text
+    else return ended(reply.text, reply)
+  }
+}
+
+/** The ends of a reply that its reader must know of. A reply of any other end is complete. */
+const FINISHES: Partial<Record<ReplyEnd, { readonly finishReason: FinishReason; readonly note: string }>> = {
+  length: { finishReason: 'length', note: '\n\n[The answer is cut off: the model has used up its output tokens.]' },
+  'content-filter': { finishReason: 'content_filter', note: '\n\n[The answer is cut off by the content filter of the provider.]' },
+  refused: { finishReason: 'refusal', note: '\n\n[The model declined to answer further.]' },
+}
+
+/** Counts the calls of rounds before an interruption, so that the limits apply to the whole turn. */
+function recall(messages: readonly ModelMessage[], repeats: Repeats): void {
+  for (const message of messages) {
+    if (message.role !== 'assistant') continue
+    for (const part of message.content) {
+      if (part.type === 'tool-call' && !part.providerExecuted) repeats.count(part.toolName, part.input ?? null)
+    }
+  }
+}
+
+const toolMessage = (results: readonly ToolResultPart[]): ModelMessage[] =>
+  results.length > 0 ? [{ role: 'tool', content: [...results] }] : []
+
+/** Returns why the turn may not continue, as the end of a sentence. */
+function limitReached({ agent, progress }: TurnScope): string | undefined {
+  const { inputTokens, outputTokens } = progress.usage
+  if (progress.iterations >= agent.max_iterations) return `all ${agent.max_iterations} steps of this turn are used up`
+  if (inputTokens + outputTokens >= agent.max_turn_tokens) return `all ${agent.max_turn_tokens} tokens of this turn are used up`
+  return undefined
+}
+
+const finalAnswerRequest = (limit: string): ModelMessage => ({
+  role: 'user',
+  content: [
+    {
+      type: 'text',
+      text: `(No more tools can be called: ${limit}. Answer now with what you have found and done, and say what is left to do.)`,
+    },
+  ],
+})

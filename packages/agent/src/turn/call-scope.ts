@@ -1,0 +1,106 @@
+/** The context of a tool call, in a turn or outside of one. */
+import { agentKey, type ClientId, type FileCaller, fileOwner, type Lease, type Standing, type Tool, type Trace } from '@sluice/sdk'
+import type { Registry } from '../model/registry.ts'
+import type { AgentLimits } from './agent-settings.ts'
+import type { Cancellation } from './cancellation.ts'
+import type { Approver, TurnPart } from './turn.ts'
+import type { TurnScope, WhileAsking } from './turn-scope.ts'
+import { standingOfTurn } from './turn-standing.ts'
+
+export interface CallScope {
+  /** The id of the turn, or the id that replaces it. */
+  readonly turn: string
+  readonly session: string | null
+  readonly inbox: number | null
+  /** The lease of the turn; undefined where there is none, or the caller asks it in `onBegin`. */
+  readonly lease: Lease | undefined
+  readonly agent: string
+  /** The client and the caller of this agent; as in `ToolContext`. */
+  readonly client: ClientId
+  readonly caller: string | undefined
+  /** As in `ToolContext`. */
+  readonly standing: Standing
+  /** The owner of the events, as in `TurnRequest`. */
+  readonly owner: string | undefined
+  readonly trace: Trace
+  readonly registry: Registry
+  /** The limits of the agent in force now; undefined once it is no longer configured. */
+  readonly limits: () => AgentLimits | undefined
+  /** The only tools of this turn; undefined for all that the agent may call. */
+  readonly tools: readonly string[] | undefined
+  readonly resultCharsMax: number
+  readonly cancellation: Cancellation
+  /** The signal of `ToolContext.superseded`. */
+  readonly superseded: AbortSignal | undefined
+  /** Returns the sources of untrusted text that the model has read, the newest first. Reads the whole conversation. */
+  readonly sources: () => readonly string[]
+  /** Asks a person; the agent's approver is used when undefined. */
+  readonly approve: Approver | undefined
+  readonly whileAsking: WhileAsking
+  /** Passes the call and its result to the listener. Never throws. */
+  readonly tell: ((part: TurnPart) => void) | undefined
+}
+
+export function callScopeOf(
+  { turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking }: TurnScope,
+  sources: CallScope['sources'],
+): CallScope {
+  const { id, home, agent, session, delivery, client, owner, tools, cancellation, approve, tell, caller = owner } = turn
+  return {
+    turn: id,
+    session,
+    inbox: delivery?.inbox ?? null,
+    lease: home.lease,
+    owner,
+    ...identityOf(agent, client, caller),
+    standing: standingOfTurn(turn),
+    trace,
+    registry,
+    limits,
+    tools,
+    resultCharsMax: max_tool_result_chars,
+    cancellation,
+    // The lane makes the signal when a tool is the first to ask for it.
+    get superseded() {
+      return turn.superseded ?? turn.inLane?.superseded
+    },
+    sources,
+    approve,
+    whileAsking,
+    tell,
+  }
+}
+
+/** Returns the person whose files the calls of a turn open. */
+export const fileCallerOf = ({ session, caller, standing }: Pick<CallScope, 'session' | 'caller' | 'standing'>): FileCaller => ({
+  owner: fileOwner(session, caller),
+  session,
+  isOperator: standing === 'operator',
+})
+
+/** Returns the identity of a client towards one agent, so that no state of a tool is shared by two agents. */
+export const identityOf = (
+  agent: string,
+  client: ClientId,
+  caller: string | undefined,
+): Pick<CallScope, 'agent' | 'client' | 'caller'> => ({
+  agent,
+  client: agentKey(agent, client) as ClientId,
+  caller: caller === undefined ? undefined : agentKey(agent, caller),
+})
+
+/** Returns the tools that the turn and its agent both allow now; undefined when neither has a limit. */
+export function allowedTools({
+  limits,
+  tools,
+}: {
+  readonly limits: () => AgentLimits | undefined
+  readonly tools: readonly string[] | undefined
+}) {
+  const ofAgent = limits()?.tools
+  return ofAgent && tools ? tools.filter((name) => ofAgent.includes(name)) : (ofAgent ?? tools)
+}
+
+/** Returns the offered tools of the registry among `tools`. */
+export const offeredTools = (registry: Registry, tools: readonly string[] | undefined): readonly Tool[] =>
+  tools ? registry.offered.filter(({ name }) => tools.includes(name)) : registry.offered

@@ -1,0 +1,211 @@
+import type { CountedLimits } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import {
+  bench,
+  clock,
+  type DeliveryBench,
+  host,
+  message,
+  open,
+  running,
+  settle,
+  setUpDeliveries,
+  states,
+} from '../testing/delivery-bench.ts'
+import { clientOf } from './admit-message.ts'
+
+setUpDeliveries()
+
+const HOUR_MS = 3_600_000
+const none = { turnsPerHour: 0, turnsInFlight: 0, usdPerDay: 0 }
+const limitsOf =
+  (part: Partial<CountedLimits>, pool?: Partial<CountedLimits>) =>
+  ({ client }: { client: string }): CountedLimits[] => [
+    { key: client, ...none, ...part },
+    ...(pool ? [{ key: 'strangers', ...none, ...pool }] : []),
+  ]
+const texts = ({ sent }: DeliveryBench): string[] => sent.map(({ text }) => text)
+const other = { sender: '+15550003333', to: { to: '+15550003333' } }
+
+describe('turns_per_hour', () => {
+  test('refuses further messages with one notice an hour and no turn', async () => {
+    const made = await bench({ limitsOf: limitsOf({ turnsPerHour: 2 }) })
+    await made.receive(message('m1'), message('m2'), message('m3'), message('m4'), message('m5', other))
+    await settle()
+    expect(made.turns.map(({ text }) => text).toSorted()).toEqual(['text of m1', 'text of m2', 'text of m5'])
+    const notices = texts(made).filter((text) =>
+      text.startsWith('You have reached the limit of 2 messages an hour. You can write again at'),
+    )
+    expect(notices).toHaveLength(1)
+    const rows = (await made.store.inbox.list({ limit: 9, state: 'limited' })).map(({ messageId, error }) => [messageId, error])
+    expect(rows).toEqual([
+      ['m4', expect.stringMatching(/^turns_per_hour: You have reached/)],
+      ['m3', expect.stringMatching(/^turns_per_hour: You have reached/)],
+    ])
+    expect(host.emitted.filter(({ type }) => type === 'limit_reached')).toHaveLength(1)
+    await clock.advance(HOUR_MS)
+    await made.receive(message('m6'))
+    await settle()
+    expect(made.turns.at(-1)?.text).toBe('text of m6')
+  })
+
+  test('holds after a restart, and a replay by an operator overrides it', async () => {
+    const options = { limitsOf: limitsOf({ turnsPerHour: 1 }) }
+    const first = await bench({ ...options })
+    await first.receive(message('m1'))
+    await settle()
+    await running.splice(0)[0]?.stop(0)
+    const second = await bench({ ...options, store: open() })
+    await second.receive(message('m2'))
+    await settle()
+    expect(await states(second)).toMatchObject({ inbox: ['limited', 'done'] })
+    const [row] = await second.store.inbox.list({ limit: 1 })
+    await second.store.inbox.replay(row?.number ?? 0)
+    second.deliveries.wake()
+    await settle()
+    expect(await states(second)).toMatchObject({ inbox: ['done', 'done'] })
+  })
+
+  test('counts a retried message once', async () => {
+    let fails = true
+    const made = await bench({
+      limitsOf: limitsOf({ turnsPerHour: 1 }),
+      turn({ text }) {
+        if (fails) throw new Error('broken')
+        return text
+      },
+    })
+    await made.receive(message('m1'))
+    await settle()
+    fails = false
+    await clock.advance(600_000)
+    await settle()
+    expect(await states(made)).toMatchObject({ inbox: ['done'] })
+    expect(made.turns.length).toBeGreaterThan(1)
+  })
+})
+
+test('turns_in_flight makes messages of a client wait, but not those of others', async () => {
+  const gate = Promise.withResolvers<void>()
+  const made = await bench({
+    limitsOf: limitsOf({ turnsInFlight: 1 }),
+    async turn({ text }) {
+      if (text === 'text of m1') await gate.promise
+      return text
+    },
+  })
+  await made.receive(message('m1'), message('m2', { to: { to: 'a room' } }), message('m3', other))
+  await settle()
+  expect(made.turns.map(({ text }) => text)).toEqual(['text of m1', 'text of m3'])
+  await clock.advance(60_000)
+  await settle()
+  expect(made.turns).toHaveLength(2)
+  gate.resolve()
+  await settle()
+  await clock.advance(2000)
+  await settle()
+  expect(made.turns.map(({ text }) => text)).toEqual(['text of m1', 'text of m3', 'text of m2'])
+  expect(await states(made)).toMatchObject({ inbox: ['done', 'done', 'done'] })
+})
+
+test('usd_per_day refuses messages until the day ends', async () => {
+  const made = await bench({ limitsOf: limitsOf({ usdPerDay: 1 }) })
+  await made.receive(message('m1'))
+  await settle()
+  const client = clientOf({ name: 'x', allow: ['*'] } as never, message('m1'), []).client
+  await made.store.admissions.spend([client], 1, clock.nowMs())
+  await made.receive(message('m2'), message('m3'))
+  await settle()
+  expect(made.turns).toHaveLength(1)
+  expect(texts(made).filter((text) => text.startsWith('You have reached the limit of 1 US dollars a day'))).toHaveLength(1)
+})
+
+test('1,000 strangers run no more turns than their pool, and only those who were served get a notice', async () => {
+  const made = await bench({ limitsOf: limitsOf({ turnsPerHour: 2 }, { turnsPerHour: 5 }) })
+  for (let from = 0; from < 1000; from += 100) {
+    const ids = Array.from({ length: 100 }, (_, index) => from + index)
+    await made.receive(...ids.map((id) => message(`m${id}`, { sender: `s${id}`, to: { to: `s${id}` } })))
+    await settle()
+  }
+  expect(made.turns).toHaveLength(5)
+  expect(made.sent).toHaveLength(5)
+  await made.receive(message('again', { sender: 's0', to: { to: 's0' } }), message('more', { sender: 's0', to: { to: 's0' } }))
+  await settle()
+  expect(texts(made).slice(5)).toEqual([expect.stringMatching(/^Guests have together reached the limit of 5 messages an hour/)])
+  expect(host.emitted.filter(({ type }) => type === 'limit_reached')).toMatchObject([{ client: 'strangers' }])
+})
+
+test.each([
+  ['stranger', ['*'], {}],
+  ['listed', ['*', '+15550002222'], {}],
+  ['listed', ['+15550002222'], {}],
+  ['operator', ['+15550002222', '+15550001111'], {}],
+  ['stranger', ['+15550001111'], {}],
+  ['unverified', ['+15550002222'], { message: { unverified: true } }],
+  ['unverified', ['+15550002222', '+15550001111'], { channel: { webhook: { unsigned: 'secret' } } }],
+] as const)(
+  'a sender is %s of the allowlist %j and %j',
+  (standing, allow, { channel = {}, message: more = {} }: { channel?: object; message?: object }) => {
+    const operators = allow.length === 2 && allow[0] !== '*' ? ['+1 555 000 2222'] : []
+    const normalise = (sender: string) => sender.replaceAll(' ', '')
+    const given = { name: 'x', allow, normalise, ...channel } as never
+    expect(clientOf(given, { ...message('m1'), ...more }, operators).standing).toBe(standing)
+  },
+)
+
+describe('the breaker of loops', () => {
+  /** Sends messages that each come this long after the answer to the one before. */
+  async function converse(made: DeliveryBench, prefix: string, count: number, afterMs: number): Promise<void> {
+    for (let index = 0; index < count; index++) {
+      await clock.advance(afterMs)
+      await made.receive(message(`${prefix}${index}`))
+      await settle()
+    }
+  }
+
+  test('pauses a conversation whose messages each come right after an answer', async () => {
+    const made = await bench({ loopTurns: 3 })
+    await converse(made, 'a', 6, 2000)
+    expect(made.turns.map(({ text }) => text)).toEqual(['text of a0', 'text of a1', 'text of a2'])
+    expect(made.sent).toHaveLength(3)
+    expect(made.notices).toEqual([expect.stringMatching(/^Sluice paused a conversation with \+15550002222 on x until .* in a row/)])
+    expect(host.emitted.filter(({ type }) => type === 'loop_stopped')).toHaveLength(1)
+    expect(await states(made)).toMatchObject({ inbox: ['limited', 'limited', 'limited', 'done', 'done', 'done'] })
+    await made.receive(message('b', other))
+    await settle()
+    expect(made.turns.at(-1)?.text).toBe('text of b')
+  })
+
+  test('stays open over a restart and ends after an hour or a reset', async () => {
+    const first = await bench({ loopTurns: 3 })
+    await converse(first, 'a', 4, 2000)
+    await running.splice(0)[0]?.stop(0)
+    const made = await bench({ loopTurns: 3, store: open() })
+    await converse(made, 'b', 1, 60_000)
+    expect(made.turns).toHaveLength(0)
+    const [held] = await made.store.admissions.list(clock.nowMs(), 9)
+    expect(held).toMatchObject({ cause: 'loop' })
+    await made.store.admissions.reset(held?.client ?? '')
+    await converse(made, 'c', 1, 2000)
+    expect(made.turns).toHaveLength(1)
+    await converse(made, 'd', 4, 2000)
+    await converse(made, 'e', 1, HOUR_MS)
+    expect(made.turns.at(-1)?.text).toBe('text of e0')
+  })
+
+  test('leaves a person alone who writes again and again after a limit, without an answer', async () => {
+    const made = await bench({ loopTurns: 3, limitsOf: limitsOf({ turnsPerHour: 1 }) })
+    await converse(made, 'a', 8, 1000)
+    expect(made.turns).toHaveLength(1)
+    expect(made.notices).toEqual([])
+  })
+
+  test('leaves a person alone who now and then takes longer', async () => {
+    const made = await bench({ loopTurns: 3 })
+    for (const part of ['a', 'b', 'c', 'd']) {
+      await converse(made, `${part}-slow`, 1, 11_000)
+      await converse(made, part, 2, 1000)
+    }
+    expect(made.turns).toHaveLength(12)
+  })
+})

@@ -1,0 +1,158 @@
+/** Decides whether a message may run now: the limits of its sender, and the breaker of loops between bots. */
+import { type Admission, causeOf, describeLimit, type ExceededShare, type LimitedClient, quietMs, type Shares } from '@sluice/agent'
+import type { JobOutcome } from '@sluice/kit'
+import {
+  type Channel,
+  type Clock,
+  type Events,
+  type Exceeded,
+  type GatewayTexts,
+  type HeldBack,
+  type Inbound,
+  type Logger,
+  type LoopState,
+  type OwnedStore,
+  shardOfSession,
+} from '@sluice/sdk'
+import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
+import { noticeTo } from './notice.ts'
+import { senderOf } from './sessions.ts'
+import { standingOfSender } from './standing-of-sender.ts'
+
+/** The collaborators of admission. */
+export interface AdmissionOptions {
+  readonly admission: Admission
+  readonly shares: Shares
+  /** Returns how many quick messages in a row pause a conversation of the channel; 0: never. */
+  loopTurns(channel: string): number
+  /** Returns the senders of a channel who are operators (`[channels_config.<channel>] operators`). */
+  operators(channel: string): readonly string[]
+  /** Notifies the operators. Must not throw. */
+  notify(text: string): void
+}
+
+export interface AdmitOptions extends AdmissionOptions {
+  readonly clock: Clock
+  readonly events: Events
+  readonly log: Logger
+  readonly texts: GatewayTexts
+  onReplies(replies: readonly QueuedReply[]): void
+}
+
+export interface AskingMessage {
+  readonly owned: OwnedStore
+  readonly channel: Channel
+  readonly number: number
+  readonly message: Inbound
+  /** The session of the message. */
+  readonly session: string
+  /** The number of messages that wait, so that many of them do not ask too often. */
+  readonly waiting: number
+}
+
+/** A person reads an answer and types the next message. Ten times in a row within this time is the work of a program. */
+const QUICK_MS = 10_000
+const PAUSE_MS = 3_600_000
+/** A message that waits for another turn of its sender asks again after this time, or later if many messages wait. */
+const ASK_AGAIN_MS = 1000
+const ASK_AGAIN_EACH_MS = 5
+/** A sender whose share is used up is listed as held back for this time. */
+const SHARE_MS = 60_000
+
+/** Returns the principal of a message; `operators` as in `standingOfSender`. */
+export const clientOf = (
+  channel: Channel,
+  message: Pick<Inbound, 'account' | 'sender' | 'unverified'>,
+  operators: readonly string[],
+): LimitedClient => ({
+  client: senderOf(channel.name, message),
+  standing: standingOfSender(channel, message, operators),
+  channel: channel.name,
+})
+
+/** Resolves to undefined when the message may run; otherwise it has ended as `limited`, or asks again later. */
+export async function admitMessage(options: AdmitOptions, asking: AskingMessage): Promise<JobOutcome | undefined> {
+  const { admission, clock } = options
+  const { owned, channel, number, message, session } = asking
+  const state = await owned.admissions.loopState(number)
+  // A message that began a turn before goes on, and one that an operator replayed has no limit.
+  if (!state || state.isAdmitted) return undefined
+  if (await isPaused(options, asking, state)) return endInLoop(options, asking)
+  const client = clientOf(channel, message, options.operators(channel.name))
+  const exceeded = await admission.take(client, { id: `inbox:${number}`, shard: shardOfSession(session) }, owned.admissions)
+  if (!exceeded) return undefined
+  if (exceeded.limit !== 'turns_in_flight') return endOverLimit(options, asking, { client: client.client, exceeded })
+  return { retryAtMs: clock.nowMs() + Math.max(ASK_AGAIN_MS, asking.waiting * ASK_AGAIN_EACH_MS) }
+}
+
+/** Ends a message as `limited` because too many messages of its sender wait. */
+export function endBeyondShare(
+  options: AdmitOptions,
+  asking: AskingMessage,
+  { client, exceeded }: { readonly client: string; readonly exceeded: ExceededShare },
+): Promise<JobOutcome> {
+  return endOverLimit(options, asking, { client, exceeded: { ...exceeded, freeAtMs: options.clock.nowMs() + SHARE_MS } })
+}
+
+/** Counts a quick message, and pauses the conversation when there were too many in a row. */
+async function isPaused(options: AdmitOptions, { owned, channel, number, session }: AskingMessage, state: LoopState): Promise<boolean> {
+  const { clock, events, log, loopTurns, notify } = options
+  const max = loopTurns(channel.name)
+  if (max === 0) return false
+  const atMs = clock.nowMs()
+  const { afterAnswerMs, pausedUntilMs } = state
+  // A pause that ends later than any pause can was made before the clock was set back.
+  if (pausedUntilMs !== null && pausedUntilMs > atMs && pausedUntilMs <= atMs + PAUSE_MS) return true
+  const quick = quickMessages(afterAnswerMs, state.quick)
+  if (quick < max) {
+    if (quick !== state.quick) await owned.admissions.countQuick(session, number, quick)
+    return false
+  }
+  const held = { client: session, cause: 'loop', sinceMs: atMs, untilMs: atMs + PAUSE_MS } as const
+  await owned.admissions.countQuick(session, number + 1, 0)
+  if (await owned.admissions.hold(held, PAUSE_MS)) {
+    const until = new Date(held.untilMs).toISOString()
+    log.warn('conversation paused: its messages came as quickly as those of a program', { channel: channel.name, session, until })
+    events.emit({ type: 'loop_stopped', channel: channel.name, session_id: session, sender: state.sender, until })
+    notify(
+      `Sluice paused a conversation with ${state.sender} on ${channel.name} until ${until}: ${max} messages in a row came within ${QUICK_MS / 1000} seconds after an answer, as from another bot. \`sluice limits reset '${session}'\` ends the pause.`,
+    )
+  }
+  return true
+}
+
+/** Only the first message after each answer continues or ends a series. */
+function quickMessages(afterAnswerMs: number | null, before: number): number {
+  if (afterAnswerMs === null || afterAnswerMs < 0) return before
+  return afterAnswerMs > QUICK_MS ? 0 : before + 1
+}
+
+/** The sender gets no notice, because a bot would answer it. */
+async function endInLoop({ clock }: AdmitOptions, { owned, number }: AskingMessage): Promise<JobOutcome> {
+  await owned.inbox.limit(number, { error: 'loop: the conversation is paused', atMs: clock.nowMs() })
+  return 'done'
+}
+
+async function endOverLimit(
+  options: AdmitOptions,
+  { owned, channel, number, message }: AskingMessage,
+  { client, exceeded }: { readonly client: string; readonly exceeded: Exceeded },
+): Promise<JobOutcome> {
+  const { admission, clock, onReplies, texts } = options
+  const atMs = clock.nowMs()
+  const isPool = exceeded.key !== client
+  if (isPool) await admission.report(exceeded)
+  const error = `${exceeded.limit}: ${describeLimit(exceeded)}`
+  // When a pool is used up, only senders who had an answer today get a notice: new senders are too many to be told.
+  if (isPool && !(await owned.admissions.wasServed(client, atMs))) {
+    await owned.inbox.limit(number, { error, atMs })
+    return 'done'
+  }
+  const cause = causeOf(exceeded)
+  const held: HeldBack = { client, cause, sinceMs: atMs, untilMs: exceeded.freeAtMs }
+  const notice = [noticeTo(channel, message, describeLimit(exceeded, texts), atMs)]
+  const { isNews, replies } = await owned.inbox.limit(number, { error, atMs, news: { held, quietMs: quietMs(cause, atMs), notice } })
+  if (isNews && !isPool) admission.emitReached(exceeded)
+  onReplies(waitingReplies(notice, replies))
+  return 'done'
+}

@@ -1,0 +1,170 @@
+import type { Channel, Inbound } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { bench, clock, message, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
+import { EARLY_CHANGES_MAX } from './changes.ts'
+
+setUpDeliveries()
+
+const OTHER = '+15550003333'
+const edit = (of: string, text: string, more: Partial<Inbound> = {}): Inbound =>
+  message(`edit-${of}-${text}`, { text, changes: { message: of, what: 'edited' }, ...more })
+const deletion = (of: string, more: Partial<Inbound> = {}): Inbound =>
+  message(`delete-${of}`, { text: '', changes: { message: of, what: 'deleted' }, ...more })
+
+/** A channel whose messages arrive in no order. */
+const WEBHOOK: Partial<Channel> = {
+  webhook: { path: '/x', verify: () => ({ by: 'test' }), parse: () => [], sample: () => ({ headers: {}, body: '' }) },
+}
+
+/** A bench in which the first turn runs until it is released. */
+async function busyBench() {
+  const released = Promise.withResolvers<void>()
+  const made = await bench({
+    async turn({ text }) {
+      if (text === 'text of m1') await released.promise
+      return `re: ${text}`
+    },
+  })
+  await made.receive(message('m1'), message('m2'), message('m3'))
+  await until(() => made.turns.length === 1)
+  return { made, release: released.resolve }
+}
+
+const textsOf = ({ turns }: { readonly turns: readonly { readonly text: string }[] }) => turns.map(({ text }) => text)
+
+describe('before the turn begins', () => {
+  test('an edit replaces the message, the newest one last, and a deletion cancels it', async () => {
+    const { made, release } = await busyBench()
+    await made.receive(edit('m2', 'first'), edit('m2', 'second'), deletion('m3'))
+    await settle()
+    release()
+    await until(() => made.sent.length === 2)
+    await settle()
+    expect(textsOf(made)).toEqual(['text of m1', 'second'])
+    expect(await states(made)).toEqual({ inbox: Array(6).fill('done'), outbox: ['sent', 'sent'] })
+  })
+
+  test('a deletion by nobody in particular cancels the message, and a repeat of it changes nothing', async () => {
+    const { made, release } = await busyBench()
+    for (let repeat = 0; repeat < 2; repeat++) await made.receive(deletion('m2', { sender: '' }))
+    await settle()
+    release()
+    await until(() => made.sent.length === 2)
+    expect(textsOf(made)).toEqual(['text of m1', 'text of m3'])
+  })
+
+  test('a deletion by another sender cancels the message, unless only its sender deletes it', async () => {
+    const { made, release } = await busyBench()
+    await made.receive(deletion('m2', { sender: OTHER }))
+    await made.receive(deletion('m3', { sender: OTHER, changes: { message: 'm3', what: 'deleted', by: 'sender' } }))
+    await settle()
+    release()
+    await until(() => made.sent.length === 2)
+    expect(textsOf(made)).toEqual(['text of m1', 'text of m3'])
+  })
+
+  test('an edit by another sender changes nothing', async () => {
+    const { made, release } = await busyBench()
+    await made.receive(edit('m2', 'forged', { sender: OTHER }))
+    await settle()
+    release()
+    await until(() => made.sent.length === 3)
+    expect(textsOf(made)).toEqual(['text of m1', 'text of m2', 'text of m3'])
+  })
+})
+
+describe('after the turn began', () => {
+  test('the next turn of the sender is told once about an edit and a deletion', async () => {
+    const { made, release } = await busyBench()
+    await made.receive(edit('m1', 'corrected'))
+    release()
+    await until(() => made.sent.length === 3)
+    expect(textsOf(made)).toEqual([
+      'text of m1',
+      '(The sender edited an earlier message, which began: "text of m1" It now reads: "corrected")\n\ntext of m2',
+      'text of m3',
+    ])
+    await made.receive(deletion('m1'))
+    await settle()
+    await made.receive(message('n1', { sender: OTHER }), message('m4'))
+    await until(() => made.sent.length === 5)
+    expect(textsOf(made).slice(3).sort()).toEqual([
+      '(The sender deleted an earlier message, which began: "text of m1")\n\ntext of m4',
+      'text of n1',
+    ])
+  })
+
+  test('an edit that keeps the text is not told', async () => {
+    const made = await bench()
+    await made.receive(message('m1'))
+    await until(() => made.sent.length === 1)
+    await made.receive(edit('m1', 'text of m1'))
+    await settle()
+    await made.receive(message('m2'))
+    await until(() => made.sent.length === 2)
+    expect(textsOf(made)).toEqual(['text of m1', 'text of m2'])
+  })
+})
+
+test('a change of a message that never arrived is not stored', async () => {
+  const made = await bench()
+  expect(await made.receive(edit('unknown', 'x'), deletion('other', { sender: '' }))).toEqual({ kept: 0, duplicate: 0, denied: 0 })
+  expect(await states(made)).toEqual({ inbox: [], outbox: [] })
+})
+
+test('a change needs no model, so a command can be edited without effect', async () => {
+  const made = await bench()
+  await made.receive(message('c', { text: '/help' }))
+  await until(() => made.sent.length === 1)
+  await made.receive(edit('c', '/stop'))
+  await settle()
+  expect(made.sent).toHaveLength(1)
+  expect(await states(made)).toEqual({ inbox: ['done', 'done'], outbox: ['sent'] })
+})
+
+describe('before the message arrives', () => {
+  test('an edit waits for its message, and replaces it before its turn', async () => {
+    const made = await bench({ channel: WEBHOOK })
+    await made.receive(edit('m1', 'newer'))
+    await settle()
+    expect(await states(made)).toEqual({ inbox: ['pending'], outbox: [] })
+    await made.receive(message('m1'))
+    await until(() => made.sent.length === 1)
+    await settle()
+    expect(textsOf(made)).toEqual(['newer'])
+    expect(await states(made)).toEqual({ inbox: ['done', 'done'], outbox: ['sent'] })
+  })
+
+  test('a deletion waits for its message, so that no turn runs', async () => {
+    const made = await bench({ channel: WEBHOOK })
+    await made.receive(deletion('m1'))
+    await made.receive(message('m1'))
+    await settle()
+    expect(made.turns).toEqual([])
+    expect((await states(made)).inbox).toEqual(['done', 'done'])
+  })
+
+  test('a change waits two minutes, and 100 changes wait at most', async () => {
+    const made = await bench({ channel: WEBHOOK })
+    for (let at = 0; at < EARLY_CHANGES_MAX + 10; at++) {
+      await made.receive(edit(`unknown-${at}`, 'x'))
+      await settle()
+    }
+    const waiting = (await states(made)).inbox.filter((state) => state === 'pending')
+    expect(waiting).toHaveLength(EARLY_CHANGES_MAX)
+    for (let at = 0; at < 13; at++) {
+      await clock.advance(10_000)
+      await settle()
+    }
+    expect(new Set((await states(made)).inbox)).toEqual(new Set(['done']))
+  })
+
+  test('an edit of a message of another sender does not wait', async () => {
+    const made = await bench({ channel: WEBHOOK })
+    await made.receive(message('m1'))
+    await until(() => made.sent.length === 1)
+    await made.receive(edit('m1', 'forged', { sender: OTHER }))
+    await settle()
+    expect((await states(made)).inbox).toEqual(['done', 'done'])
+  })
+})

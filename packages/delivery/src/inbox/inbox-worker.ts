@@ -1,0 +1,456 @@
+/**
+ * Processes the messages of the inbox by their kind: a reply to an approval decides it, a command or a change of an earlier message is
+ * carried out, a procedure event starts procedures, and any other message is a turn whose reply is queued in the commit that ends the turn.
+ */
+import { type ExceededShare, type Held, type LimitedClient, newTurnId, notConfigured } from '@sluice/agent'
+import { type Attempt, BoundedMap, type JobOutcome, LaneQueue } from '@sluice/kit'
+import {
+  AppError,
+  agentOfSession,
+  type Channel,
+  channelOwner,
+  errorText,
+  formatTraceContext,
+  gatewayText,
+  type Inbound,
+  isLeaseLost,
+  type KeptBytes,
+  type OwnedStore,
+  replyLane,
+  type SpentMessage,
+  type StartedMessage,
+  shardOfConversation,
+  type Trace,
+  type Waiting,
+  type WaitingMessage,
+  type Webhook,
+} from '@sluice/sdk'
+import { channelNamed, type DeliveryOptions } from '../delivery-options.ts'
+import { DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from '../delivery-queue.ts'
+import { watchAttempt } from '../observe.ts'
+import { type Draft, openDraft } from '../outbox/draft.ts'
+import { repliesOf } from '../outbox/replies-of.ts'
+import { awayDelayMs, retryDelayMs } from '../outbox/retry-delay.ts'
+import { startTyping } from '../outbox/typing.ts'
+import { acknowledge } from './acknowledge.ts'
+import { admitMessage, clientOf, endBeyondShare } from './admit-message.ts'
+import { ArrivedMessages } from './arrived-messages.ts'
+import { holdBackOld } from './before-restore.ts'
+import { EarlyChanges, lateChanges, runChange } from './changes.ts'
+import { overtakes, runCommand } from './commands.ts'
+import { fireProcedures } from './procedures.ts'
+import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
+import { senderOf } from './sessions.ts'
+import { textForModel } from './text-for-model.ts'
+
+export interface InboxWorkerOptions extends DeliveryOptions {
+  /** Called for each message that needs no more work. */
+  onDone(row: Waiting): void
+  /** Called with replies to send, once they are durable. */
+  onReplies(replies: readonly QueuedReply[]): void
+  /** Aborts when the daemon stops. */
+  readonly stopping: AbortSignal
+}
+
+/** The number of replies to approvals, commands and changes that are processed at the same time. */
+const BESIDE_TURNS_MAX = 4
+const STOPPED_MAX = 1000
+/** A message whose channel is absent, or that a stop interrupts, is checked again after this time. */
+const ABSENT_DELAY_MS = 5000
+const HOUR_MS = 3_600_000
+
+/** A message that its channel did not find in its request. The reason is null if it has been reported. */
+interface Unreadable {
+  readonly unreadable: string | null
+  readonly receivedAtMs: number
+}
+
+interface Turn {
+  readonly owned: OwnedStore
+  readonly channel: Channel
+  readonly started: StartedMessage
+  readonly attempt: Attempt
+  readonly draft: Draft | undefined
+  readonly trace: Trace
+  readonly onWait: (isWaiting: boolean) => void
+}
+
+export class InboxWorker {
+  readonly #options: InboxWorkerOptions
+  /** Turns and procedure events, in the lanes that all turns share. */
+  readonly #messages: DeliveryQueue
+  /** Replies to approvals, changes and most commands have permits of their own, because the turns that hold the others may wait for them. */
+  readonly #besideTurns: DeliveryQueue
+  /** The turns that their senders stopped and that have not ended. One that ends in another process is dropped at last. */
+  readonly #stopped = new BoundedMap<string, true>(STOPPED_MAX)
+
+  /** The messages that count for the waiting turns of their senders, until their turns begin. */
+  readonly #waiting = new Map<number, Held>()
+  /** The messages that their senders' shares have no room for, which end as `limited`. */
+  readonly #beyond = new Map<number, { readonly client: string; readonly exceeded: ExceededShare }>()
+  readonly #earlyChanges = new EarlyChanges()
+  readonly #arrived = new ArrivedMessages()
+  /** The webhook that found no message in the request of a row. Another one, such as after a reload, is tried again. */
+  readonly #unreadable = new WeakMap<OwnedRow, { readonly webhook: Webhook | undefined; readonly receivedAtMs: number }>()
+
+  constructor(options: InboxWorkerOptions) {
+    const { clock, log, turns } = options
+    const onDone = (row: Waiting): void => {
+      this.#arrived.delete(row.number)
+      this.#beyond.delete(row.number)
+      this.#endWait(row.number)
+      options.onDone(row)
+    }
+    const work = (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => this.#work(row, attempt)
+    const lanes = new LaneQueue({ clock, permits: () => BESIDE_TURNS_MAX })
+    this.#options = options
+    this.#messages = new DeliveryQueue({ lanes: turns.lanes, clock, log, onDone, work })
+    this.#besideTurns = new DeliveryQueue({ lanes, clock, log, onDone, work })
+  }
+
+  /** The number of messages that run or wait. */
+  get size(): number {
+    return this.#messages.size + this.#besideTurns.size
+  }
+
+  /** How long the oldest message has been in the queue. */
+  get oldestMs(): number {
+    return Math.max(this.#messages.oldestMs, this.#besideTurns.oldestMs)
+  }
+
+  /** Whether a change may wait for its message, which has not arrived. */
+  get takesEarlyChanges(): boolean {
+    return !this.#earlyChanges.isFull
+  }
+
+  /** How long a turn of the account with this key has been ready to start. */
+  readyMs(account: string): number {
+    return this.#messages.readyMs(account)
+  }
+
+  /**
+   * Returns false for a message that is already in the queue, and once the worker is stopped. `message` is given when it has just been
+   * parsed. A message that `isNew` ends as `limited` when too many messages of its sender wait.
+   */
+  enter(row: WaitingMessage, owned: OwnedStore, message?: Inbound, isNew = message !== undefined): boolean {
+    if (this.has(row.number)) return false
+    const isBesideTurns = row.kind === 'approval_reply' || row.kind === 'change' || (row.kind === 'command' && overtakes(row.lane))
+    // The attempt may begin before `enter` returns.
+    if (message) this.#arrived.add(row.number, message)
+    const hasEntered = isBesideTurns ? this.#besideTurns.enter(row, owned) : this.#enterTurn(row, owned, { message, isNew })
+    if (!hasEntered) this.#arrived.delete(row.number)
+    return hasEntered
+  }
+
+  has(number: number): boolean {
+    return this.#messages.has(number) || this.#besideTurns.has(number)
+  }
+
+  #enterTurn(row: WaitingMessage, owned: OwnedStore, { message, isNew }: { message: Inbound | undefined; isNew: boolean }): boolean {
+    const { shares } = this.#options.limits
+    const client = this.#clientOf(row, message)
+    if (!client) return this.#messages.enter(row, owned)
+    const bytes = message?.text.length ?? 0
+    const mayEnd = isNew && (row.kind === 'turn' || row.kind === 'procedure_event')
+    const exceeded = mayEnd ? shares.exceededBy(client, bytes) : undefined
+    if (exceeded) {
+      this.#beyond.set(row.number, { client: client.client, exceeded })
+      const hasEntered = this.#besideTurns.enter(row, owned)
+      if (!hasEntered) this.#beyond.delete(row.number)
+      return hasEntered
+    }
+    this.#waiting.set(row.number, shares.countWaiting(client, bytes))
+    const hasEntered = this.#messages.enter(row, owned, { isPrior: client.standing === 'operator', sharing: shares.runningOf(client) })
+    if (!hasEntered) this.#endWait(row.number)
+    return hasEntered
+  }
+
+  #clientOf(row: WaitingMessage, message: Inbound | undefined): LimitedClient | undefined {
+    const { features, limits } = this.#options
+    const channel = channelNamed(features, row.channel)
+    // Only the message says whether it proves its sender. Until it is read, nobody goes first as an operator.
+    return channel && (message ? clientOf(channel, message, limits.operators(channel.name)) : clientOf(channel, row, []))
+  }
+
+  #endWait(number: number): void {
+    this.#waiting.get(number)?.release()
+    this.#waiting.delete(number)
+  }
+
+  /** Removes the messages under a lost lease. Attempts under way end without effect. */
+  drop(owned: OwnedStore): void {
+    for (const queue of [this.#messages, this.#besideTurns]) queue.drop(owned)
+  }
+
+  /** Resolves once no attempt under this lease is under way. */
+  async idle(owned: OwnedStore): Promise<void> {
+    await Promise.all([this.#messages.idle(owned), this.#besideTurns.idle(owned)])
+  }
+
+  /** Starts no more messages. Resolves once the attempts under way have ended. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#messages.stop(), this.#besideTurns.stop()])
+  }
+
+  async #work(row: OwnedRow, attempt: Attempt): Promise<JobOutcome> {
+    const { number, channel: name, kind, lane, owned } = row
+    const { clock, features, stopping, restoredAtMs } = this.#options
+    const nowMs = clock.nowMs()
+    const later = { retryAtMs: nowMs + ABSENT_DELAY_MS }
+    if (stopping.aborted) return later
+    const channel = channelNamed(features, name)
+    const message = this.#arrived.get(number) ?? (await this.#read(row, channel))
+    if (!message) return 'done'
+    if ('unreadable' in message) return channel ? this.#unreadableOutcome(row, message) : later
+    if (kind === 'change') return this.#change(owned, number, message)
+    if (restoredAtMs !== undefined && (await holdBackOld(owned, number, message, { restoredAtMs, nowMs }))) return 'done'
+    if (kind === 'approval_reply') return this.#approvalReply(owned, number, message)
+    if (!channel) return later
+    if (kind === 'command') return this.#command(owned, channel, number, message)
+    const admitting = { ...this.#options, ...this.#options.limits, texts: features.texts() }
+    const asking = { owned, channel, number, message, session: lane, waiting: this.#messages.size }
+    const beyond = this.#beyond.get(number)
+    if (beyond) return endBeyondShare(admitting, asking, beyond)
+    for (const early of this.#earlyChanges.of(lane)) await this.#earlyChange(owned, early)
+    const held = await admitMessage(admitting, asking)
+    if (held) return held
+    this.#endWait(number)
+    // A message without a kind is classified now.
+    const procedures = kind === 'turn' ? undefined : features.procedures()
+    const by = clientOf(channel, message, this.#options.limits.operators(name))
+    if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message, by)) return 'done'
+    return this.#turn(owned, channel, number, message, attempt)
+  }
+
+  /** Reads a message that is not in memory. Resolves to undefined if it has ended. */
+  async #read(row: OwnedRow, channel: Channel | undefined): Promise<Inbound | Unreadable | undefined> {
+    const known = this.#unreadable.get(row)
+    if (known && known.webhook === channel?.webhook) return { unreadable: null, receivedAtMs: known.receivedAtMs }
+    const entry = await row.owned.inbox.get(row.number)
+    if (!entry || entry.endedAtMs !== null) return undefined
+    const read = await readMessage(channel, entry)
+    if ('message' in read) return read.message
+    if (channel) this.#unreadable.set(row, { webhook: channel.webhook, receivedAtMs: entry.receivedAtMs })
+    return { ...read, receivedAtMs: entry.receivedAtMs }
+  }
+
+  /** A message that its channel does not find in its request any more waits for another configuration, and is given up at last. */
+  async #unreadableOutcome({ number, channel, owned, interruptions }: OwnedRow, found: Unreadable): Promise<JobOutcome> {
+    const { clock, features, log } = this.#options
+    const { unreadable, receivedAtMs } = found
+    const nowMs = clock.nowMs()
+    if (nowMs - receivedAtMs >= features.config().max_age_hours * HOUR_MS) {
+      const error = unreadable ?? noSuchMessage(channel)
+      return this.#giveUp(owned, { spent: true, number, channel, attempts: interruptions }, error)
+    }
+    if (unreadable !== null) log.error('stored message cannot be read', { channel, inbox: number, reason: unreadable })
+    return { retryAtMs: nowMs + ABSENT_DELAY_MS }
+  }
+
+  #change(owned: OwnedStore, number: number, message: Inbound): Promise<JobOutcome> {
+    const { clock, features } = this.#options
+    const onChanged = (changed: number): void => this.#arrived.delete(changed)
+    return runChange({ owned, nowMs: clock.nowMs(), early: this.#earlyChanges, channels: features.channels(), onChanged }, number, message)
+  }
+
+  async #earlyChange(owned: OwnedStore, number: number): Promise<void> {
+    const entry = await owned.inbox.get(number)
+    const message = this.#arrived.get(number) ?? (entry && (await withMessage(this.#options.features.channels(), entry)).message)
+    if (message) await this.#change(owned, number, message)
+  }
+
+  /** Begins an attempt durably; `turnId` names the turn of a first attempt. Resolves to undefined if the message has ended, or crashes have interrupted all its attempts. */
+  async #start(owned: OwnedStore, number: number, message: Inbound, turnId?: string): Promise<StartedMessage | undefined> {
+    const { clock, features } = this.#options
+    const started = await owned.inbox.start(number, turnId ?? newTurnId(clock.nowMs()), features.config().max_attempts, message)
+    if (!started || !('spent' in started)) return started
+    await this.#giveUp(owned, started, `it was started ${started.attempts} times and never reached its end`)
+    return undefined
+  }
+
+  async #approvalReply(owned: OwnedStore, number: number, message: Inbound): Promise<JobOutcome> {
+    const { approvals, clock, features, log, scrub } = this.#options
+    const started = await this.#start(owned, number, message)
+    if (!started) return 'done'
+    try {
+      await approvals.handleReply(started)
+      return 'done'
+    } catch (error) {
+      log.error('reply to an approval failed', { inbox: number, error })
+      const reason = scrub(errorText(error))
+      if (started.attempts >= features.config().max_attempts) return this.#giveUp(owned, started, reason)
+      const retryAtMs = clock.nowMs() + retryDelayMs(started.attempts)
+      await owned.inbox.retry(number, { error: reason, atMs: retryAtMs })
+      return { retryAtMs }
+    }
+  }
+
+  async #command(owned: OwnedStore, channel: Channel, number: number, message: Inbound): Promise<JobOutcome> {
+    const { clock, features, onReplies, turns } = this.#options
+    const entry = await owned.inbox.get(number)
+    if (!entry || entry.endedAtMs !== null) return 'done'
+    const stop = async (turnId: string): Promise<boolean> => {
+      // Set before the abort, because the turn may end at once.
+      this.#stopped.set(turnId, true)
+      const isAborted = await turns.agent.requestAbort(turnId)
+      if (!isAborted) this.#stopped.delete(turnId)
+      return isAborted
+    }
+    await runCommand({ clock, texts: features.texts(), stop, onReplies }, { owned, channel, entry, message })
+    return 'done'
+  }
+
+  async #turn(owned: OwnedStore, channel: Channel, number: number, message: Inbound, attempt: Attempt): Promise<JobOutcome> {
+    const { clock, log, onReplies, stopping, telemetry } = this.#options
+    const turnId = newTurnId(clock.nowMs())
+    const started = await this.#start(owned, number, message, turnId)
+    if (!started) return 'done'
+    const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
+    void telemetry.within(trace, () => acknowledge({ owned, channel, started, turnId, log, signal: stopping }))
+    const drafting = { ...this.#options, owned, channel, started, signal: stopping }
+    const draft = await telemetry.within(trace, () => openDraft(drafting))
+    const typing = startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
+    try {
+      const replies = await this.#answer({ owned, channel, started, attempt, draft, trace, onWait: typing.pause })
+      ended('ok')
+      await draft?.stop()
+      onReplies(replies)
+      return 'done'
+    } catch (error) {
+      await draft?.stop()
+      if (!stopping.aborted) ended('error')
+      return this.#failed(owned, started, error, draft?.id)
+    } finally {
+      typing.stop()
+    }
+  }
+
+  /** Runs the turn inside the permit of the job. Resolves to its replies, which are in the outbox by then. */
+  async #answer({ owned, channel, started, attempt, draft, trace, onWait }: Turn): Promise<readonly QueuedReply[]> {
+    const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
+    const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
+    const caller = senderOf(channel.name, message)
+    const agent = agentOfSession(started.session)
+    const workspace = features.workspace(agent)
+    if (!workspace) throw new AppError('unavailable', notConfigured(agent))
+    const client = clientOf(channel, message, limits.operators(channel.name))
+    const keep = {
+      owner: caller,
+      pool: limits.shares.of(client).pool?.key,
+      check: (kept: KeptBytes) => limits.shares.checkAttachments(client, kept),
+    }
+    const media = { channel, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
+    const late = await lateChanges(owned, started.session)
+    const text = await telemetry.within(trace, () => textForModel(withPreface(message, late.text), media))
+    const { replies } = await turns.agent.run({
+      source: channel.name,
+      session: started.session,
+      text,
+      client: turns.clients.ofCaller(caller),
+      owner: channelOwner(channel.name),
+      caller,
+      limited: client,
+      trace,
+      permit: attempt.permit,
+      ...(attempt.superseded && { superseded: attempt.superseded }),
+      onWait,
+      ...(draft && { listen: draft.onPart }),
+      delivery: {
+        owned,
+        turnId,
+        inbox: number,
+        attempts,
+        receivedAtMs,
+        checkpoint,
+        reply: (said, files, span) =>
+          repliesOf(said, files, {
+            channel,
+            started,
+            nowMs: clock.nowMs(),
+            draft: draft?.id,
+            trace: telemetry.traces() ? formatTraceContext(span) : undefined,
+          }),
+      },
+    })
+    await late.told()
+    const address = { channel: channel.name, account, to: message.to }
+    const row = { channel: channel.name, account, lane: replyLane(address), shard: shardOfConversation(address), atMs: 0, interruptions: 0 }
+    return replies.map((reply) => ({ ...row, number: reply }))
+  }
+
+  async #failed(owned: OwnedStore, started: StartedMessage, error: unknown, draft: string | undefined): Promise<JobOutcome> {
+    const { clock, features, scrub, stopping } = this.#options
+    const { number, attempts } = started
+    const failure = error instanceof AppError ? error : undefined
+    if (isLeaseLost(error)) throw error
+    if (stopping.aborted) {
+      await owned.inbox.release(number)
+      return { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
+    }
+    if (failure?.code === 'rate_limited') {
+      // The operator's budget is spent, so the attempt does not count.
+      await owned.inbox.release(number)
+      return { retryAtMs: clock.nowMs() + retryDelayMs(1, failure.retryAfterSecs) }
+    }
+    const { max_attempts, max_age_hours } = features.config()
+    const nowMs = clock.nowMs()
+    const ageMs = nowMs - started.sinceMs
+    // The model was away or the turn was refused, so the attempt does not count either.
+    const isAway = failure !== undefined && (failure.isPassing || failure.code === 'unavailable')
+    const isSpent = isAway ? ageMs >= max_age_hours * HOUR_MS : attempts >= max_attempts
+    const reason = scrub(errorText(error))
+    if (isSpent || failure?.code === 'aborted') {
+      const isStopped = this.#stopped.delete(started.turnId)
+      if (draft !== undefined) await this.#endDraft(owned, started, { draft, isStopped })
+      if (!isStopped) return this.#giveUp(owned, started, reason)
+      await owned.inbox.done(number, nowMs)
+      return 'done'
+    }
+    const asked = failure?.retryAfterSecs
+    const retryAtMs = nowMs + (isAway ? awayDelayMs(ageMs, asked) : retryDelayMs(attempts, asked))
+    await owned.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted: isAway })
+    return { retryAtMs }
+  }
+
+  /** Replaces the draft of a reply that will never be sent. */
+  async #endDraft(
+    owned: OwnedStore,
+    { channel, account, message, turnId, trace }: StartedMessage,
+    { draft, isStopped }: { readonly draft: string; readonly isStopped: boolean },
+  ): Promise<void> {
+    const { clock, features, onReplies } = this.#options
+    const edit = {
+      channel,
+      account,
+      to: message.to,
+      text: gatewayText(isStopped ? 'stopped' : 'unanswered', features.texts()),
+      part: 1,
+      parts: 1,
+      clientId: `draft-${turnId}`,
+      turnId,
+      createdAtMs: clock.nowMs(),
+      extras: { edits: draft },
+      ...(trace !== undefined && { trace }),
+    }
+    onReplies(waitingReplies([edit], await owned.outbox.add([edit])))
+  }
+
+  /** Makes the message a dead letter. */
+  async #giveUp(owned: OwnedStore, { number, channel, attempts }: StartedMessage | SpentMessage, error: string): Promise<JobOutcome> {
+    const { clock, events, log } = this.#options
+    await owned.inbox.markDead(number, { error, atMs: clock.nowMs() })
+    log.error('message given up', { channel, inbox: number, attempts, error, see: `sluice inbox show ${number}` })
+    events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })
+    return 'done'
+  }
+}
+
+/** Returns the message with a text before its own words. */
+const withPreface = (message: Inbound, preface: string): Inbound =>
+  preface === ''
+    ? message
+    : {
+        ...message,
+        text: `${preface}${message.text}`,
+        ...(message.quotedFrom !== undefined && { quotedFrom: message.quotedFrom + preface.length }),
+      }

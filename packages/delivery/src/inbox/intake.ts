@@ -1,0 +1,289 @@
+/** The intake: filters and classifies the messages that a channel received, stores them durably and queues them. */
+
+import type { DeliveryConfig } from '@sluice/config'
+import {
+  AppError,
+  type ApprovalKey,
+  type Channel,
+  type Clock,
+  type Inbound,
+  type Logger,
+  type MessageKind,
+  type Store,
+  typedText,
+  type Verified,
+  type WaitingMessage,
+} from '@sluice/sdk'
+import type { DeliveryApprovals, DeliveryFeatures, Procedures } from '../delivery-options.ts'
+import { type Account, accountKey } from '../delivery-queue.ts'
+import { AllowedSenders } from './allowed-senders.ts'
+import { changeLane, isUnsignedDeletion } from './changes.ts'
+import { commandIn, commandLane } from './commands.ts'
+import type { InboxWorker } from './inbox-worker.ts'
+import { isProcedureEvent } from './procedures.ts'
+import { wellFormed } from './read-message.ts'
+import { type MessagePlace, RecentPlaces } from './recent-places.ts'
+import { approvalReplyLane } from './sessions.ts'
+
+export interface IntakeOptions {
+  readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
+  readonly worker: Pick<InboxWorker, 'readyMs' | 'takesEarlyChanges'> & {
+    /** Returns false for a message that is queued already, or that another process owns. */
+    enter(row: WaitingMessage, message: Inbound): boolean
+  }
+  readonly approvals: Pick<DeliveryApprovals, 'matchReply'>
+  readonly clock: Clock
+  readonly log: Logger
+  config(): Pick<DeliveryConfig, 'max_pending' | 'max_queue_secs'>
+  procedures(): Procedures | undefined
+  agentOf: DeliveryFeatures['agentOf']
+}
+
+/** One request of a channel, or one message that a channel fetched. */
+export interface Received {
+  /** See `Arrival.raw`. */
+  readonly raw: Uint8Array | null
+  readonly verified: Verified
+  readonly receivedAtMs: number
+  readonly messages: readonly Inbound[]
+  /** Stored with each message; see `Arrival.trace`. */
+  readonly trace?: string | undefined
+}
+
+/** Counts of messages. `kept` and `duplicate` are both 0 when the request had no message for the agent. */
+export interface Reception {
+  readonly kept: number
+  readonly duplicate: number
+  readonly denied: number
+}
+
+const RETRY_AFTER_SECS = 30
+/** A request with a nonce is refused when it comes again within this time. */
+const NONCE_MS = 1_000_000
+/** The room beyond `max_pending` for replies to approvals, which waiting messages may wait for, and for commands and changes. */
+const OTHERS_MAX = 1000
+const NO_MESSAGES: Reception = { kept: 0, duplicate: 0, denied: 0 }
+
+/** A message with its class and its lane. */
+interface Classified {
+  readonly message: Inbound
+  readonly kind: MessageKind
+  /** The lane of the message. It is the session of its turn, except for a reply to an approval and for a command that overtakes. */
+  readonly session: string
+  readonly approval?: ApprovalKey
+  /** The key of its account. */
+  readonly account: string
+}
+
+export class Intake {
+  readonly #options: IntakeOptions
+  readonly #senders: AllowedSenders
+  readonly #places = new RecentPlaces()
+  /** Messages that wait or run, by account; bounded by the number of accounts. */
+  readonly #pending = new Map<string, number>()
+
+  constructor(options: IntakeOptions) {
+    this.#options = options
+    this.#senders = new AllowedSenders(options)
+  }
+
+  /**
+   * Resolves once every message from an allowed sender is durable. Throws `unauthorized` for a request whose nonce was used
+   * before, and `unavailable` when too many messages of an account wait, one has waited too long, or the store fails: then
+   * nothing of the request is stored.
+   */
+  receive(channel: Channel, received: Received): Promise<Reception> {
+    const [only] = received.messages
+    // Most requests have one message, which is stored without a list and with no promise but that of the store.
+    const isUsual = only !== undefined && received.messages.length === 1 && !isChange(only) && this.#senders.admit(channel, only.sender)
+    if (!isUsual) return this.#receiveAll(channel, received)
+    const one = this.#classify(channel, wellFormed(only))
+    if (!(one instanceof Promise)) return this.#keep(channel, received, [one], 0)
+    return one.then((classified) => this.#keep(channel, received, [classified], 0))
+  }
+
+  async #receiveAll(channel: Channel, received: Received): Promise<Reception> {
+    const { verified, messages } = received
+    const allowed: Inbound[] = []
+    for (const message of messages)
+      if (isUnsignedDeletion(message) || this.#senders.admit(channel, message.sender)) allowed.push(wellFormed(message))
+    const denied = messages.length - allowed.length
+    const admitted = allowed.some(isChange) ? await this.#withKnownTargets(channel, allowed) : allowed
+    if (admitted.length === 0 && verified.nonce === undefined) return { ...NO_MESSAGES, denied }
+    const classified: Classified[] = []
+    for (const message of admitted) {
+      const result = this.#classify(channel, message)
+      // Most messages are classified without waiting.
+      classified.push(result instanceof Promise ? await result : result)
+    }
+    return this.#keep(channel, received, classified, denied)
+  }
+
+  #keep(channel: Channel, received: Received, classified: readonly Classified[], denied: number): Promise<Reception> {
+    if (!this.#lacksRoom(classified)) return this.#store(channel, received, classified, { duplicate: 0, denied })
+    return this.#keepUnknown(channel, received, classified, denied)
+  }
+
+  async #keepUnknown(channel: Channel, received: Received, classified: readonly Classified[], denied: number): Promise<Reception> {
+    const fresh = await this.#unknown(channel, classified)
+    const duplicate = classified.length - fresh.length
+    if (fresh.length === 0 && duplicate > 0 && received.verified.nonce === undefined) return { kept: 0, duplicate, denied }
+    return this.#store(channel, received, fresh, { duplicate, denied })
+  }
+
+  /**
+   * Stores a message that the daemon sends itself in the name of a sender, as a turn of this session, once for its id. Resolves to false
+   * when the sender is not allowed. Throws `unavailable` as `receive` does.
+   */
+  async deliver(channel: Channel, message: Inbound, session: string, receivedAtMs: number): Promise<boolean> {
+    if (!this.#senders.admit(channel, message.sender)) return false
+    const account = accountKey({ channel: channel.name, account: message.account })
+    const classified: readonly Classified[] = [{ message, kind: 'turn', session, account }]
+    const fresh = this.#lacksRoom(classified) ? await this.#unknown(channel, classified) : classified
+    await this.#store(channel, { raw: null, verified: { by: 'reminder' }, receivedAtMs, messages: [message] }, fresh, NO_MESSAGES)
+    return true
+  }
+
+  /** Call it for each stored message that begins to wait in the worker. */
+  entered(account: Account): void {
+    this.#count(accountKey(account), 1)
+  }
+
+  /** Call it for each message that has left the worker. */
+  left(account: Account): void {
+    this.#count(accountKey(account), -1)
+  }
+
+  #classify(channel: Channel, message: Inbound): Classified | Promise<Classified> {
+    const { account, session: own } = this.#place(channel, message)
+    if (message.changes) return { message, kind: 'change', session: changeLane(own), account }
+    const command = message.pressed ? undefined : commandIn(typedText(message))
+    if (command) return { message, kind: 'command', session: commandLane(command, own), account }
+    const classify = (approval: ApprovalKey | undefined): Classified => {
+      if (approval || message.pressed) {
+        const session = approvalReplyLane(channel.name, approval, message)
+        return { message, kind: 'approval_reply', session, account, ...(approval && { approval }) }
+      }
+      const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
+      return { message, kind, session: own, account }
+    }
+    const approval = message.pressed ? undefined : this.#options.approvals.matchReply(channel, message)
+    return approval instanceof Promise ? approval.then(classify) : classify(approval)
+  }
+
+  /**
+   * Leaves out changes of messages that never arrived here, such as those that were not for the bot. Webhooks keep no order, so that the
+   * message of such a change may still come; it does not come if its session cannot be known.
+   */
+  async #withKnownTargets(channel: Channel, messages: readonly Inbound[]): Promise<readonly Inbound[]> {
+    const targets = messages.map(({ account, id, changes }) => ({ account, id: changes?.message ?? id }))
+    const known = await this.#options.inbox.known(channel.name, targets)
+    const isWaitedFor = (message: Inbound): boolean =>
+      channel.webhook !== undefined && !isUnsignedDeletion(message) && this.#options.worker.takesEarlyChanges
+    return messages.filter((message, index) => !isChange(message) || known[index] || isWaitedFor(message))
+  }
+
+  #place(channel: Channel, message: Inbound): MessagePlace {
+    const agent = this.#options.agentOf({ channel: channel.name, account: message.account, conversation: message.to.to })
+    return this.#places.of(agent, channel.name, message)
+  }
+
+  #lacksRoom(messages: readonly Classified[]): boolean {
+    return this.#isFull(messages) || this.#isLate(messages)
+  }
+
+  /** Known messages need no room. Resolves to the others; rejects with `unavailable` if there is no room for them. */
+  async #unknown(channel: Channel, messages: readonly Classified[]): Promise<readonly Classified[]> {
+    const known = await this.#options.inbox.known(
+      channel.name,
+      messages.map(({ message }) => message),
+    )
+    const fresh = messages.filter((_, index) => !known[index])
+    if (this.#isFull(fresh)) throw noRoom('Too many messages of this account wait for their turn')
+    if (this.#isLate(fresh)) throw noRoom('Messages of this account have waited too long for their turn')
+    return fresh
+  }
+
+  #isFull(messages: readonly Classified[]): boolean {
+    const { max_pending } = this.#options.config()
+    const [one] = messages
+    // Most requests have one message. Counting it without maps halves the time of the intake, from 5.6 to 2.7 µs.
+    if (one && messages.length === 1) {
+      const waiting = this.#pending.get(one.account) ?? 0
+      return waiting > 0 && waiting + 1 > max_pending + (needsTurn(one) ? 0 : OTHERS_MAX)
+    }
+    return this.#exceeds(messages.filter(needsTurn), max_pending) || this.#exceeds(messages, max_pending + OTHERS_MAX)
+  }
+
+  /** A request with more messages than the limit is accepted when nothing else of its account waits: it would never have room. */
+  #exceeds(messages: readonly Classified[], max: number): boolean {
+    const wanted = new Map<string, number>()
+    for (const { account } of messages) wanted.set(account, (wanted.get(account) ?? 0) + 1)
+    return [...wanted].some(([account, more]) => {
+      const waiting = this.#pending.get(account) ?? 0
+      return waiting > 0 && waiting + more > max
+    })
+  }
+
+  /** Whether turns of an account of these messages have been ready for longer than `max_queue_secs`. */
+  #isLate(messages: readonly Classified[]): boolean {
+    const { max_queue_secs } = this.#options.config()
+    return messages.some((one) => needsTurn(one) && this.#options.worker.readyMs(one.account) > max_queue_secs * 1000)
+  }
+
+  /** Stores the messages and queues the new ones. `others` counts the messages of the request that are not in the list. */
+  #store(
+    channel: Channel,
+    { raw, verified, receivedAtMs, trace }: Received,
+    messages: readonly Classified[],
+    others: Pick<Reception, 'duplicate' | 'denied'>,
+  ): Promise<Reception> {
+    const takeBack = (error: unknown): never => {
+      for (const { account } of messages) this.#count(account, -1)
+      throw error
+    }
+    const stored = (numbers: 'replayed' | readonly (number | null)[]): Reception => {
+      if (numbers === 'replayed')
+        return takeBack(new AppError('unauthorized', 'Invalid signature', { cause: 'the nonce of the request was used before' }))
+      let kept = 0
+      for (const [index, classified] of messages.entries()) {
+        const number = numbers[index] ?? null
+        if (number !== null) kept++
+        if (number === null || !this.#enter(channel, number, classified)) this.#count(classified.account, -1)
+      }
+      return { kept, duplicate: others.duplicate + messages.length - kept, denied: others.denied }
+    }
+    const arrival = {
+      channel: channel.name,
+      verdict: verified.by,
+      raw,
+      receivedAtMs,
+      ...(verified.nonce !== undefined && { nonce: { value: verified.nonce, untilMs: receivedAtMs + NONCE_MS } }),
+      trace,
+      messages,
+    }
+    const written = this.#options.inbox.keep(arrival)
+    // Counted before the write ends, so that requests in parallel see each other.
+    for (const { account } of messages) this.#count(account, 1)
+    // One promise instead of the three of an async function that catches.
+    return written.then(stored, takeBack)
+  }
+
+  #enter(channel: Channel, number: number, { message, session, kind }: Classified): boolean {
+    const { account, sender } = message
+    const row = { number, channel: channel.name, account, sender, lane: session, atMs: 0, interruptions: 0, kind }
+    return this.#options.worker.enter(row, message)
+  }
+
+  #count(account: string, change: number): void {
+    const next = (this.#pending.get(account) ?? 0) + change
+    if (next > 0) this.#pending.set(account, next)
+    else this.#pending.delete(account)
+  }
+}
+
+const needsTurn = ({ kind }: Classified): boolean => kind !== 'approval_reply' && kind !== 'change' && kind !== 'command'
+
+const isChange = ({ changes }: Inbound): boolean => changes !== undefined
+
+const noRoom = (detail: string): AppError => new AppError('unavailable', detail, { retryAfterSecs: RETRY_AFTER_SECS })

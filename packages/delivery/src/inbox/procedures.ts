@@ -1,0 +1,50 @@
+/** Gives a message to the procedures that have a trigger for its path, instead of to the agent. */
+import type { LimitedClient } from '@sluice/agent'
+import type { Channel, Inbound, Logger, Store } from '@sluice/sdk'
+import type { Procedures } from '../delivery-options.ts'
+
+/** Whether a loaded procedure has a trigger for the path of the channel's webhook. */
+export function isProcedureEvent(procedures: Procedures | undefined, { webhook }: Channel): boolean {
+  return webhook !== undefined && procedures?.matches('webhook', webhook.path) === true
+}
+
+export interface FiringOptions {
+  readonly store: Pick<Store, 'inbox'>
+  readonly procedures: Procedures | undefined
+  readonly log: Logger
+}
+
+/**
+ * Resolves to true when procedures have taken the message, which is then done in the same commit: after a crash nothing starts
+ * twice, and a replayed message is an event like the first. False: no trigger takes a message of this principal, or no condition fits.
+ */
+export async function fireProcedures(
+  { store, procedures, log }: FiringOptions,
+  channel: Channel,
+  number: number,
+  message: Inbound,
+  { client, standing }: LimitedClient,
+): Promise<boolean> {
+  const path = channel.webhook?.path
+  if (path === undefined || !procedures || !isProcedureEvent(procedures, channel)) return false
+  const entry = await store.inbox.get(number)
+  if (entry?.endedAtMs !== null) return false
+  const { id, account, sender, to, text, sentAtMs, attachments } = message
+  const dispatched = await procedures.fire(
+    {
+      source: 'webhook',
+      topic: path,
+      payload: JSON.stringify({ channel: channel.name, id, account, sender, to, text, sentAtMs, attachments }),
+      atMs: entry.receivedAtMs,
+      by: `${channel.name}:${sender}`,
+      standing,
+      starter: client,
+      ...(entry.trace !== undefined && { trace: entry.trace }),
+      origin: { channel: channel.name, account, to, sender },
+    },
+    { inbox: number },
+  )
+  if (dispatched.length === 0) return false
+  log.info('procedures took a message', { channel: channel.name, inbox: number, dispatched: dispatched.length })
+  return true
+}

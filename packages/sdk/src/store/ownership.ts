@@ -1,0 +1,41 @@
+/** Which shard stored work belongs to. The holder of the shard's lease recovers, runs and ends the work (docs/contract.md#ownership). */
+
+import type { NewReply } from '../channel/reply.ts'
+import { SHARDS } from '../values/lease.ts'
+import { channelOwner, escapedParts, parseAgentKey, parseChatSession } from '../values/session-key.ts'
+
+/** Returns the shard of a text, 0 to 255: the 32-bit FNV-1a hash of its UTF-8 bytes, folded to 8 bits by two exclusive ors. */
+export function shardOf(key: string): number {
+  let hash = 0x811c9dc5
+  for (const byte of Buffer.from(key)) hash = Math.imul(hash ^ byte, 0x01000193)
+  hash ^= hash >>> 16
+  return (hash ^ (hash >>> 8)) & (SHARDS - 1)
+}
+
+/** Returns the shard of a conversation: of the messages from it and the replies to it. */
+export const shardOfConversation = ({ channel, account, to }: Pick<NewReply, 'channel' | 'account' | 'to'>): number =>
+  shardOf(`${channelOwner(channel)}/${escapedParts([account, to.to])}`)
+
+/** The beginning of the key of the session that the steps of a procedure run share: `sop:<run>`. */
+const RUN_SESSION = 'sop:'
+
+/**
+ * Returns the shard of a session. A chat session has the shard of its conversation, whatever its thread, sender and agent. The session
+ * of a procedure run has the shard of the run's id.
+ */
+export function shardOfSession(session: string): number {
+  const chat = parseChatSession(session)
+  if (chat) return shardOfConversation({ ...chat, to: { to: chat.conversation } })
+  const { key } = parseAgentKey(session)
+  return shardOf(key.startsWith(RUN_SESSION) ? key.slice(RUN_SESSION.length) : session)
+}
+
+/**
+ * Whether the turns of a session run only on the owner of its shard, in a cluster: those of a chat session and of a procedure run. Turns
+ * of any other session run on the node that was asked for them.
+ */
+export const runsOnShard = (session: string): boolean =>
+  parseChatSession(session) !== undefined || parseAgentKey(session).key.startsWith(RUN_SESSION)
+
+/** Returns the shard of a turn: that of its session, or of its id when it has none. */
+export const shardOfTurn = (session: string | null, id: string): number => (session === null ? shardOf(id) : shardOfSession(session))

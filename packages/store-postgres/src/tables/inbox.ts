@@ -1,0 +1,197 @@
+/** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
+import { type InboxEntry, type InboxStore, type OwnedInboxStore, type ShardRange, shardOfSession, type WaitingMessage } from '@sluice/sdk'
+import { discardRecord, type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
+import { sql } from '../connection/connection.ts'
+import type { Db } from '../connection/db.ts'
+import { HOLDINGS } from './admissions.ts'
+import { appendAudit } from './audit-log.ts'
+import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
+import { createKeep, createKnown } from './keep-arrival.ts'
+import { createStart, ENDED_WITHOUT_TURN } from './message-attempt.ts'
+import { repliesTo } from './outbox.ts'
+import { insertReplies, numbersOf, valuesOf } from './replies.ts'
+
+const COLUMNS =
+  'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error, kind'
+const TABLE: TableDescription = {
+  name: 'inbox',
+  columns: COLUMNS,
+  final: 'done',
+  marked: ['dead', 'limited', 'discarded'],
+  sinceColumn: 'received_at',
+  waiting: 'true',
+}
+
+const requeued = (update: string): string => `
+  WITH requeued AS (${update} RETURNING turn_id, attempts)
+  UPDATE turns SET status = 'queued', attempts = requeued.attempts FROM requeued
+  WHERE turns.id = requeued.turn_id AND turns.ended_at IS NULL`
+const RETRY = requeued(`
+  UPDATE inbox SET state = 'pending', next_at = $2, error = $3, attempts = attempts - $4 WHERE number = $1 AND state = 'running'`)
+const RELEASE = requeued(`UPDATE inbox SET state = 'pending', attempts = attempts - 1 WHERE number = $1 AND state = 'running'`)
+const DONE = `WITH ${ENDED_WITHOUT_TURN} ${insertReplies(3, 'NULL::bigint', 'WHERE EXISTS (SELECT 1 FROM ended)')} RETURNING number`
+const LIMIT = `
+  UPDATE inbox SET state = 'limited', marked = 'limited', next_at = NULL, ended_at = $2, error = $3
+  WHERE number = $1 AND ended_at IS NULL RETURNING number`
+/** With the news that a client is held back, and with a notice if it is news. */
+const LIMIT_AND_HOLD = `
+  WITH limited AS (${LIMIT}),
+    held AS (SELECT hold_back($4, $5, $6, $7, $8) AS is_news FROM limited),
+    queued AS (${insertReplies(9, '$1::bigint', 'WHERE EXISTS (SELECT 1 FROM held WHERE is_news)')} RETURNING number)
+  SELECT NULL AS number, is_news FROM held UNION ALL SELECT number, NULL FROM queued`
+const DRAFT = 'UPDATE inbox SET draft = $2 WHERE number = $1 AND ended_at IS NULL'
+const MARK_DEAD = `
+  WITH dead AS (
+    UPDATE inbox SET state = 'dead', marked = 'dead', next_at = NULL, ended_at = $2, error = $3 WHERE number = $1 AND ended_at IS NULL
+    RETURNING turn_id)
+  UPDATE turns SET status = 'failed', error_json = $4, ended_at = $2, checkpoint_json = NULL FROM dead
+  WHERE turns.id = dead.turn_id AND turns.ended_at IS NULL`
+const CONTENT = `
+  SELECT ${COLUMNS}, verdict, message_json, trace,
+    (SELECT raw FROM inbox_bodies AS body WHERE body.number = coalesce(message.batch, message.number)) AS raw
+  FROM inbox AS message WHERE number = $1`
+const REPLAY = `
+  UPDATE inbox SET state = 'pending', marked = NULL, attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL,
+    draft = NULL, replayed_at = $2, kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
+  WHERE number = $1 AND ended_at IS NOT NULL AND message_id <> ''
+    AND (coalesce(message_json, '') <> '' OR EXISTS (SELECT 1 FROM inbox_bodies AS body WHERE body.number IN (inbox.number, inbox.batch)))
+  RETURNING number`
+const DISCARD = `
+  UPDATE inbox SET state = 'discarded', marked = 'discarded' WHERE number = $1 AND marked IN ('dead', 'limited') RETURNING number, channel`
+
+const OF_SESSION = `
+  SELECT state, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox
+  WHERE ended_at IS NULL AND shard = $2 AND session = $1 ORDER BY number`
+
+const BESIDE = `
+  SELECT ${COLUMNS} FROM inbox WHERE ended_at IS NULL AND (shard, session) IN (SELECT shard, session FROM inbox WHERE number = ANY ($1::bigint[]))
+  ORDER BY number`
+const NUMBER = 'SELECT number FROM inbox WHERE key = $1'
+/** Carries out the change of a message (parameter 2) that a report (parameter 1) asks for, and ends the report. */
+const changeBy = (set: string): string => `
+  WITH report AS (SELECT number FROM inbox WHERE number = $1 AND ended_at IS NULL FOR UPDATE),
+    changed AS (
+      UPDATE inbox SET ${set} WHERE inbox.number = $2 AND ended_at IS NULL AND turn_id IS NULL AND EXISTS (SELECT 1 FROM report)
+      RETURNING number),
+    ended AS (
+      UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $3, error = NULL
+      WHERE number = (SELECT number FROM report) AND EXISTS (SELECT 1 FROM changed))
+  SELECT number FROM changed`
+const DELETE = changeBy("state = 'done', next_at = NULL, ended_at = $3, error = NULL")
+const REPLACE = changeBy('message_json = $4')
+
+interface SessionColumns {
+  readonly state: 'pending' | 'running'
+  readonly turnId: string | null
+  readonly receivedAtMs: number
+}
+
+interface Content extends InboxColumns {
+  readonly verdict: string
+  readonly message_json: string | null
+  readonly raw: Buffer | null
+  readonly trace: string | null
+}
+
+/** `recent` holds the ids of recent messages; the caller clears it after pruning. */
+export function createInbox(db: Db, recent: RecentIds): InboxStore {
+  const { writer, clock } = db
+  const table = createDeliveryTable<InboxColumns>(db, TABLE)
+  const get = async (number: number): Promise<InboxEntry | undefined> => {
+    const row = await db.get<Content>(CONTENT, number)
+    if (!row) return undefined
+    return {
+      ...toInboxRow(row),
+      ...(row.kind !== null && { kind: row.kind }),
+      verdict: row.verdict,
+      raw: row.raw && new Uint8Array(row.raw),
+      message: JSON.parse(row.message_json ?? 'null'),
+      ...(row.trace !== null && { trace: row.trace }),
+      replies: await repliesTo(db, number),
+    }
+  }
+  return {
+    keep: createKeep(db, recent),
+    known: createKnown(db, recent),
+    start: createStart(db),
+    async retry(number, { error, atMs, uncounted }) {
+      await writer.write(sql(RETRY, number, db.serverClock.fromLocal(atMs), error, uncounted ? 1 : 0))
+    },
+    async release(number) {
+      await writer.write(sql(RELEASE, number))
+    },
+    done: async (number, atMs, replies = []) => numbersOf(await writer.write(sql(DONE, number, atMs, ...valuesOf(replies)))),
+    async limit(number, { error, atMs, news }) {
+      if (!news) {
+        await writer.write(sql(LIMIT, number, atMs, error))
+        return { isNews: false, replies: [] }
+      }
+      const { client, cause, sinceMs, untilMs } = news.held
+      const held = [client, cause, sinceMs, untilMs, news.quietMs]
+      const statement = sql(LIMIT_AND_HOLD, number, atMs, error, ...held, ...valuesOf(news.notice))
+      const rows = await writer.add(HOLDINGS, { client, cause, statement })
+      return { isNews: rows.some(({ is_news }) => is_news === true), replies: rows.flatMap((row) => (row.number as number | null) ?? []) }
+    },
+    async draft(number, providerId) {
+      await writer.write(sql(DRAFT, number, providerId))
+    },
+    async markDead(number, { error, atMs }) {
+      await writer.write(sql(MARK_DEAD, number, atMs, error, JSON.stringify({ code: 'internal', message: error })))
+    },
+    list: async (filter) => (await table.newest(filter)).map(toInboxRow),
+    get,
+    async find(channel, { account, id }) {
+      const found = await db.get<{ number: number }>(NUMBER, rowKey(joinTexts(channel, account, id)))
+      return found && get(found.number)
+    },
+    async change(report, { number, message, atMs }) {
+      const change = message ? sql(REPLACE, report, number, atMs, JSON.stringify(message)) : sql(DELETE, report, number, atMs)
+      return (await writer.write(change)).length > 0
+    },
+    async ofSession(session) {
+      const rows = await db.all<SessionColumns>(OF_SESSION, session, shardOfSession(session))
+      const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)
+      const waiting = rows.length - (running ? 1 : 0)
+      return { running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs }, waiting }
+    },
+    replay: async (number) => (await writer.write(sql(REPLAY, number, clock.nowMs()))).length > 0,
+    discard: (number, discard) =>
+      writer.transaction(async (tx) => {
+        const row = await tx.get<{ number: number; channel: string }>(DISCARD, number)
+        if (row) await appendAudit(tx, [discardRecord('inbox', row, discard)])
+        return row !== undefined
+      }),
+    oldestWaitingMs: () => table.oldestWaitingMs(),
+    async counts() {
+      const counts = await table.counts()
+      return { pending: counts.get('pending') ?? 0, running: counts.get('running') ?? 0, dead: counts.get('dead') ?? 0 }
+    },
+  }
+}
+
+export function ownedInbox(db: Db, shards: ShardRange | null): Pick<OwnedInboxStore, 'waiting'> {
+  const table = createDeliveryTable<InboxColumns>(db, TABLE)
+  return {
+    async waiting(options) {
+      return (await table.waiting(options, shards)).map((row) => toWaiting(db, row))
+    },
+  }
+}
+
+/** Reads the unfinished messages of the sessions of these messages, oldest first. */
+export const messagesBeside = async (db: Db, numbers: readonly number[]): Promise<WaitingMessage[]> =>
+  (await db.all<InboxColumns>(BESIDE, numbers)).map((row) => toWaiting(db, row))
+
+const toWaiting = (
+  { serverClock }: Db,
+  { number, channel, account, sender, session, next_at, state, attempts, kind }: InboxColumns,
+): WaitingMessage => ({
+  number,
+  channel,
+  account,
+  sender,
+  lane: session,
+  atMs: next_at === null ? 0 : serverClock.toLocal(next_at),
+  interruptions: state === 'running' ? attempts : 0,
+  ...(kind !== null && { kind }),
+})

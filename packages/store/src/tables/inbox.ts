@@ -1,0 +1,139 @@
+/** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
+import type { Clock, InboxEntry, InboxStore } from '@sluice/sdk'
+import type { Database } from '../connection/database.ts'
+import type { Writer } from '../connection/group-commit.ts'
+import { holdBack } from './admissions.ts'
+import { discardRecord, prepareAudit } from './audit-log.ts'
+import { prepareChange } from './change-message.ts'
+import { createDeliveryTable } from './delivery-table.ts'
+import { joinTexts, rowKey } from './hashed-keys.ts'
+import { INBOX_TABLE, type InboxColumns, toInboxRow } from './inbox-row.ts'
+import { createKeep, createKnown } from './keep-arrival.ts'
+import { createStart, endMessage } from './message-attempt.ts'
+import { prepareReplies, repliesTo } from './outbox.ts'
+import type { RecentIds } from './recent-ids.ts'
+
+const RETRY = `
+  UPDATE inbox SET state = 'pending', next_at = ?, error = ?, attempts = attempts - ? WHERE number = ? AND state = 'running'
+  RETURNING turn_id, attempts`
+const RELEASE = `
+  UPDATE inbox SET state = 'pending', attempts = attempts - 1 WHERE number = ? AND state = 'running' RETURNING turn_id, attempts`
+const REQUEUE_TURN = `UPDATE turns SET status = 'queued', attempts = ? WHERE id = ? AND ended_at IS NULL`
+const MARK_DEAD = `
+  UPDATE inbox SET state = 'dead', next_at = NULL, ended_at = ?, error = ? WHERE number = ? AND ended_at IS NULL RETURNING turn_id`
+const LIMIT = "UPDATE inbox SET state = 'limited', next_at = NULL, ended_at = ?, error = ? WHERE number = ? AND ended_at IS NULL"
+const FAIL_TURN = `
+  UPDATE turns SET status = 'failed', error_json = ?, ended_at = ?, checkpoint_json = NULL WHERE id = ? AND ended_at IS NULL`
+const DRAFT = 'UPDATE inbox SET draft = ? WHERE number = ? AND ended_at IS NULL'
+const CONTENT = `
+  SELECT verdict, message_json, trace, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
+  FROM inbox AS message WHERE number = ?`
+const NUMBER = 'SELECT number FROM inbox WHERE key = ?'
+const REPLAY = `
+  UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL, replayed_at = ?,
+    kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
+  WHERE number = ? AND ended_at IS NOT NULL AND message_id <> ''
+    AND coalesce(message_json, raw, (SELECT raw FROM inbox AS first WHERE first.number = inbox.batch)) IS NOT NULL`
+const DISCARD =
+  "UPDATE inbox SET state = 'discarded' WHERE number = ? AND state IN ('dead', 'limited') AND state <> 'done' RETURNING channel"
+
+const OF_SESSION = `
+  SELECT state, turn_id AS turnId, received_at AS receivedAtMs FROM inbox
+  WHERE state IN ('pending', 'running') AND state <> 'done' AND session = ? ORDER BY number`
+
+interface SessionColumns {
+  readonly state: 'pending' | 'running'
+  readonly turnId: string | null
+  readonly receivedAtMs: number
+}
+
+interface Content {
+  readonly verdict: string
+  readonly message_json: string | null
+  readonly raw: Uint8Array | null
+  readonly trace: string | null
+}
+
+interface Requeued {
+  readonly turn_id: string
+  readonly attempts: number
+}
+
+/** `recent` holds the ids of recent messages; the caller clears it after pruning. */
+export function createInbox(db: Database, writer: Writer, clock: Clock, recent: RecentIds): InboxStore {
+  const table = createDeliveryTable<InboxColumns>(db, INBOX_TABLE)
+  /** Part of a write: the turn of a message that waits again waits with it. */
+  const requeueTurn = (requeued: Requeued | undefined): void => {
+    if (requeued) db.run(REQUEUE_TURN, requeued.attempts, requeued.turn_id)
+  }
+  const get = (number: number): InboxEntry | undefined => {
+    const row = table.get(number)
+    const content = db.read(() => db.get<Content>(CONTENT, number))
+    if (!row || !content) return undefined
+    const { verdict, message_json, raw, trace } = content
+    const message = JSON.parse(message_json ?? 'null')
+    return {
+      ...toInboxRow(row),
+      ...(row.kind !== null && { kind: row.kind }),
+      verdict,
+      raw,
+      message,
+      ...(trace !== null && { trace }),
+      replies: repliesTo(db, number),
+    }
+  }
+  return {
+    keep: createKeep(db, writer, recent),
+    known: createKnown(db, recent),
+    start: createStart(db, writer),
+    retry: (number, { error, atMs, uncounted }) =>
+      writer.write(() => requeueTurn(db.get<Requeued>(RETRY, atMs, error, uncounted ? 1 : 0, number))),
+    release: (number) => writer.write(() => requeueTurn(db.get<Requeued>(RELEASE, number))),
+    async done(number, atMs, replies = []) {
+      const queue = prepareReplies(db, replies, null)
+      return writer.write(() => (endMessage(db, number, atMs) ? queue() : []))
+    },
+    async limit(number, { error, atMs, news }) {
+      const queue = prepareReplies(db, news?.notice ?? [], number)
+      return writer.write(() => {
+        const isNews = db.run(LIMIT, atMs, error, number) > 0 && news !== undefined && holdBack(db, news.held, news.quietMs)
+        return { isNews, replies: isNews ? queue() : [] }
+      })
+    },
+    async draft(number, providerId) {
+      await writer.write(() => db.run(DRAFT, providerId, number))
+    },
+    async markDead(number, { error, atMs }) {
+      const errorJson = JSON.stringify({ code: 'internal', message: error })
+      await writer.write(() => {
+        const dead = db.get<{ turn_id: string | null }>(MARK_DEAD, atMs, error, number)
+        if (dead) db.run(FAIL_TURN, errorJson, atMs, dead.turn_id)
+      })
+    },
+    list: async (filter) => (await table.newest(filter)).map(toInboxRow),
+    get: async (number) => get(number),
+    async find(channel, { account, id }) {
+      const found = db.read(() => db.get<{ number: number }>(NUMBER, rowKey(joinTexts(channel, account, id))))
+      return found && get(found.number)
+    },
+    change: async (number, change) => writer.write(prepareChange(db, number, change)),
+    async ofSession(session) {
+      const rows = db.read(() => db.all<SessionColumns>(OF_SESSION, session))
+      const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)
+      const waiting = rows.length - (running ? 1 : 0)
+      return { running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs }, waiting }
+    },
+    replay: (number) => writer.write(() => db.run(REPLAY, clock.nowMs(), number) > 0),
+    discard: (number, discard) =>
+      writer.write(() => {
+        const row = db.get<{ channel: string }>(DISCARD, number)
+        if (row) prepareAudit(db, [discardRecord('inbox', { number, ...row }, discard)])()
+        return row !== undefined
+      }),
+    oldestWaitingMs: async () => table.waiting({ after: 0, limit: 1 }, '')[0]?.received_at ?? null,
+    async counts() {
+      const counts = table.counts()
+      return { pending: counts.get('pending') ?? 0, running: counts.get('running') ?? 0, dead: counts.get('dead') ?? 0 }
+    },
+  }
+}
