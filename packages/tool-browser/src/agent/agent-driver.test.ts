@@ -1,5 +1,4 @@
-import { spawn as start } from 'node:child_process'
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, unlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, unlink, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { AppError, type Spawn, type SpawnRequest, type Workspace } from '@sluice/sdk'
 import { type Listening, listenOnLoopback } from '@sluice/testkit/loopback-server'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { agentBrowser } from '../testing/agent-browser.ts'
 import { createWorld, type World } from '../testing/world.ts'
 
 let folder: string
@@ -15,31 +15,12 @@ let world: World
 const requests: SpawnRequest[] = []
 const UNCONFINED = '[ran without a sandbox]'
 
-/** Spawns like the host, but without a sandbox. */
-const spawn: Spawn = (request) => {
+/** Runs the fake of the command, without a sandbox. An aborted command ends by a signal, as the host's does. */
+const spawn: Spawn = async (request) => {
   if (request.args[0] !== '--version') requests.push(request)
-  const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<Spawn>>>()
-  if (request.env.PATH === '') reject(new AppError('not_found', `'${request.file}' is not there`))
-  const { signal, timeoutMs, cwd, env } = request
-  const child = start(join(folder, 'bin', request.file), [...request.args], {
-    cwd,
-    env: { ...env, PATH: process.env.PATH },
-    signal,
-    timeout: timeoutMs,
-  })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk
-  })
-  child.on('error', () => undefined)
-  child.on('close', (exitCode, ended) =>
-    resolve({ exitCode, signal: ended, timedOut: false, stdout, stderr, truncated: false, sandbox: 'none' }),
-  )
-  return promise
+  const { stdout, stderr = '', exitCode = 0 } = await agentBrowser(request)
+  const ended = request.signal?.aborted ? { exitCode: null, signal: 'SIGTERM' as const } : { exitCode, signal: null }
+  return { ...ended, timedOut: false, stdout, stderr, truncated: false, sandbox: 'none' }
 }
 
 const workspace = (): Workspace => {
@@ -56,11 +37,7 @@ const workspace = (): Workspace => {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sluice-agent-browser-'))
-  for (const name of ['bin', 'workspace', 'data']) await mkdir(join(folder, name))
-  await copyFile(join(import.meta.dirname, '../testing/agent-browser.mjs'), join(folder, 'bin/agent-browser'))
-  await rm(join(folder, 'bin/package.json'), { force: true })
-  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-  await chmod(join(folder, 'bin/agent-browser'), 0o755)
+  for (const name of ['workspace', 'data']) await mkdir(join(folder, name))
   site = await listenOnLoopback(createServer((_request, response) => response.end('hello')))
 })
 afterAll(async () => {
