@@ -1,9 +1,9 @@
 /** Runs one turn of the agent for the command line: in the daemon, or in this process if no daemon runs. */
 import { createInterface } from 'node:readline/promises'
 import { agentNames, unknownAgent } from '@sluice/config'
+import type { OpenRuntime } from '@sluice/daemon/open-runtime'
 import type { ChatFrame } from '@sluice/http/answers'
 import { operator } from '@sluice/http/operator'
-import type { OpenRuntime } from '@sluice/runtime'
 import { AppError, agentKey, ERRORS, type ErrorCode, type FinishReason, MAIN_AGENT } from '@sluice/sdk'
 import { apiPath } from './api/api.ts'
 import { type OpenedApi, openRunning } from './api/open-api.ts'
@@ -77,7 +77,7 @@ const replyOf = (frame: Extract<ChatFrame, { type: 'done' }>): AgentReply => ({
 
 /** Runs the turn in this process; undefined while a daemon holds the data directory. Throws the error of a failed turn. */
 export async function runHere(context: CliContext, turn: AgentTurn): Promise<AgentReply | undefined> {
-  const [{ shareDataDir }, { openRuntime }] = await Promise.all([import('@sluice/store'), import('@sluice/runtime')])
+  const [{ shareDataDir }, { openRuntime }] = await Promise.all([import('@sluice/store'), import('@sluice/daemon/open-runtime')])
   const lock = shareDataDir(context.dataDir)
   if (!lock) return undefined
   try {

@@ -2,8 +2,8 @@
 import { readRecord } from '@sluice/backup'
 import { type BackupConfig, backupSection } from '@sluice/config'
 import { every } from '@sluice/kit'
-import type { OpenRuntime } from '@sluice/runtime'
 import { errorText } from '@sluice/sdk'
+import type { OpenRuntime } from './runtime/open-runtime.ts'
 
 const LOOK_MS = 30_000
 /** A backup that failed is tried again after this time. */

@@ -1,7 +1,8 @@
 /** Applies changes of the configuration file to a running daemon. */
 import { gatewaySection, LOSS_HOLD_MS, nodeText, readConfigText, watchConfig, workspaceRoots } from '@sluice/config'
-import { canAgentWrite, logWarnings, type OpenRuntime, type OperatorWarning, operatorWarnings } from '@sluice/runtime'
+import { canAgentWrite, logWarnings, type OperatorWarning, operatorWarnings } from '@sluice/runtime'
 import { AppError, type ConfigVersion, errorText, type Feature, type SharedConfig } from '@sluice/sdk'
+import type { OpenRuntime } from './runtime/open-runtime.ts'
 
 export class ConfigReload {
   readonly #runtime: OpenRuntime

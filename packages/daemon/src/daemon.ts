@@ -5,21 +5,14 @@ import { type Auth, createAuth } from '@sluice/http'
 import { HttpSide } from '@sluice/http/listen'
 import { operator } from '@sluice/http/operator'
 import { endsWithin } from '@sluice/kit'
-import {
-  logWarnings,
-  type OpenRuntime,
-  openRuntime,
-  operatorWarnings,
-  REFUSING,
-  type RuntimeOptions,
-  startRetention,
-} from '@sluice/runtime'
+import { logWarnings, operatorWarnings, REFUSING, startRetention } from '@sluice/runtime'
 import type { ApiCall } from '@sluice/sdk'
 import { lockDataDirAfterCommands } from '@sluice/store'
 import { startBackups } from './backup-schedule.ts'
 import { ConfigReload } from './config-reload.ts'
 import { logTurn } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
+import { type OpenRuntime, openRuntime, type RuntimeOptions } from './runtime/open-runtime.ts'
 import { startWork } from './start-work.ts'
 
 export interface DaemonOptions extends RuntimeOptions, ListenAddress {

@@ -1,9 +1,10 @@
 /** The collaborators that the runtime gives to durable delivery. */
 import { agentsOfChats, approvalsSection, deliverySection, gatewaySection, loopTurnsOf, operatorsOf } from '@sluice/config'
 import type { DeliveryOptions } from '@sluice/delivery'
-import { notify, type OpenRuntime } from '@sluice/runtime'
+import { notify } from '@sluice/runtime'
 import { logDelivery } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
+import type { OpenRuntime } from './runtime/open-runtime.ts'
 
 export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures, restoredAtMs: number | undefined): DeliveryOptions => ({
   restoredAtMs,

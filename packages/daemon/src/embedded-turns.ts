@@ -1,8 +1,8 @@
 /** Turns and events as a program that embeds Sluice sees them. */
 import type { Approver, TurnPart, TurnResult } from '@sluice/agent'
 import { localTurn } from '@sluice/http/local-turn'
-import type { OpenRuntime } from '@sluice/runtime'
 import type { EventEnvelope, EventType } from '@sluice/sdk'
+import type { OpenRuntime } from './runtime/open-runtime.ts'
 
 export interface RunOptions {
   /** The name of the session that the turn continues: 1 to 128 of `A-Z a-z 0-9 . _ -`. Absent: a turn without history. */

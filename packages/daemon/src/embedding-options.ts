@@ -1,9 +1,9 @@
 /** The options that every way to embed Sluice shares. */
 import { join, resolve } from 'node:path'
 import type { ConfigValues } from '@sluice/config'
-import type { RuntimeOptions } from '@sluice/runtime'
 import type { Feature, Logger } from '@sluice/sdk'
 import manifest from '../package.json' with { type: 'json' }
+import type { RuntimeOptions } from './runtime/open-runtime.ts'
 
 export interface EmbeddingOptions {
   /** The features of this instance, such as the default exports of `@sluice/provider-openai` and `@sluice/tool-files`. */

@@ -1,9 +1,9 @@
 /** The application of a data directory where no daemon runs: the same routes on the same store, and nothing else of a daemon. */
 import { serveInProcess } from '@sluice/http/in-process'
 import { operator } from '@sluice/http/operator'
-import { openRuntime, type RuntimeOptions } from '@sluice/runtime'
 import type { ApiCall } from '@sluice/sdk'
 import { shareDataDir } from '@sluice/store'
+import { openRuntime, type RuntimeOptions } from './runtime/open-runtime.ts'
 
 export interface InProcess {
   /** See `serveInProcess`. */

@@ -1,8 +1,9 @@
 /** The agent alone: turns, sessions and tools on the store of a data directory, without server, channels and procedures. */
-import { type OpenRuntime, openRuntime } from '@sluice/runtime'
+
 import { lockDataDirAfterCommands } from '@sluice/store'
 import { type EmbeddedTurns, embeddedTurns } from './embedded-turns.ts'
 import { type EmbeddingOptions, runtimeOptions } from './embedding-options.ts'
+import { type OpenRuntime, openRuntime } from './runtime/open-runtime.ts'
 import { resumeTurns } from './start-work.ts'
 
 export interface AgentAlone extends EmbeddedTurns, AsyncDisposable {

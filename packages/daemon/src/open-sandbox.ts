@@ -1,7 +1,8 @@
 /** A sandbox alone: commands of a program, confined by a backend, without agent, store and server. */
-import { openRuntime } from '@sluice/runtime'
+
 import type { SandboxPolicy, SpawnResult } from '@sluice/sdk'
 import { type EmbeddingOptions, runtimeOptions } from './embedding-options.ts'
+import { openRuntime } from './runtime/open-runtime.ts'
 
 const TIMEOUT_MS = 60_000
 const OUTPUT_BYTES_MAX = 1024 * 1024

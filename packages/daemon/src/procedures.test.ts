@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseConfig } from '@sluice/config'
 import offline from '@sluice/provider-offline'
-import { type OpenRuntime, openRuntime, sopSettings } from '@sluice/runtime'
+import { sopSettings } from '@sluice/runtime'
 import type { SopRun, Store } from '@sluice/sdk'
 import { createAgreements } from '@sluice/sop'
 import { loadSops } from '@sluice/sop/load-sops'
@@ -12,6 +12,7 @@ import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Procedures, startProcedures } from './procedures.ts'
+import { type OpenRuntime, openRuntime } from './runtime/open-runtime.ts'
 
 let folder: string
 const open: { runtime: OpenRuntime; procedures: Procedures }[] = []

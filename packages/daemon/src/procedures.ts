@@ -3,10 +3,10 @@
 import { mkdir } from 'node:fs/promises'
 import { newTurnId } from '@sluice/agent'
 import { agentSection, agentsSection, sopSection } from '@sluice/config'
-import type { OpenRuntime } from '@sluice/runtime'
 import { sopSettings } from '@sluice/runtime'
 import type { KeyValue, Logger, OwnedStore, StoreChange } from '@sluice/sdk'
 import { CronClock, createAgreements, FolderLibrary, SopEngine } from '@sluice/sop'
+import type { OpenRuntime } from './runtime/open-runtime.ts'
 import { withdrawOrphanedApprovals } from './withdraw-approvals.ts'
 
 export interface Procedures {

@@ -1,7 +1,6 @@
 /** Starts turns that clients asked for earlier, such as by a reminder. Each key starts one turn, over crashes and restarts. */
 import { type LimitedClient, newTurnId } from '@sluice/agent'
 import type { Deliveries } from '@sluice/delivery'
-import type { OpenRuntime } from '@sluice/runtime'
 import {
   AppError,
   type Inbound,
@@ -12,6 +11,7 @@ import {
   type StartTurn,
   sha256Hex,
 } from '@sluice/sdk'
+import type { OpenRuntime } from './runtime/open-runtime.ts'
 
 const SOURCE = 'schedule'
 const DEVICE = 'device:'

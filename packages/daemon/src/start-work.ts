@@ -1,10 +1,10 @@
 /** Starts everything that works on the stored work of the shards that this process owns. */
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
-import type { OpenRuntime } from '@sluice/runtime'
 import type { OwnedStore } from '@sluice/sdk'
 import { restoredAtMs } from '@sluice/store'
 import { deliveryOptions } from './delivery-options.ts'
 import { type Procedures, startProcedures } from './procedures.ts'
+import type { OpenRuntime } from './runtime/open-runtime.ts'
 import { createStartTurn } from './start-turn.ts'
 
 export interface Work {

@@ -1,8 +1,8 @@
 /** Withdraws approvals that an earlier owner of these shards asked for and whose turn or run is gone: nothing waits for the answer. */
 
 import { unfinishedApprovals } from '@sluice/approvals'
-import type { OpenRuntime } from '@sluice/runtime'
 import type { Approval, OwnedStore, Store } from '@sluice/sdk'
+import type { OpenRuntime } from './runtime/open-runtime.ts'
 
 export async function withdrawOrphanedApprovals(
   { store, approvals }: Pick<OpenRuntime, 'store' | 'approvals'>,

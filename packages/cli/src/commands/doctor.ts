@@ -1,6 +1,7 @@
 /** `sluice doctor`: checks this installation; each problem has a cure. Exits with 1 if a check fails. */
+
+import { type DaemonState, runChecks } from '@sluice/daemon/doctor'
 import type { ChecksPage, ModelTestFrame } from '@sluice/http/answers'
-import { type DaemonState, runChecks } from '@sluice/runtime/doctor'
 import { AppError } from '@sluice/sdk'
 import { modelTestFrames } from '../api/model-test-frames.ts'
 import type { CliContext, Style } from '../context.ts'

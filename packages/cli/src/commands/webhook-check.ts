@@ -1,7 +1,7 @@
 /** `sluice webhook check`: checks each configured webhook, and the way to it from outside. With a path: the triggers on it. Exits with 1 if a check fails. */
 import { gatewaySection } from '@sluice/config'
+import { openRuntime } from '@sluice/daemon/open-runtime'
 import { withoutTrailing } from '@sluice/kit'
-import { openRuntime } from '@sluice/runtime'
 import { configuredChannels, type ReadyChannel } from '@sluice/runtime/configured-channels'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'

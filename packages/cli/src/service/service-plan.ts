@@ -135,7 +135,7 @@ async function sandboxName(context: CliContext, config: LoadedConfig): Promise<s
   const { enabled, backend } = config.core(sandboxSection)
   if (!enabled) return 'none'
   if (backend !== 'auto') return backend
-  const { openRuntime } = await import('@sluice/runtime')
+  const { openRuntime } = await import('@sluice/daemon/open-runtime')
   const runtime = await openRuntime({ ...context, quiet: true, only: 'features' })
   try {
     const { sandbox }: { readonly sandbox: Pick<Sandbox, 'name'> } = await runtime.guards().sandbox.choice()

@@ -1,6 +1,6 @@
 /** `sluice webhook send --channel`: sends one message as the channel's platform would, and follows it to the end of its replies. */
 import { randomUUID } from 'node:crypto'
-import { openRuntime } from '@sluice/runtime'
+import { openRuntime } from '@sluice/daemon/open-runtime'
 import { configuredChannels, type ReadyChannel } from '@sluice/runtime/configured-channels'
 import { AppError, type Sample, type Webhook } from '@sluice/sdk'
 import type { Api } from '../api/api.ts'

@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { scriptedModel } from '@sluice/agent/testing/scripted-model'
-import { type OpenRuntime, openRuntime } from '@sluice/runtime'
 import {
   type Channel,
   defineFeature,
@@ -18,6 +17,7 @@ import {
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
 import { afterEach, beforeEach, vi } from 'vitest'
+import { type OpenRuntime, openRuntime } from '../runtime/open-runtime.ts'
 import { startWork, type Work } from '../start-work.ts'
 
 export const LOW: ShardRange = { from: 0, to: 127 }

@@ -1,7 +1,10 @@
 /** Checks what each agent of `[agents]` has of its own: its workspace, its policy and its models. */
+import type { Agent } from '@sluice/agent'
 import { MAIN_AGENT } from '@sluice/sdk'
 import type { AgentInForce } from '../features/agents.ts'
-import type { OpenRuntime } from '../open-runtime.ts'
+import type { Guards } from '../features/guards.ts'
+import type { Lifecycle } from '../features/lifecycle.ts'
+import type { Snapshot } from '../features/snapshot.ts'
 import { type Check, ok, warn } from './check.ts'
 import { checkPolicyLevel, PROGRAM_FOLDERS } from './check-config.ts'
 import { checkProvider, type TryText, tryTextHere } from './check-provider.ts'
@@ -15,9 +18,17 @@ interface Places {
   readonly tryText?: TryText | undefined
 }
 
+/** The parts of a runtime that agents use. */
+export interface AgentChecked {
+  readonly agent: Pick<Agent, 'testModel'>
+  readonly lifecycle: Pick<Lifecycle, 'agents'>
+  guards(): Guards
+  snapshot(): Snapshot
+}
+
 /** Empty without `[agents]`. The name of each check begins with the agent. */
 export async function checkAgents(
-  runtime: OpenRuntime,
+  runtime: AgentChecked,
   places: Places,
   programFolders: readonly string[] = PROGRAM_FOLDERS,
 ): Promise<Check[]> {
@@ -30,7 +41,7 @@ export async function checkAgents(
   return [...own.flat(), ...readable.flat()]
 }
 
-async function checkAgent(runtime: OpenRuntime, agent: AgentInForce, { dataDir, configFile, tryText }: Places): Promise<Check[]> {
+async function checkAgent(runtime: AgentChecked, agent: AgentInForce, { dataDir, configFile, tryText }: Places): Promise<Check[]> {
   const { name, policy, workspace, provider } = agent
   const section = `agents.${name}`
   const guards = runtime.guards()

@@ -1,13 +1,23 @@
 /** Checks the procedures: their definitions and the audit log. */
-
+import type { LoadedConfig } from '@sluice/config'
+import type { Clock, Store } from '@sluice/sdk'
 import { createAgreements, type LibrarySettings, type SopTrigger, webhookProblem } from '@sluice/sop'
 import { loadSops } from '@sluice/sop/load-sops'
-import type { OpenRuntime } from '../open-runtime.ts'
+import type { Snapshot } from '../features/snapshot.ts'
 import { sopSettings } from '../procedures/sop-settings.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 import { checkApprovalChats, hasChannels } from './check-channels.ts'
 
-export async function checkProcedures(runtime: OpenRuntime): Promise<Check[]> {
+/** The parts of a runtime that procedures use. */
+export interface ProceduresChecked {
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly store: Store
+  config(): LoadedConfig
+  snapshot(): Snapshot
+}
+
+export async function checkProcedures(runtime: ProceduresChecked): Promise<Check[]> {
   const settings = sopSettings(runtime.config(), runtime.dataDir)
   const [{ folder }] = settings.sources
   const agreed = await createAgreements(runtime.store.keyValue('sop')).all()
@@ -40,7 +50,7 @@ function checkTrigger(name: string, trigger: SopTrigger, settings: LibrarySettin
   return problem === undefined ? [] : [warn('procedures', `${name}: POST ${path}: ${problem}`, fix)]
 }
 
-async function checkAudit({ store }: OpenRuntime): Promise<Check> {
+async function checkAudit({ store }: Pick<ProceduresChecked, 'store'>): Promise<Check> {
   const { records, broken } = await store.sops.verify()
   if (!broken) return ok('audit log', `${records} records, none changed, missing or put in`)
   return fail('audit log', `record ${broken.number}: ${broken.why}`, 'find out who changed sluice.db; a backup shows what was there')

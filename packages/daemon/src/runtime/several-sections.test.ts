@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { effectiveConfig } from '@sluice/config'
+import { configuredChannels } from '@sluice/runtime/configured-channels'
 import { type Channel, defineFeature, type Parts, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 import { afterEach, expect, test } from 'vitest'
-import { type OpenRuntime, openRuntime } from '../open-runtime.ts'
-import { configuredChannels } from './configured-channels.ts'
+import { type OpenRuntime, openRuntime } from './open-runtime.ts'
 
 const cleanups: (() => Promise<void> | void)[] = []
 afterEach(async () => {

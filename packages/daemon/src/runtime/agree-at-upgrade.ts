@@ -1,9 +1,9 @@
 /** Keeps the procedures in the workspace of an earlier release running: at the upgrade, they count as agreed to. */
 
 import type { LoadedConfig } from '@sluice/config'
+import { sopSettings } from '@sluice/runtime'
 import type { Clock, Logger, Store } from '@sluice/sdk'
 import { createAgreements } from '@sluice/sop'
-import { sopSettings } from './sop-settings.ts'
 
 export interface UpgradeSources {
   readonly store: Pick<Store, 'keyValue'>

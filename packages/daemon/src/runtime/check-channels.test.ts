@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { configuredChannels } from '@sluice/runtime/configured-channels'
+import { checkApprovalChats, checkChannels, checkDeliveries, checkOperators, checkShares, checkWebhooks } from '@sluice/runtime/doctor'
 import { type Channel, defineFeature, secretText, type Webhook } from '@sluice/sdk'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
-import { configuredChannels } from '../features/configured-channels.ts'
-import { type OpenRuntime, openRuntime } from '../open-runtime.ts'
-import { checkApprovalChats, checkChannels, checkDeliveries, checkOperators, checkShares, checkWebhooks } from './check-channels.ts'
+import { type OpenRuntime, openRuntime } from './open-runtime.ts'
 
 const cleanups: (() => Promise<void> | void)[] = []
 afterEach(async () => {

@@ -2,10 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { unknownToolNames } from '@sluice/runtime'
+import { checkAgents } from '@sluice/runtime/doctor'
 import { defineFeature } from '@sluice/sdk'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openRuntime, unknownToolNames } from '../open-runtime.ts'
-import { checkAgents } from './check-agents.ts'
+import { openRuntime } from './open-runtime.ts'
 
 const offline = defineFeature({
   id: 'provider-offline',

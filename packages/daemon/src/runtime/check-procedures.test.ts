@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import offline from '@sluice/provider-offline'
+import { checkProcedures } from '@sluice/runtime/doctor'
 import { startRuns } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type OpenRuntime, openRuntime } from '../open-runtime.ts'
-import { checkProcedures } from './check-procedures.ts'
+import { type OpenRuntime, openRuntime } from './open-runtime.ts'
 
 let folder: string
 const open: OpenRuntime[] = []

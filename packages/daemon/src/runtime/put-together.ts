@@ -1,0 +1,158 @@
+/** Puts the agent, approvals, limits, procedures and health together on an open store and its features. */
+import { Admission, type Agent, createAgent, createTurnQueue, Shares } from '@sluice/agent'
+import { ApprovalRegistry, createToolApprover } from '@sluice/approvals'
+import { agentSection, approvalsSection, gatewaySection, limitsOf, operatorsOf, sharesOf } from '@sluice/config'
+import { type Clients, createClients, withMessage } from '@sluice/delivery'
+import type { LaneQueue } from '@sluice/kit'
+import { sopSettings } from '@sluice/runtime'
+import { CommandRuns } from '@sluice/runtime/command-runs'
+import { createHealthWatch, type HealthWatch } from '@sluice/runtime/health'
+import { MAIN_AGENT } from '@sluice/sdk'
+import { ProcedureFiles } from '@sluice/sop/procedure-files'
+import type { InForce } from './in-force.ts'
+import { LateDelivery } from './late-delivery.ts'
+import type { Features } from './open-features.ts'
+import type { Opened } from './opened.ts'
+import type { RuntimeOptions } from './runtime-options.ts'
+
+/** The open parts that the ones below are made of. */
+export interface Base {
+  readonly opened: Opened
+  readonly features: Features
+  readonly inForce: InForce
+  readonly options: RuntimeOptions
+}
+
+export interface Parts {
+  readonly clients: Clients
+  /** The delivery queues; empty until deliveries have started. */
+  readonly delivery: LateDelivery
+  /** Turns and messages wait here; at most `[agent] max_concurrent_turns` run at once. */
+  readonly lanes: LaneQueue
+  readonly admission: Admission
+  /** What each client holds at once. */
+  readonly shares: Shares
+  readonly approvals: ApprovalRegistry
+  readonly agent: Agent
+  /** The procedures on disk, for operators. */
+  readonly procedures: ProcedureFiles
+  /** The running commands of features. */
+  readonly commands: CommandRuns
+  readonly health: HealthWatch
+  /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
+  readonly subscribers: { sse: number; ws: number; dropped: number }
+}
+
+export function putTogether(base: Base): Parts {
+  const { opened } = base
+  const { clock, store, bus: events, config } = opened
+  const delivery = new LateDelivery()
+  const clients = createClients()
+  const health = createHealth(base)
+  const approvals = createApprovals(base, delivery)
+  const lanes = createTurnQueue(clock, () => config().core(agentSection).max_concurrent_turns)
+  const admission = new Admission({ store: store.admissions, clock, events, limitsOf: (client) => limitsOf(config(), client) })
+  const shares = new Shares({ clock, events, sharesOf: (client) => sharesOf(config(), client), running: () => lanes.used() })
+  return {
+    clients,
+    delivery,
+    lanes,
+    admission,
+    shares,
+    approvals,
+    agent: createAgentOf(base, { approvals, lanes, admission, shares, clients }),
+    procedures: new ProcedureFiles({ settings: () => sopSettings(config(), opened.dataDir), keyValue: store.keyValue('sop'), clock }),
+    commands: createCommands(base),
+    health,
+    subscribers: { sse: 0, ws: 0, dropped: 0 },
+  }
+}
+
+function createHealth({ opened: { clock, store, bus, ownership }, features: { snapshot, lifecycle } }: Base): HealthWatch {
+  return createHealthWatch({
+    clock,
+    store,
+    bus,
+    snapshot,
+    leases: () => ownership.leases(),
+    node: store.cluster?.node ?? null,
+    sandbox: () => lifecycle.guards()?.sandbox.latest(),
+  })
+}
+
+function createApprovals({ opened, features: { snapshot } }: Base, delivery: LateDelivery): ApprovalRegistry {
+  const { store, ownership, bus, clock, log, config } = opened
+  return new ApprovalRegistry({
+    store: store.approvals,
+    ownership,
+    notices: store.cluster?.notices,
+    inbox: store.inbox,
+    bus,
+    clock,
+    log: log.child('approvals'),
+    channels: () => snapshot().channels,
+    features: () => snapshot().features,
+    targets: () => config().core(approvalsSection).channels,
+    operators: (channel) => operatorsOf(config(), channel),
+    texts: () => config().core(gatewaySection).texts,
+    queued: delivery.queued,
+  })
+}
+
+function createAgentOf(
+  { opened, features: { snapshot, lifecycle }, inForce, options }: Base,
+  { approvals, lanes, admission, shares, clients }: Pick<Parts, 'approvals' | 'lanes' | 'admission' | 'shares' | 'clients'>,
+): Agent {
+  const { store, ownership, bus, clock, log, traces, config } = opened
+  const askInChats = createToolApprover({
+    approvals,
+    inbox: {
+      get: async (number) => {
+        const entry = await store.inbox.get(number)
+        return entry && withMessage(snapshot().channels, entry)
+      },
+    },
+    run: store.sops.get,
+    hasOperator: () => hasOperator(opened),
+    timeoutSecs: () => config().core(approvalsSection).tool_timeout_secs,
+    texts: () => config().core(gatewaySection).texts,
+  })
+  return createAgent({
+    store,
+    cluster: ownership.ownsAll ? undefined : store.cluster,
+    ownership,
+    lanes,
+    pinRegistry: lifecycle.pin,
+    events: bus,
+    clock,
+    log: log.child('agent'),
+    config: (agent) => lifecycle.agents().get(agent),
+    secrets: () => inForce.secrets,
+    mintClient: clients.ofCaller,
+    admission,
+    shares,
+    approve: options.approve ?? askInChats,
+    within: traces.within,
+  })
+}
+
+/** Whether an operator could answer on the dashboard. */
+async function hasOperator({ config, clock, store }: Opened): Promise<boolean> {
+  if (!config().core(gatewaySection).require_pairing) return true
+  const nowMs = clock.nowMs()
+  const devices = await store.devices.list()
+  return devices.some(({ role, expiresAtMs }) => role === 'operator' && (expiresAtMs === null || expiresAtMs > nowMs))
+}
+
+const loadEdits = () => import('@sluice/config/edit')
+
+function createCommands({ opened: { log }, features: { snapshot, lifecycle, services }, options }: Base): CommandRuns {
+  return new CommandRuns({
+    snapshot,
+    pin: () => lifecycle.pin(MAIN_AGENT).release,
+    addToConfig: async (addition) => (await loadEdits()).addToConfig(options, addition),
+    setInConfig: async (values) => (await loadEdits()).setInConfig(options, values),
+    audit: async (record) => services.audit?.(record),
+    log: log.child('features'),
+  })
+}
