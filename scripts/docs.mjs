@@ -1,14 +1,12 @@
 // Generates the pages of docs/ that list features, keys, commands, routes and events, from the data that the program itself uses.
 // `--check` writes nothing and fails if a page is out of date. `--feature <package>` prints the page of a feature in an npm package that is
 // installed in the working directory.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { sectionsOf } from '@sluice/config'
 import { configReference } from '@sluice/config/reference'
-import { startDaemon } from '@sluice/daemon'
 import { chatFrameSchema, clientFrameSchema } from '@sluice/http/streams/chat-frames'
 import { streamFrameSchema } from '@sluice/http/streams/frames'
 import { COMMON_OPTIONS, REMOTE_OPTIONS } from '../packages/cli/src/command.ts'
@@ -17,9 +15,9 @@ import { featureCommands } from '../packages/cli/src/feature-commands.ts'
 import { METRICS } from '../packages/observability-metrics/src/table.ts'
 import { buildHint, CATALOGUE, ERRORS, eventMembers, ROWS } from '../packages/sdk/src/index.ts'
 import { always } from '../profiles/always.ts'
-import { apiTypes } from './api-types.mjs'
 import { decisionsPage } from './decisions.mjs'
 import { cell, code, keyCells, page, table } from './markdown.mjs'
+import { documentOf } from './openapi.mjs'
 import { performancePage } from './performance.mjs'
 import { FROM_A_CLONE, readmes } from './readmes.mjs'
 
@@ -123,37 +121,6 @@ function commands() {
 
 /** Returns the least role that may call a route. An operator may call every route of a client. */
 const roleOf = (security) => (security.some(({ bearer }) => bearer?.includes('client')) ? 'client' : 'operator')
-
-/** Returns the OpenAPI document of a daemon with these features. */
-async function documentOf(features, config = '') {
-  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-docs-'))
-  writeFileSync(join(dataDir, 'config.toml'), `[gateway]\nrequire_pairing = false\n[log]\nlevel = "error"\n${config}`)
-  const daemon = await startDaemon({
-    dataDir,
-    configFile: join(dataDir, 'config.toml'),
-    env: {},
-    features,
-    profile: 'docs',
-    version: '0.0.0',
-    port: 0,
-  })
-  try {
-    return await (await fetch(`${daemon.url}/api/openapi.json`)).json()
-  } finally {
-    await daemon.stop()
-    rmSync(dataDir, { recursive: true, force: true })
-  }
-}
-
-/** The types that the dashboard imports: the routes of all features that it may show. */
-async function dashboardTypes() {
-  const shown = ['dashboard', 'webauthn', 'tool-schedule', 'mcp', 'tool-skills', 'hardware-boards', 'hardware-safety', 'channel-chatapp']
-  const document = await documentOf(
-    everything.filter(({ id }) => shown.includes(id) || always.some((each) => each.id === id)),
-    '[security.webauthn]\nenabled = true\n[mcp.serve]\nenabled = true\n',
-  )
-  return apiTypes(document)
-}
 
 async function http() {
   const document = await documentOf(always)
@@ -289,7 +256,6 @@ const pages = {
   'docs/configuration.md': configuration(),
   'docs/commands.md': commands(),
   'docs/http.md': await http(),
-  'packages/dashboard/page/src/data/api-types.ts': await dashboardTypes(),
   'docs/events.md': events(),
   'docs/metrics.md': metrics(),
   'docs/performance.md': performancePage(),

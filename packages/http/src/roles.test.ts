@@ -40,6 +40,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'POST /api/cluster/nodes/{node}/undrain': 'operator',
   'POST /api/cluster/rebalance': 'operator',
   'GET /api/models': 'operator',
+  'GET /api/models/providers': 'operator',
   'POST /api/models/test': 'operator',
   'POST /api/models/offered': 'operator',
   'GET /api/hardware': 'operator',

@@ -289,6 +289,27 @@ test('an operator who reads the conversation of somebody else is recorded, once 
   expect(await audited()).toEqual([record, record])
 })
 
+test('the providers that this build can set up are listed with their address and the variable of their key', async () => {
+  const instance = (state: string, ...providers: readonly object[]) => ({ state: () => state, parts: { providers } })
+  const instances = [
+    instance(
+      'ready',
+      { kinds: ['groq'], usual: { baseUrl: 'https://groq.example/v1', keyVariable: 'GROQ_API_KEY' } },
+      { kinds: ['offline'] },
+    ),
+    instance('ready', { kinds: ['azure', 'vllm'], usual: {} }),
+    instance('failed', { kinds: ['google'], usual: {} }),
+  ]
+  const { call } = await arrange({ snapshot: { instances: instances as never } })
+  expect((await call('GET', '/api/models/providers')).body).toEqual({
+    providers: [
+      { kind: 'groq', base_url: 'https://groq.example/v1', key_variable: 'GROQ_API_KEY' },
+      { kind: 'azure', base_url: null, key_variable: null },
+      { kind: 'vllm', base_url: null, key_variable: null },
+    ],
+  })
+})
+
 describe('the models of an endpoint that is not saved', () => {
   const { registry } = testSnapshot()
   const offering = (offered: (settings: unknown) => Promise<unknown>) => ({

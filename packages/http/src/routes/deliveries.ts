@@ -84,20 +84,21 @@ const countsRoute = ({ store: { inbox, outbox } }: Runtime): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/deliveries',
-    summary: 'The number of messages and replies that wait, run or are dead',
+    summary: 'The number of messages and replies that wait, run or are dead, and all states that there are',
     auth: 'operator',
     answers: {
       200: {
-        description: 'Counts by state, without finished ones',
+        description: 'Counts by state, without finished ones, and the states for filters',
         schema: v.object({
           inbox: v.object({ pending: v.number(), running: v.number(), dead: v.number() }),
           outbox: v.object({ queued: v.number(), sending: v.number(), failed: v.number(), ambiguous: v.number(), dead: v.number() }),
+          states: v.object({ inbox: v.array(v.string()), outbox: v.array(v.string()) }),
         }),
       },
     },
     async handle() {
       const [inboxCounts, outboxCounts] = await Promise.all([inbox.counts(), outbox.counts()])
-      return { inbox: inboxCounts, outbox: outboxCounts }
+      return { inbox: inboxCounts, outbox: outboxCounts, states: { inbox: [...INBOX_STATES], outbox: [...OUTBOX_STATES] } }
     },
   })
 

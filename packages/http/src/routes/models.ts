@@ -43,6 +43,7 @@ export type ModelsPage = v.InferOutput<typeof pageSchema>
 
 export const modelRoutes = (runtime: Runtime, snapshot: Snapshot): Route[] => [
   listRoute(snapshot),
+  providersRoute(snapshot),
   offeredRoute(runtime, snapshot),
   modelTestRoute(runtime, snapshot),
 ]
@@ -61,6 +62,39 @@ const listRoute = (snapshot: Snapshot): Route =>
       using limit = signalScope([signal], ANSWER_MS_MAX)
       const endpoints = groupedByEndpoint(chosenEntries(snapshot, provider))
       return { endpoints: await Promise.all(endpoints.map((entries) => listEndpoint(entries, limit))) }
+    },
+  })
+
+const providersSchema = v.object({
+  providers: v.array(
+    v.object({
+      kind: v.pipe(v.string(), v.description('The value of `[provider] kind`')),
+      base_url: v.pipe(v.nullable(v.string()), v.description('Its own address; null when `base_url` has to be set')),
+      key_variable: v.pipe(
+        v.nullable(v.string()),
+        v.description('The variable of the environment with its key; null when it usually needs none'),
+      ),
+    }),
+  ),
+})
+
+/** The answer of `GET /api/models/providers`. */
+export type ProvidersPage = v.InferOutput<typeof providersSchema>
+
+const providersRoute = ({ instances }: Snapshot): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/models/providers',
+    summary: 'The kinds of providers that this build can set up',
+    auth: 'operator',
+    answers: { 200: { description: 'One object per kind', schema: providersSchema } },
+    handle() {
+      const providers = instances.flatMap((instance) => (instance.state() === 'ready' ? (instance.parts.providers ?? []) : []))
+      return {
+        providers: providers.flatMap(({ kinds, usual }) =>
+          usual ? kinds.map((kind) => ({ kind, base_url: usual.baseUrl ?? null, key_variable: usual.keyVariable ?? null })) : [],
+        ),
+      }
     },
   })
 

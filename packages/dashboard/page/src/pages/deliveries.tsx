@@ -13,8 +13,6 @@ import { attempt } from '../ui/toast.tsx'
 import { Time } from '../ui/values.tsx'
 
 const ROWS = '50'
-const INBOX_STATES = ['pending', 'running', 'done', 'dead', 'limited', 'discarded']
-const OUTBOX_STATES = ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead', 'discarded']
 type Box = 'inbox' | 'outbox'
 
 const changed = (): Promise<void> => refresh('/api/deliveries', '/api/overview')
@@ -45,7 +43,7 @@ export function Deliveries() {
           )}
         </a>
       </nav>
-      {which === 'inbox' ? <Inbox /> : <Outbox />}
+      {which === 'inbox' ? <Inbox states={counts.data?.states.inbox ?? []} /> : <Outbox states={counts.data?.states.outbox ?? []} />}
     </Page>
   )
 }
@@ -98,12 +96,17 @@ const FilterRow = ({ filters: { state, channel, text, person: value, set }, stat
 const lookedBack = ({ isSearch }: Filters, { length }: readonly unknown[], next: number | null): string | undefined =>
   isSearch && next !== null && length < Number(ROWS) ? `looked as far back as number ${next}; “Older” looks further` : undefined
 
-function Inbox() {
+interface BoxProps {
+  /** The states that a filter can choose. */
+  readonly states: readonly string[]
+}
+
+function Inbox({ states }: BoxProps) {
   const filters = useFilters('sender')
   const list = useApi('/api/deliveries/inbox', { query: filters.request }, { refreshMs: REFRESH_MS })
   return (
     <>
-      <FilterRow filters={filters} states={INBOX_STATES} person={['sender', 'Sender']}>
+      <FilterRow filters={filters} states={states} person={['sender', 'Sender']}>
         <ReplayAllMessages {...filters} />
       </FilterRow>
       <Card title="Messages that arrived">
@@ -153,12 +156,12 @@ function ReplayAllMessages({ state, channel, isSearch }: Filters) {
   return <Act work={replay}>Replay all of these</Act>
 }
 
-function Outbox() {
+function Outbox({ states }: BoxProps) {
   const filters = useFilters('to')
   const list = useApi('/api/deliveries/outbox', { query: filters.request }, { refreshMs: REFRESH_MS })
   return (
     <>
-      <FilterRow filters={filters} states={OUTBOX_STATES} person={['to', 'Receiver']}>
+      <FilterRow filters={filters} states={states} person={['to', 'Receiver']}>
         <SendAllReplies {...filters} />
       </FilterRow>
       <Card title="Replies">

@@ -1,6 +1,6 @@
 /** The first run: a provider is set up, tested, and gets the first message. */
 import { useState } from 'preact/hooks'
-import { ApiError, answered, api } from '../data/api.ts'
+import { ApiError, answered, api, type Got } from '../data/api.ts'
 import type { operations } from '../data/api-types.ts'
 import { linesOf } from '../data/json-lines.ts'
 import { refresh, useApi } from '../data/queries.ts'
@@ -12,23 +12,12 @@ import { say } from '../ui/toast.tsx'
 import { duration, short, usd } from '../ui/values.tsx'
 import { type Change, previewOf } from './configuration.tsx'
 
-const KINDS = [
-  ['openai', 'OpenAI'],
-  ['anthropic', 'Anthropic'],
-  ['google', 'Google'],
-  ['openrouter', 'OpenRouter'],
-  ['groq', 'Groq'],
-  ['mistral', 'Mistral'],
-  ['deepseek', 'DeepSeek'],
-  ['xai', 'xAI'],
-  ['ollama', 'Ollama, on this machine or another'],
-  ['lmstudio', 'LM Studio, on this machine or another'],
-  ['custom', 'Another endpoint that is compatible with OpenAI'],
-] as const
 type Offered = operations['postApiModelsOffered']['responses'][200]['content']['application/json']['models']
 
-/** Kinds that run without a key. */
-const LOCAL = ['ollama', 'lmstudio']
+type Provider = Got<'/api/models/providers'>['providers'][number]
+
+/** An endpoint whose kind is unknown speaks the API of this one. */
+const COMPATIBLE = 'openai'
 
 interface Result {
   readonly type: string
@@ -42,17 +31,24 @@ interface Result {
 
 export function Setup() {
   const config = useApi('/api/config', {})
+  const providers = useApi('/api/models/providers', {})
   return (
     <Page title="Set up a provider" about="The model that answers. Its key is stored encrypted, and is never shown again.">
       <Loaded query={config}>
-        {({ version, editable }) => (editable ? <Form version={version} /> : <Note>The configuration cannot be changed here.</Note>)}
+        {({ version, editable }) =>
+          editable ? (
+            <Loaded query={providers}>{(build) => <Form version={version} providers={build.providers} />}</Loaded>
+          ) : (
+            <Note>The configuration cannot be changed here.</Note>
+          )
+        }
       </Loaded>
     </Page>
   )
 }
 
-function Form({ version }: { readonly version: string }) {
-  const [kind, setKind] = useState<string>('openai')
+function Form({ version, providers }: { readonly version: string; readonly providers: readonly Provider[] }) {
+  const [kind, setKind] = useState<string>(providers[0]?.kind ?? 'custom')
   const [address, setAddress] = useState('')
   const [key, setKey] = useState('')
   const [model, setModel] = useState('')
@@ -61,8 +57,11 @@ function Form({ version }: { readonly version: string }) {
   const [problem, setProblem] = useState<unknown>()
   const [offered, setOffered] = useState<NonNullable<Offered> | undefined>()
   const isCustom = kind === 'custom'
+  const chosen = providers.find((provider) => provider.kind === kind)
+  const needsAddress = !chosen?.base_url
+  const needsKey = Boolean(chosen?.key_variable)
   const endpoint = {
-    kind: isCustom ? 'openai' : kind,
+    kind: isCustom ? COMPATIBLE : kind,
     ...(address !== '' && { base_url: address }),
     ...(key !== '' && { api_key: key }),
     ...(model !== '' && { model }),
@@ -138,37 +137,35 @@ function Form({ version }: { readonly version: string }) {
           <Field label="Service">
             {(props) => (
               <select {...props} value={kind} onChange={({ currentTarget }) => changed(setKind)(currentTarget.value)}>
-                {KINDS.map(([value, name]) => (
-                  <option key={value} value={value}>
-                    {name}
+                {providers.map((provider) => (
+                  <option key={provider.kind} value={provider.kind}>
+                    {provider.kind}
                   </option>
                 ))}
+                <option value="custom">Another endpoint that is compatible with OpenAI</option>
               </select>
             )}
           </Field>
-          {(isCustom || LOCAL.includes(kind)) && (
-            <Field label="Address" hint={isCustom ? 'Such as https://models.example.com/v1' : 'Empty: its own port on this machine.'}>
+          {(needsAddress || !needsKey) && (
+            <Field label="Address" hint={needsAddress ? 'Such as https://models.example.com/v1' : `Empty: ${chosen.base_url}`}>
               {(props) => (
                 <input
                   {...props}
                   type="url"
-                  required={isCustom}
+                  required={needsAddress}
                   value={address}
                   onInput={({ currentTarget }) => changed(setAddress)(currentTarget.value)}
                 />
               )}
             </Field>
           )}
-          <Field
-            label="Key"
-            hint={LOCAL.includes(kind) || isCustom ? 'Empty if the endpoint wants none.' : 'From the account of the service.'}
-          >
+          <Field label="Key" hint={needsKey ? 'From the account of the service.' : 'Empty if the endpoint wants none.'}>
             {(props) => (
               <input
                 {...props}
                 type="password"
                 autocomplete="off"
-                required={!isCustom && !LOCAL.includes(kind)}
+                required={needsKey}
                 value={key}
                 onInput={({ currentTarget }) => changed(setKey)(currentTarget.value)}
               />
