@@ -8,9 +8,9 @@ import { runReport } from './qa/src/worker/run-report.ts'
 const SLOW = '**/*.slow.test.ts'
 // Files whose name ends with .postgres.test.ts start a PostgreSQL: only `pnpm test:postgres` runs them.
 const POSTGRES = '**/*.postgres.test.ts'
-// Files whose name ends with .daemons.test.ts start or kill many daemons: only `pnpm test:daemons` runs them, and the long form of chaos.test.ts.
-const DAEMONS = ['**/*.daemons.test.ts', '**/chaos/chaos.test.ts']
-const { SLUICE_SLOW, SLUICE_POSTGRES, SLUICE_DAEMONS, SLUICE_TEST_REPORT, SLUICE_SHUFFLE } = process.env
+// Files whose name ends with .daemons.test.ts start or kill many daemons: only `pnpm test:daemons` runs them.
+const DAEMONS = '**/*.daemons.test.ts'
+const { SLUICE_SLOW, SLUICE_POSTGRES, SLUICE_DAEMONS, SLUICE_BROWSER, SLUICE_TEST_REPORT, SLUICE_SHUFFLE } = process.env
 // Without SEED, the first reading of this file draws one; a project reads the file again.
 process.env.SEED ||= String(randomInt(1, 2 ** 31))
 const seed = Number(process.env.SEED)
@@ -18,8 +18,8 @@ if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 31)
   throw new Error(`SEED is '${process.env.SEED}', and has to be a whole number from 0 to ${2 ** 31 - 1}`)
 const shuffles = SLUICE_SHUFFLE === '1'
 
-const only = SLUICE_SLOW === '1' ? [SLOW] : SLUICE_POSTGRES === '1' ? [POSTGRES] : SLUICE_DAEMONS === '1' ? DAEMONS : undefined
-const left = [...configDefaults.exclude, SLOW, POSTGRES, '**/*.daemons.test.ts']
+const only = SLUICE_SLOW === '1' ? [SLOW] : SLUICE_POSTGRES === '1' ? [POSTGRES] : SLUICE_DAEMONS === '1' ? [DAEMONS] : undefined
+const left = [...configDefaults.exclude, SLOW, POSTGRES, DAEMONS]
 // These files run in a process of their own: they count the objects of the whole heap, lower its priority, or load a library that changes globals.
 const APART = [
   'packages/{channel-chatapp-web,channel-fedchat,plugins-wasm,tool-pdf,webauthn}/src/**/*.test.ts',
@@ -32,6 +32,8 @@ const APART = [
   'packages/kit/src/time/signal-scope.test.ts',
   'packages/tool-browser/src/native/native-driver.test.ts',
   'qa/src/channels.test.ts',
+  // Playwright changes `fs` and `process`. Without a browser, these files have nothing to do.
+  ...(SLUICE_BROWSER ? ['qa/src/**/*.browser.test.ts'] : []),
 ]
 const ALL = ['packages/*/src/**/*.test.ts', 'qa/src/**/*.test.ts']
 // The other files of a worker share its process and the libraries, and nothing else: see each-file.ts.

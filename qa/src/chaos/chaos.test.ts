@@ -9,8 +9,8 @@ import { sopsSummary } from './sops/summary.ts'
 import type { RunOptions } from './stage.ts'
 import { summary } from './summary.ts'
 
-/** `pnpm test:daemons` plays long runs, and expects every kind of event. */
-const IS_LONG = process.env.SLUICE_DAEMONS === '1'
+/** `pnpm nightly` plays long runs, and expects every kind of event. */
+const IS_LONG = process.env.SLUICE_NIGHTLY === '1'
 const LOOPS = IS_LONG ? 30 : 2
 const SOP_LOOPS = IS_LONG ? 10 : 1
 /** On a slow machine, the lives of a run may be too short for every kind of event: then the next seed is played. */

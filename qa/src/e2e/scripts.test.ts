@@ -133,3 +133,68 @@ describe('a build that replaces another', () => {
     expect(readdirSync(dist())).not.toContain('replaced.json')
   })
 })
+
+describe('CI', () => {
+  /** Runs scripts/ci.mjs with an `npm` that writes the report of each suite. `code` runs in it, as the shell code for one suite. */
+  function ci(code: string, unreliable = '') {
+    for (const name of ['scripts', 'docs', 'bin', 'calls']) mkdirSync(join(root, name))
+    for (const name of ['ci.mjs', 'unreliable-tests.mjs']) cpSync(join(ROOT, 'scripts', name), join(root, 'scripts', name))
+    writeFileSync(join(root, 'docs/unreliable-tests.md'), `| file | date | cause |\n|---|---|---|\n${unreliable}`)
+    writeFileSync(join(root, 'scripts/check-bare-machine.mjs'), 'console.log("bare")')
+    const npm = join(root, 'bin/npm')
+    writeFileSync(
+      npm,
+      `#!/bin/sh
+report() { [ -z "$SLUICE_TEST_REPORT" ] || echo "{\\"passed\\":$1,\\"failed\\":$2,\\"unhandled\\":0,\\"failures\\":[$3]}" > "$SLUICE_TEST_REPORT"; }
+echo "output of $*"
+case "$*" in ${code} esac
+report 10 0 ''
+`,
+      { mode: 0o755 },
+    )
+    // The run of failed files alone.
+    writeFileSync(
+      join(root, 'scripts/bootstrap.mjs'),
+      `import { spawnSync } from 'node:child_process'
+process.exit(spawnSync(${JSON.stringify(npm)}, ['alone', ...process.argv.slice(2)], { stdio: 'inherit' }).status)`,
+    )
+    const env = { PATH: `${join(root, 'bin')}:${process.env.PATH}`, SLUICE_VM: '0', TMPDIR: root }
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'scripts/ci.mjs')], { env, encoding: 'utf8' })
+    return { status, stdout, stderr, last: stdout.trimEnd().split('\n').at(-1) }
+  }
+  const failsFirst = `*test:postgres) report 7 1 '{"file":"a.test.ts"}'; exit 1;; alone*) report 1 0 ''; exit 0;;`
+
+  test('prints each lane as a whole, the minutes of each, and the number of tests last', () => {
+    const { status, stdout, last } = ci('none) ;;')
+    expect({ status, last }).toEqual({ status: 0, last: 'Tests: 60 passed, 0 failed' })
+    const lane = /lane machines\noutput of run -s test:postgres\nbare\noutput of run -s test:browser\n/
+    expect(stdout).toMatch(lane)
+    expect(stdout).toMatch(/\[ci\] source: \d+\.\d min \(npm run -s test:source \d+\.\d min, npm run -s test:packages \d+\.\d min\)/)
+  })
+
+  test('runs a failed file of any lane once more, and names it', () => {
+    const { status, stderr, last } = ci(failsFirst)
+    expect({ status, last }).toEqual({ status: 0, last: 'Tests: 58 passed, 0 failed' })
+    expect(stderr).toContain('UNRELIABLE: a.test.ts failed and then passed')
+  })
+
+  test('fails for a file that is listed and was unreliable again', () => {
+    const { status, stderr, last } = ci(failsFirst, `| a.test.ts | ${new Date().toISOString().slice(0, 10)} | a race |\n`)
+    expect({ status, last }).toEqual({ status: 1, last: 'Tests: 58 passed, 1 failed' })
+    expect(stderr).toContain('a.test.ts was unreliable twice')
+  })
+
+  test('ends a lane at its failure, finishes the others, and counts the failed tests', () => {
+    const { status, stdout, stderr, last } = ci(`*test:source|alone*) report 7 2 '{"file":"b.test.ts"}'; exit 1;;`)
+    expect({ status, last }).toEqual({ status: 1, last: 'Tests: 47 passed, 2 failed' })
+    expect(stderr).toContain("'npm run -s test:source' failed, and again in: b.test.ts")
+    expect(stdout).not.toContain('output of run -s test:packages')
+    expect(stdout).toContain('output of run -s test:browser')
+  })
+
+  test('starts no lane after a failure of npm test that is no failed test', () => {
+    const { status, stdout, stderr } = ci('test) exit 2;;')
+    expect({ status, isBegun: stdout.includes('test:daemons') }).toEqual({ status: 1, isBegun: false })
+    expect(stderr).toContain("'npm test' failed with 2")
+  })
+})

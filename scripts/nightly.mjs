@@ -1,0 +1,21 @@
+// The runs that are too long for CI: `pnpm nightly`, before each release. All of them run, and the last lines name those that failed.
+import { spawnSync } from 'node:child_process'
+import { join, resolve } from 'node:path'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const vitest = ['exec', 'SLUICE_NIGHTLY=1', 'vitest', 'run', '--config', 'vitest.workspace.ts']
+const RUNS = {
+  'crashes of a daemon': [...vitest, 'qa/src/chaos/chaos.test.ts'],
+  'crashes of a cluster': ['exec', 'node', 'qa/src/chaos/run.ts', '--suite', 'cluster', '--seconds', '600'],
+  'a million mutated requests for each signing scheme': ['exec', 'node', 'qa/src/fuzz/run.ts'],
+  'failing disks': ['exec', 'node', 'qa/src/disk/run.ts'],
+  'planted bugs': ['exec', 'node', 'scripts/mutants.mjs'],
+}
+
+const failed = Object.entries(RUNS).filter(([name, args]) => {
+  console.log(`[nightly] ${name}`)
+  return spawnSync(process.execPath, [join(ROOT, 'scripts/tasks.mjs'), ...args], { cwd: ROOT, stdio: 'inherit' }).status !== 0
+})
+for (const [name] of failed) console.error(`[nightly] FAILED: ${name}`)
+console.log(`[nightly] ${Object.keys(RUNS).length - failed.length} of ${Object.keys(RUNS).length} runs passed`)
+process.exitCode = failed.length === 0 ? 0 : 1
