@@ -67,7 +67,7 @@ async function checkSmtp({ host, settings, credentials }: Parts, signal: AbortSi
   try {
     const smtp = await connect(host, settings, credentials, signal)
     smtp.quit()
-    return { status: 'ok', detail: `email: ${where} accepts the login` }
+    return { status: 'ok', detail: `email: ${where} ${settings.smtpLogin === 'none' ? 'answers, without a login' : 'accepts the login'}` }
   } catch (error) {
     return { status: 'fail', detail: `email: ${errorText(error)}`, fix: fixFor(error, 'smtp') }
   }
@@ -75,5 +75,5 @@ async function checkSmtp({ host, settings, credentials }: Parts, signal: AbortSi
 
 const fixFor = (error: unknown, kind: 'imap' | 'smtp'): string =>
   error instanceof LoginRefused || (error instanceof AppError && error.code === 'forbidden')
-    ? 'correct username and password, or the OAuth keys, in [channels_config.email]'
+    ? `correct ${kind === 'smtp' ? 'smtp_username and smtp_password if they are set, else ' : ''}username and password, or the OAuth keys, in [channels_config.email]`
     : `check ${kind}_host, ${kind}_port, ${kind}_security and the network`

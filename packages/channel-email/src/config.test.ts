@@ -54,7 +54,15 @@ describe('providers', () => {
   })
 })
 
+test('the SMTP server has the login of the mailbox, another one or none', () => {
+  expect(settings().smtpLogin).toBe('mailbox')
+  expect(settings({ smtp_auth: false }).smtpLogin).toBe('none')
+  expect(settings({ smtp_username: 'relay', smtp_password: 'q' }).smtpLogin).toMatchObject({ username: 'relay' })
+})
+
 test.each([
+  ['half of a login', { smtp_username: 'relay' }, /smtp_username and smtp_password belong together/],
+  ['a login that is left out', { smtp_auth: false, smtp_username: 'relay', smtp_password: 'q' }, /smtp_username has no effect/],
   ['no server', { imap_host: undefined }, /imap_host and smtp_host are missing/],
   ['an unencrypted way to another machine', { imap_security: 'none' }, /imap_security = "none" would send the password/],
   ['an unencrypted SMTP server', { smtp_tls: false }, /smtp_security = "none" would send the password/],

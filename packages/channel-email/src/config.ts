@@ -16,13 +16,14 @@ const port = (description: string) => v.pipe(whole(1, PORT_MAX), v.description(d
 const security = (description: string) => v.pipe(v.picklist(['tls', 'starttls', 'none']), v.description(description))
 
 /** A line break in a password could begin a command of its own, and no server accepts a NUL. */
-const password = v.pipe(
-  v.string(),
-  v.regex(/^\P{Cc}+$/u, 'must be one line of text'),
-  v.transform((value) => new Secret(value)),
-  v.metadata({ secret: true }),
-  v.description('Password of the mailbox, or an app password'),
-)
+const password = (description: string) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\P{Cc}+$/u, 'must be one line of text'),
+    v.transform((value) => new Secret(value)),
+    v.metadata({ secret: true }),
+    v.description(description),
+  )
 
 const allowedSender = v.pipe(
   v.string(),
@@ -50,12 +51,18 @@ const keys = v.object({
     security('tls, starttls, or none (only for a server on this machine); unless given, tls for port 465, else starttls'),
   ),
   smtp_tls: v.optional(v.pipe(v.boolean(), v.description('False is the same as smtp_security = "none"')), true),
+  smtp_auth: v.optional(
+    v.pipe(v.boolean(), v.description('False: mails are sent without a login, such as by a relay that knows this machine by its address')),
+    true,
+  ),
+  smtp_username: v.optional(line('User name for the SMTP server, if it is not the one of the mailbox')),
+  smtp_password: v.optional(password('Password of smtp_username')),
   verify_tls: v.optional(
     v.pipe(v.boolean(), v.description('False: any certificate is accepted, so that passwords may reach an impostor')),
     true,
   ),
   username: line('User name of the mailbox'),
-  password: v.optional(password),
+  password: v.optional(password('Password of the mailbox, or an app password')),
   client_id: v.optional(line('The id of the OAuth client that refresh_token was issued to')),
   client_secret: v.optional(v.pipe(secretText(), v.description('The secret of the same OAuth client, if it has one'))),
   refresh_token: v.optional(v.pipe(secretText(), v.description('The token that gets access tokens for XOAUTH2'))),
@@ -113,6 +120,14 @@ const schema = v.pipe(
   v.check(
     ({ smtp_host, smtp_security, smtp_tls }) => (smtp_security !== 'none' && smtp_tls) || isThisMachine(smtp_host),
     'smtp_security = "none" would send the password unencrypted; it is accepted only for a server on this machine',
+  ),
+  v.check(
+    ({ smtp_username, smtp_password }) => (smtp_username === undefined) === (smtp_password === undefined),
+    'smtp_username and smtp_password belong together: set both or none of them',
+  ),
+  v.check(
+    ({ smtp_auth, smtp_username }) => smtp_auth || smtp_username === undefined,
+    'smtp_auth = false sends without a login, so that smtp_username has no effect; remove one of them',
   ),
   v.check(
     ({ from_address, username }) => from_address !== undefined || isAddress(username.trim()),

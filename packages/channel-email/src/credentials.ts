@@ -1,4 +1,4 @@
-/** How the channel proves who it is to both servers: a password, or access tokens of OAuth (XOAUTH2). */
+/** How the channel proves who it is to the servers: a password, or access tokens of OAuth (XOAUTH2). */
 import { AccessToken, tokenRefused } from '@sluice/mail-common'
 import type { Host, Secret } from '@sluice/sdk'
 import type { OAuthClient, Settings } from './settings.ts'
@@ -27,6 +27,13 @@ export class Credentials {
     if (this.#token) return { kind: 'token', username, secret: await this.#token.current(signal) }
     if (password) return { kind: 'password', username, secret: password }
     throw tokenRefused('email has no credentials: set password, or refresh_token with client_id')
+  }
+
+  /** Returns the login of the SMTP server; undefined if it takes mails without one. Throws `unavailable` as `login` does. */
+  async smtpLogin(signal: AbortSignal): Promise<Login | undefined> {
+    const { smtpLogin } = this.#settings
+    if (smtpLogin === 'none') return undefined
+    return smtpLogin === 'mailbox' ? this.login(signal) : { kind: 'password', ...smtpLogin }
   }
 
   /** Returns a login with another token than the refused one; undefined when only the operator can help. */

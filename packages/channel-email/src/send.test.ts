@@ -114,7 +114,8 @@ describe('a mail', () => {
       fc.asyncProperty(nasty, nasty, nasty, nasty, nasty, nasty, async (subject, references, replyTo, thread, text, name) => {
         const to = { to: 'ada@example.com', thread, replyTo, more: { subject, references } }
         const attachments: Attachment[] = [{ kind: 'file', name, mime: name, source: { bytes: Buffer.from('x') } }]
-        const { mail } = composeReply(to, { text, clientId: name, attachments }, { ...settings, name: name || undefined }, 0)
+        const composed = await composeReply(to, { text, clientId: name, attachments }, { ...settings, name: name || undefined }, 0)
+        const mail = composed.mail.toString()
         const end = mail.indexOf('\r\n\r\n')
         expect(mail.slice(0, end)).not.toMatch(/[^\r]\n|\r[^\n]|\0/)
         const parsed = await PostalMime.parse(mail)
@@ -216,5 +217,43 @@ describe('the outcome', () => {
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('535') })
     expect(JSON.stringify([error, String(error), bench.host.logs])).not.toMatch(/another-password-01|email-password-01/)
     expect(EMAIL_PASSWORD).toBe('email-password-01')
+  })
+})
+
+describe('the login', () => {
+  const again = async (options: Parameters<typeof startBench>[0]) => {
+    await bench.close()
+    bench = await startBench(options)
+  }
+  const withoutAuth = { smtp: { disabledCommands: ['AUTH', 'STARTTLS'], authOptional: true } }
+
+  test('is left out with smtp_auth = false', async () => {
+    await again(withoutAuth)
+    expect(await send({}, { changes: { smtp_auth: false } })).toHaveProperty('id')
+    expect(bench.fake.accepted).toHaveLength(1)
+  })
+
+  test('of a server that offers none names the key that leaves it out', async () => {
+    await again(withoutAuth)
+    expect(await send()).toMatchObject({ code: 'unavailable', message: expect.stringContaining('smtp_auth = false') })
+    expect(bench.fake.accepted).toEqual([])
+  })
+
+  test('that a server asks for in vain is no final refusal', async () => {
+    expect(await send({}, { changes: { smtp_auth: false } })).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('530'),
+    })
+  })
+
+  test('is another one with smtp_username, and no error names its password', async () => {
+    await again({ smtpLogin: { username: 'relay', password: 'relay-password-01' } })
+    const changes = { smtp_username: 'relay', smtp_password: 'relay-password-01' }
+    expect(await send({}, { changes })).toHaveProperty('id')
+    expect(await send()).toMatchObject({ code: 'unavailable', message: expect.stringContaining('535') })
+    const error = await send({}, { changes: { ...changes, smtp_password: 'wrong-password-01' } })
+    expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('535') })
+    expect(JSON.stringify([error, String(error), bench.host.logs])).not.toMatch(/-password-01/)
+    expect(bench.fake.accepted).toHaveLength(1)
   })
 })

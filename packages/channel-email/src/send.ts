@@ -1,5 +1,6 @@
 /** Composes a reply and hands it to the SMTP server. */
-import { composeMail, isAddress, messageIds, replySubject } from '@sluice/mail-common'
+import { isAddress, messageIds, replySubject } from '@sluice/mail-common'
+import { composeMail } from '@sluice/mail-common/composing'
 import { type Address, AppError, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import type { Credentials } from './credentials.ts'
 import type { Settings } from './settings.ts'
@@ -10,7 +11,7 @@ import { ownMessageId } from './thread.ts'
 const SUBJECT_LINE = /^Subject:[ \t]{1,10}(\S[^\r\n]{0,500})(?:\r?\n|$)/i
 
 /** Throws `invalid_request` if the recipient is not a mail address. No value of the address can add another header. */
-export function composeReply(to: Address, { text, clientId, attachments = [] }: Outbound, settings: Settings, nowMs: number) {
+export async function composeReply(to: Address, { text, clientId, attachments = [] }: Outbound, settings: Settings, nowMs: number) {
   if (!isAddress(to.to)) throw new AppError('invalid_request', 'email sends only to mail addresses')
   const { address, name, defaultSubject } = settings
   const isReply = to.replyTo !== undefined || to.thread !== undefined
@@ -31,7 +32,7 @@ export function composeReply(to: Address, { text, clientId, attachments = [] }: 
     text: first === undefined ? text : text.slice(first.length).replace(/^(?:\r?\n)+/, ''),
     attachments,
   }
-  return { id: messageId, mail: composeMail(mail, nowMs) }
+  return { id: messageId, mail: await composeMail(mail, nowMs) }
 }
 
 /** See `Channel.send`. */
@@ -39,7 +40,7 @@ export async function sendMail(
   { host, settings, credentials }: { readonly host: Pick<Host, 'clock'>; readonly settings: Settings; readonly credentials: Credentials },
   { to, message, signal }: { readonly to: Address; readonly message: Outbound; readonly signal: AbortSignal },
 ): Promise<Sent> {
-  const { id, mail } = composeReply(to, message, settings, host.clock.nowMs())
+  const { id, mail } = await composeReply(to, message, settings, host.clock.nowMs())
   const smtp = await connect(host, settings, credentials, signal)
   try {
     await smtp.send({ from: settings.address, to: to.to }, mail)
@@ -57,12 +58,12 @@ export async function connect(
   signal: AbortSignal,
 ): Promise<Smtp> {
   const domain = settings.address.slice(settings.address.lastIndexOf('@') + 1)
-  const login = await credentials.login(signal)
+  const login = await credentials.smtpLogin(signal)
   const options = { server: settings.smtp, clock, domain }
   try {
     return await Smtp.open({ ...options, login }, signal)
   } catch (error) {
-    const another = error instanceof LoginRefused ? await credentials.another(login, signal) : undefined
+    const another = error instanceof LoginRefused && login ? await credentials.another(login, signal) : undefined
     if (!another) throw error
     return Smtp.open({ ...options, login: another }, signal)
   }

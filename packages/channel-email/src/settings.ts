@@ -28,6 +28,8 @@ export interface Settings {
   readonly username: string
   readonly password: Secret | undefined
   readonly oauth: OAuthClient | undefined
+  /** The login of the SMTP server: the one of the mailbox, another one, or none. */
+  readonly smtpLogin: 'mailbox' | 'none' | { readonly username: string; readonly secret: Secret }
   /** The address of the bot, in lower case. */
   readonly address: string
   readonly name: string | undefined
@@ -94,6 +96,7 @@ export function settingsOf(config: EmailConfig): Settings {
     username: config.username,
     password: config.password,
     oauth: oauthOf(config, provider),
+    smtpLogin: smtpLoginOf(config),
     address,
     name: config.from_name,
     policy: {
@@ -106,6 +109,11 @@ export function settingsOf(config: EmailConfig): Settings {
     idleMs: (config.idle_timeout_secs ?? config.poll_interval_secs ?? DEFAULT_IDLE_SECS) * 1000,
     mailsPerHour: config.max_mails_per_hour,
   }
+}
+
+function smtpLoginOf({ smtp_auth, smtp_username: username, smtp_password: secret }: EmailConfig): Settings['smtpLogin'] {
+  if (!smtp_auth) return 'none'
+  return username !== undefined && secret !== undefined ? { username, secret } : 'mailbox'
 }
 
 function oauthOf(config: EmailConfig, provider: Provider | undefined): OAuthClient | undefined {

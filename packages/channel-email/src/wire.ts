@@ -2,10 +2,10 @@
 import type { Socket } from 'node:net'
 import { signalScope } from '@sluice/kit'
 import { AppError, type Clock, errorText } from '@sluice/sdk'
+import { closedError, openSocket } from './open-socket.ts'
 import type { MailServer } from './settings.ts'
 
 const CONNECT_MS = 20_000
-const KEEP_ALIVE_MS = 60_000
 const END_MS = 1000
 
 export class Wire {
@@ -30,18 +30,12 @@ export class Wire {
 
   /** Connects. `name` is for error texts. Throws `unavailable`. The connection breaks when `signal` aborts. */
   static async open(server: MailServer, name: string, clock: Clock, signal: AbortSignal): Promise<Wire> {
-    const [net, tls] = await Promise.all([import('node:net'), import('node:tls')])
-    const { host, port, security, verifyTls } = server
-    const plain = { host, port, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, noDelay: true }
-    const isTls = security === 'tls'
-    const named = net.isIP(host) === 0 ? { servername: host } : {}
-    const socket = isTls ? tls.connect({ ...plain, ...named, rejectUnauthorized: verifyTls }) : net.connect(plain)
+    const socket = await openSocket(server, name, clock, signal)
     const wire = new Wire(server, name, clock, socket)
     const destroy = (): void => wire.destroy('aborted')
     signal.addEventListener('abort', destroy, { once: true })
     if (signal.aborted) destroy()
     void wire.closed.then(() => signal.removeEventListener('abort', destroy))
-    await wire.#opened(isTls ? 'secureConnect' : 'connect')
     return wire
   }
 
@@ -81,7 +75,7 @@ export class Wire {
     const named = net.isIP(host) === 0 ? { servername: host } : { host }
     this.#socket = tls.connect({ socket: plain, ...named, rejectUnauthorized: verifyTls })
     this.#watch(this.#socket)
-    await this.#opened('secureConnect')
+    await this.#secured()
   }
 
   /** Ends the connection at once. The first reason counts. */
@@ -97,9 +91,9 @@ export class Wire {
     void this.#clock.sleep(END_MS, this.signal).then(() => this.#socket.destroy())
   }
 
-  async #opened(event: 'connect' | 'secureConnect'): Promise<void> {
+  async #secured(): Promise<void> {
     const isOpen = Promise.withResolvers<'open'>()
-    this.#socket.once(event, () => isOpen.resolve('open'))
+    this.#socket.once('secureConnect', () => isOpen.resolve('open'))
     using scope = signalScope([this.signal])
     const late = this.#clock.sleep(CONNECT_MS, scope.signal).then(() => new AppError('unavailable', `${this.#name} did not answer in time`))
     const outcome = await Promise.race([isOpen.promise, this.closed, late])
@@ -114,8 +108,7 @@ export class Wire {
       this.#reason ||= errorText(error)
     })
     socket.once('close', () => {
-      const detail = `The connection to ${this.#name} was closed${this.#reason && ` (${this.#reason})`}`
-      this.#hasClosed.resolve(new AppError('unavailable', detail))
+      this.#hasClosed.resolve(closedError(this.#name, this.#reason))
       this.#closed.abort()
     })
   }

@@ -1,4 +1,5 @@
 /** mailpush: Gmail with push notifications; pushes in, mails of the API in and out. See `README.md`. */
+import { untilAborted } from '@sluice/kit'
 import { coversAddress, normaliseAddress } from '@sluice/mail-common'
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { ApiClient } from './api-client.ts'
@@ -54,8 +55,8 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
     },
     listen: async (deliver, context) => (await connection()).listen(deliver, context),
     async send(to, message, signal) {
-      const id = await api.send(composeReply(to, message, host.clock.nowMs()), to.thread, signal)
-      return { id }
+      const mail = await untilAborted(composeReply(to, message, host.clock.nowMs()), signal, 'The mail was aborted before it was sent')
+      return { id: await api.send(mail, to.thread, signal) }
     },
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: ATTACHMENTS },
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),

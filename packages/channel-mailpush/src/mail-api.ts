@@ -156,15 +156,15 @@ export class MailApi {
   }
 
   /** Sends a complete mail (RFC 5322) in a thread, or in a new one. Returns its id. */
-  async send(mail: string, thread: string | undefined, signal: AbortSignal): Promise<string> {
+  async send(mail: Buffer, thread: string | undefined, signal: AbortSignal): Promise<string> {
     if (mail.length > RAW_CHARS_MAX) return this.#upload(mail, thread, signal)
-    const body = { raw: Buffer.from(mail).toString('base64url'), ...(thread !== undefined && { threadId: thread }) }
+    const body = { raw: mail.toString('base64url'), ...(thread !== undefined && { threadId: thread }) }
     const { json } = await this.#client.request({ method: 'POST', path: ['messages', 'send'], body, signal })
     return expected(sentAnswer, json).id
   }
 
   /** See https://developers.google.com/workspace/gmail/api/guides/uploads#multipart */
-  async #upload(mail: string, thread: string | undefined, signal: AbortSignal): Promise<string> {
+  async #upload(mail: Buffer, thread: string | undefined, signal: AbortSignal): Promise<string> {
     const boundary = `sluice-${crypto.randomUUID()}`
     const about = JSON.stringify(thread === undefined ? {} : { threadId: thread })
     const parts = [

@@ -1,9 +1,9 @@
 /** The parts of a message for the agent that both mail channels make in the same way: the subject line, the references, the length. */
 import { decodeWords } from './encoded-words.ts'
 import { messageIds } from './message-ids.ts'
+import { oneLine } from './reply-subject.ts'
 
 const TEXT_CHARS_MAX = 200_000
-const SUBJECT_CHARS_MAX = 500
 /** The first message of a thread and the latest ones, which mail programs need to keep the thread together. */
 const REFERENCES_MAX = 20
 
@@ -22,12 +22,7 @@ export function shortened(text: string): string {
 }
 
 /** Decodes the value of a `Subject` header to one line of at most 500 characters. */
-export function oneLineSubject(value: string): string {
-  const line = decodeWords(value)
-    .replace(/[\p{Cc}\s]+/gu, ' ')
-    .trim()
-  return [...line].slice(0, SUBJECT_CHARS_MAX).join('')
-}
+export const oneLineSubject = (value: string): string => oneLine(decodeWords(value))
 
 /** Returns the references of a reply to a mail with these `References` and `Message-ID` headers: at most 20, the first one kept. */
 export function referencesOf(headers: readonly string[]): readonly string[] {

@@ -24,6 +24,8 @@ export interface EmailFakeOptions {
   readonly keys?: { readonly key: string; readonly cert: string }
   /** What the SMTP server answers at a limit. Default: `450 4.7.1`, after which a client waits for minutes. */
   readonly limitAnswer?: string
+  /** The login of the SMTP server, if it is another one. */
+  readonly smtpLogin?: { readonly username: string; readonly password: string }
   /** Further options of the SMTP server. */
   readonly smtp?: SMTPServerOptions
 }
@@ -71,6 +73,7 @@ export async function startEmailFake({
   security,
   keys,
   smtp: smtpOptions,
+  smtpLogin,
   limitAnswer = '450 4.7.1 Try again later',
 }: EmailFakeOptions = {}): Promise<EmailFake> {
   const requests: ProviderRequest[] = []
@@ -90,6 +93,7 @@ export async function startEmailFake({
   }
   const smtp = {
     ...login,
+    ...smtpLogin,
     limitAnswer,
     accepted: [] as AcceptedMail[],
     refused: new Map<string, string>(),

@@ -1,0 +1,3 @@
+/** Composing mails, apart from the other parts because it needs a library. */
+
+export { composeMail, type MailToCompose } from './compose-mail.ts'
