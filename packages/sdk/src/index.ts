@@ -33,7 +33,7 @@ export { buildHint, CATALOGUE, howToGet, isInProfile, ROWS, rowOf, rowOfFeature 
 export type { Command, CommandContext } from './feature/command.ts'
 export type { Feature, Finding, LinkHealth, Parts, SectionProblem } from './feature/feature.ts'
 export { defineFeature, sectionsOfFeature } from './feature/feature.ts'
-export { GATEWAY_TEXTS, type GatewayText, type GatewayTexts, gatewayText, valuesIn } from './feature/gateway-texts.ts'
+export { GATEWAY_TEXTS, type GatewayText, type GatewayTextRow, type GatewayTexts, gatewayText, valuesIn } from './feature/gateway-texts.ts'
 export type { DeviceHolder, Hardware, HardwareBoard, HeldPin, RobotStatus } from './feature/hardware.ts'
 export type {
   Addresses,
@@ -86,6 +86,7 @@ export type {
   LimitName,
   Limits,
   LoopState,
+  NoticeCause,
   OwnedAdmissionStore,
 } from './store/admission-store.ts'
 export type {
@@ -114,6 +115,7 @@ export type {
   InboxStore,
   MessageChange,
   MessageKind,
+  MessageNews,
   OutboxRow,
   OutboxState,
   OutboxStore,

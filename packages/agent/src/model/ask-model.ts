@@ -63,7 +63,7 @@ export function createAskModel(deps: CallModelDeps & { readonly admission?: Admi
 function report(log: Logger, scope: TurnScope, { reason, kind, cause }: ModelFailure): void {
   const fields = { turn: scope.turn.id, model: labelOf(scope), reason }
   if (kind === 'fault') log.error('model failed', { ...fields, error: cause })
-  else if (kind === 'refused') log.error('model failed', fields)
+  else if (kind === 'refused' || kind === 'quota') log.error('model failed', fields)
   else log.warn('model failed', fields)
 }
 

@@ -94,7 +94,7 @@ test('a used-up quota is not retried, although its status is 429', () => {
   const error = { message: 'You exceeded your current quota', type: 'insufficient_quota', code: 'insufficient_quota', param: null }
   expect(failureOf(Object.assign(httpError(429, error.message), { responseBody: JSON.stringify({ error }) }))).toMatchObject({
     repeat: 'never',
-    kind: 'refused',
+    kind: 'quota',
     reason: 'has no quota left: You exceeded your current quota',
   })
 })

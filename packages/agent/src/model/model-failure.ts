@@ -9,8 +9,8 @@ export interface ModelFailure {
   readonly reason: string
   /** The number of useful retries of the same model. */
   readonly repeat: 'often' | 'once' | 'never'
-  /** `refused`: the provider refuses the credentials. `fault`: an internal error, whose cause is only logged. */
-  readonly kind: 'provider' | 'timeout' | 'refused' | 'fault'
+  /** `refused`: the provider refuses the credentials. `quota`: the account has none left. `fault`: an internal error, whose cause is only logged. */
+  readonly kind: 'provider' | 'timeout' | 'refused' | 'quota' | 'fault'
   /** The delay that the provider asked for. */
   readonly retryAfterMs?: number | undefined
   /** The cause of an internal error, for the log. */
@@ -69,7 +69,7 @@ export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs:
   if (error instanceof AppError) return { reason: `cannot be used: ${reason}`, repeat: 'never', kind: 'provider' }
   const reported = reportedError(error)
   const again = (failure: ModelFailure): ModelFailure => (reported?.isFailedCall ? { ...failure, repeat: 'once' } : failure)
-  if (reported?.isQuota) return { reason: `has no quota left: ${clean(reported.message)}`, repeat: 'never', kind: 'refused' }
+  if (reported?.isQuota) return { reason: `has no quota left: ${clean(reported.message)}`, repeat: 'never', kind: 'quota' }
   if (typeof statusCode === 'number' && statusCode >= 300) {
     const message = clean(reported?.message ?? said)
     return again(byStatus(statusCode, { said: `HTTP ${statusCode}`, message, retryAfterMs: retryAfterMs(responseHeaders, nowMs) }))
@@ -144,6 +144,12 @@ export function judge({ text, calls, finish }: ModelReply): ModelFailure | undef
   return { reason: 'gave an empty reply', repeat: 'once', kind: 'provider' }
 }
 
+/** The kinds of refusals, by the kinds of failures that no retry changes. */
+const REFUSALS: Readonly<Partial<Record<ModelFailure['kind'], string>>> = { refused: 'credentials', quota: 'quota', provider: 'request' }
+
+/** Whether the provider refuses, so that the same request is refused again. */
+const isRefusal = ({ kind, repeat }: ModelFailure): boolean => repeat === 'never' && REFUSALS[kind] !== undefined
+
 /** Makes the error of a turn that no model answered, with the failure of each model in order. */
 export function noModelAnswered(failures: readonly { readonly label: string; readonly failure: ModelFailure }[]): AppError {
   const code = failures.length > 0 && failures.every(({ failure }) => failure.kind === 'timeout') ? 'upstream_timeout' : 'upstream'
@@ -152,6 +158,7 @@ export function noModelAnswered(failures: readonly { readonly label: string; rea
   return new AppError(code, detail || 'No model is configured', {
     cause: failures.at(-1)?.failure.cause,
     isPassing: failures.some(({ failure }) => failure.repeat === 'often'),
+    refusedFor: failures.every(({ failure }) => isRefusal(failure)) ? REFUSALS[failures.at(-1)?.failure.kind ?? 'fault'] : undefined,
     ...(waits.length > 0 && { retryAfterSecs: Math.max(1, Math.ceil(Math.min(...waits) / 1000)) }),
   })
 }

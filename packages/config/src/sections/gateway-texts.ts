@@ -1,5 +1,5 @@
 /** `[gateway.texts]`: replacements of the texts that Sluice itself writes to people in chats. */
-import { GATEWAY_TEXTS, type GatewayText, valuesIn } from '@sluice/sdk'
+import { GATEWAY_TEXTS, type GatewayText, type GatewayTextRow, valuesIn } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const CHARS_MAX = 1000
@@ -8,15 +8,18 @@ const names = (values: readonly string[]): string => values.map((value) => `{${v
 
 /** A text without values that the English text does not have. */
 function replacement(key: GatewayText) {
-  const { text, when } = GATEWAY_TEXTS[key]
+  const { text, when, maySayNothing }: GatewayTextRow = GATEWAY_TEXTS[key]
   const known = valuesIn(text)
   const problem = known.length === 0 ? 'must not contain values in braces' : `may only contain the values ${names(known)}`
   return v.optional(
     v.pipe(
       v.string(),
-      v.check((given) => given.trim() !== '' && given.length <= CHARS_MAX, `must be a text of 1 to ${CHARS_MAX} characters`),
+      v.check(
+        (given) => (maySayNothing || given.trim() !== '') && given.length <= CHARS_MAX,
+        `must be a text of ${maySayNothing ? 0 : 1} to ${CHARS_MAX} characters`,
+      ),
       v.check((given) => valuesIn(given).every((value) => known.includes(value)), problem),
-      v.description(`The text when ${when}: "${text.replaceAll('\n', ' / ')}"`),
+      v.description(`The text when ${when}: "${text.replaceAll('\n', ' / ')}"${maySayNothing ? '; an empty text sends nothing' : ''}`),
     ),
   )
 }

@@ -1,4 +1,4 @@
-import { AppError } from '@sluice/sdk'
+import { AppError, GATEWAY_TEXTS } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import {
   advanceUntil,
@@ -99,7 +99,8 @@ describe('a message', () => {
     await untilRow(made.store.inbox, { state: 'pending', attempts: 0, error: 'the model is overloaded' })
     isAway = false
     await clock.advance(30_000)
-    await until(() => made.sent.length === 1)
+    await until(() => made.sent.length === 2)
+    expect(made.sent.map(({ text }) => text)).toEqual([expect.stringContaining('takes longer than usual'), 'text of m1'])
     expect(await states(made)).toMatchObject({ inbox: ['done'] })
   })
 
@@ -113,7 +114,8 @@ describe('a message', () => {
     await made.receive(message('m1'))
     await clock.advance(60 * 60_000)
     await advanceUntil(() => made.deliveries.load().messages === 0)
-    expect(await states(made)).toEqual({ inbox: ['dead'], outbox: [] })
+    await until(() => made.sent.some(({ text }) => text === GATEWAY_TEXTS.unanswered.text))
+    expect(await states(made)).toMatchObject({ inbox: ['dead'] })
   })
 
   test('is dead after max_attempts starts that were all interrupted', async () => {
@@ -129,7 +131,8 @@ describe('a message', () => {
     const made = await bench({ store })
     await settle()
     expect(made.turns).toEqual([])
-    expect(await states(made)).toEqual({ inbox: ['dead'], outbox: [] })
+    expect(await states(made)).toEqual({ inbox: ['dead'], outbox: ['sent'] })
+    expect(made.sent).toMatchObject([{ text: GATEWAY_TEXTS.unanswered.text }])
     expect(await store.inbox.get(number ?? 0)).toMatchObject({ attempts: 5, error: expect.stringContaining('started 5 times') })
   })
 

@@ -15,6 +15,7 @@ import {
   type Inbound,
   isLeaseLost,
   type KeptBytes,
+  type MessageNews,
   type OwnedStore,
   replyLane,
   type SpentMessage,
@@ -38,6 +39,7 @@ import { ArrivedMessages } from './arrived-messages.ts'
 import { holdBackOld } from './before-restore.ts'
 import { EarlyChanges, lateChanges, runChange } from './changes.ts'
 import { overtakes, runCommand } from './commands.ts'
+import { noticeTo } from './notice.ts'
 import { fireProcedures } from './procedures.ts'
 import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
 import { senderOf } from './sessions.ts'
@@ -63,6 +65,19 @@ const HOUR_MS = 3_600_000
 interface Unreadable {
   readonly unreadable: string | null
   readonly receivedAtMs: number
+}
+
+/** A message that begins an attempt. */
+interface Starting {
+  readonly number: number
+  readonly message: Inbound
+  /** Its session, or what stands in its place. */
+  readonly lane: string
+}
+
+/** A message whose sender is told something. */
+interface Told extends Omit<Starting, 'number'> {
+  readonly channel: string
 }
 
 interface Turn {
@@ -204,7 +219,7 @@ export class InboxWorker {
     if ('unreadable' in message) return channel ? this.#unreadableOutcome(row, message) : later
     if (kind === 'change') return this.#change(owned, number, message)
     if (restoredAtMs !== undefined && (await holdBackOld(owned, number, message, { restoredAtMs, nowMs }))) return 'done'
-    if (kind === 'approval_reply') return this.#approvalReply(owned, number, message)
+    if (kind === 'approval_reply') return this.#approvalReply(owned, row, message)
     if (!channel) return later
     if (kind === 'command') return this.#command(owned, channel, number, message)
     const admitting = { ...this.#options, ...this.#options.limits, texts: features.texts() }
@@ -219,7 +234,7 @@ export class InboxWorker {
     const procedures = kind === 'turn' ? undefined : features.procedures()
     const by = clientOf(channel, message, this.#options.limits.operators(name))
     if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message, by)) return 'done'
-    return this.#turn(owned, channel, number, message, attempt)
+    return this.#turn(row, channel, message, attempt)
   }
 
   /** Reads a message that is not in memory. Resolves to undefined if it has ended. */
@@ -241,7 +256,7 @@ export class InboxWorker {
     const nowMs = clock.nowMs()
     if (nowMs - receivedAtMs >= features.config().max_age_hours * HOUR_MS) {
       const error = unreadable ?? noSuchMessage(channel)
-      return this.#giveUp(owned, { spent: true, number, channel, attempts: interruptions }, error)
+      return this.#giveUp(owned, { spent: true, number, channel, attempts: interruptions }, { error })
     }
     if (unreadable !== null) log.error('stored message cannot be read', { channel, inbox: number, reason: unreadable })
     return { retryAtMs: nowMs + ABSENT_DELAY_MS }
@@ -260,17 +275,20 @@ export class InboxWorker {
   }
 
   /** Begins an attempt durably; `turnId` names the turn of a first attempt. Resolves to undefined if the message has ended, or crashes have interrupted all its attempts. */
-  async #start(owned: OwnedStore, number: number, message: Inbound, turnId?: string): Promise<StartedMessage | undefined> {
+  async #start(owned: OwnedStore, { number, message, lane }: Starting, turnId?: string): Promise<StartedMessage | undefined> {
     const { clock, features } = this.#options
     const started = await owned.inbox.start(number, turnId ?? newTurnId(clock.nowMs()), features.config().max_attempts, message)
     if (!started || !('spent' in started)) return started
-    await this.#giveUp(owned, started, `it was started ${started.attempts} times and never reached its end`)
+    await this.#giveUp(owned, started, {
+      error: `it was started ${started.attempts} times and never reached its end`,
+      news: this.#newsFor({ ...started, lane, message }, 'unanswered'),
+    })
     return undefined
   }
 
-  async #approvalReply(owned: OwnedStore, number: number, message: Inbound): Promise<JobOutcome> {
+  async #approvalReply(owned: OwnedStore, { number, lane }: OwnedRow, message: Inbound): Promise<JobOutcome> {
     const { approvals, clock, features, log, scrub } = this.#options
-    const started = await this.#start(owned, number, message)
+    const started = await this.#start(owned, { number, message, lane })
     if (!started) return 'done'
     try {
       await approvals.handleReply(started)
@@ -278,7 +296,8 @@ export class InboxWorker {
     } catch (error) {
       log.error('reply to an approval failed', { inbox: number, error })
       const reason = scrub(errorText(error))
-      if (started.attempts >= features.config().max_attempts) return this.#giveUp(owned, started, reason)
+      if (started.attempts >= features.config().max_attempts)
+        return this.#giveUp(owned, started, { error: reason, news: this.#newsFor({ ...started, lane }, 'unanswered') })
       const retryAtMs = clock.nowMs() + retryDelayMs(started.attempts)
       await owned.inbox.retry(number, { error: reason, atMs: retryAtMs })
       return { retryAtMs }
@@ -300,10 +319,10 @@ export class InboxWorker {
     return 'done'
   }
 
-  async #turn(owned: OwnedStore, channel: Channel, number: number, message: Inbound, attempt: Attempt): Promise<JobOutcome> {
+  async #turn({ owned, number, lane }: OwnedRow, channel: Channel, message: Inbound, attempt: Attempt): Promise<JobOutcome> {
     const { clock, log, onReplies, stopping, telemetry } = this.#options
     const turnId = newTurnId(clock.nowMs())
-    const started = await this.#start(owned, number, message, turnId)
+    const started = await this.#start(owned, { number, message, lane }, turnId)
     if (!started) return 'done'
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
     void telemetry.within(trace, () => acknowledge({ owned, channel, started, turnId, log, signal: stopping }))
@@ -379,7 +398,7 @@ export class InboxWorker {
   }
 
   async #failed(owned: OwnedStore, started: StartedMessage, error: unknown, draft: string | undefined): Promise<JobOutcome> {
-    const { clock, features, scrub, stopping } = this.#options
+    const { clock, features, onReplies, scrub, stopping } = this.#options
     const { number, attempts } = started
     const failure = error instanceof AppError ? error : undefined
     if (isLeaseLost(error)) throw error
@@ -392,24 +411,60 @@ export class InboxWorker {
       await owned.inbox.release(number)
       return { retryAtMs: clock.nowMs() + retryDelayMs(1, failure.retryAfterSecs) }
     }
-    const { max_attempts, max_age_hours } = features.config()
+    const { max_attempts, max_age_hours, notice_after_secs } = features.config()
     const nowMs = clock.nowMs()
     const ageMs = nowMs - started.sinceMs
     // The model was away or the turn was refused, so the attempt does not count either.
     const isAway = failure !== undefined && (failure.isPassing || failure.code === 'unavailable')
     const isSpent = isAway ? ageMs >= max_age_hours * HOUR_MS : attempts >= max_attempts
+    const refusal = failure?.refusedFor
     const reason = scrub(errorText(error))
-    if (isSpent || failure?.code === 'aborted') {
+    const lane = started.session
+    if (isSpent || refusal !== undefined || failure?.code === 'aborted') {
       const isStopped = this.#stopped.delete(started.turnId)
       if (draft !== undefined) await this.#endDraft(owned, started, { draft, isStopped })
-      if (!isStopped) return this.#giveUp(owned, started, reason)
+      if (refusal !== undefined) await this.#tellOperators(owned, started, { refusal, reason })
+      // The edit of a draft tells the sender.
+      const news = draft === undefined ? this.#newsFor({ ...started, lane }, 'unanswered', refusal) : undefined
+      if (!isStopped) return this.#giveUp(owned, started, { error: refusal === undefined ? reason : `refused: ${reason}`, news })
       await owned.inbox.done(number, nowMs)
       return 'done'
     }
     const asked = failure?.retryAfterSecs
     const retryAtMs = nowMs + (isAway ? awayDelayMs(ageMs, asked) : retryDelayMs(attempts, asked))
-    await owned.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted: isAway })
+    const isLong = notice_after_secs > 0 && ageMs >= notice_after_secs * 1000
+    const news = isLong ? this.#newsFor({ ...started, lane }, 'waiting') : undefined
+    const replies = await owned.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted: isAway, ...(news && { news }) })
+    onReplies(waitingReplies(news?.notice ?? [], replies))
     return { retryAtMs }
+  }
+
+  /** Returns the notice for the sender of a message; undefined where nothing may be written. A conversation gets each notice once an hour and reason. */
+  #newsFor({ channel: name, lane, message }: Told, key: 'unanswered' | 'waiting', reason?: string): MessageNews | undefined {
+    const { clock, features } = this.#options
+    const channel = channelNamed(features, name)
+    const text = gatewayText(key, features.texts())
+    // A program may have written what nobody vouches for, and would answer the notice.
+    if (!channel || text.trim() === '' || message.unverified === true) return undefined
+    const nowMs = clock.nowMs()
+    const cause = key === 'unanswered' && reason !== undefined ? (`unanswered:${reason}` as const) : key
+    const held = { client: lane, cause, sinceMs: nowMs, untilMs: nowMs }
+    return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, message, text, nowMs)] }
+  }
+
+  /** Tells the operators that a model refuses, once an hour for each agent and kind of refusal. */
+  async #tellOperators(
+    owned: OwnedStore,
+    { channel, number, session }: StartedMessage,
+    { refusal, reason }: { readonly refusal: string; readonly reason: string },
+  ): Promise<void> {
+    const { clock, limits } = this.#options
+    const nowMs = clock.nowMs()
+    const held = { client: `agent:${agentOfSession(session)}:${refusal}`, cause: 'refused', sinceMs: nowMs, untilMs: nowMs } as const
+    if (!(await owned.admissions.hold(held, HOUR_MS))) return
+    limits.notify(
+      `Sluice could not answer a message on ${channel}, and repeating it would fail too: ${reason}. \`sluice inbox replay ${number}\` runs it again.`,
+    )
   }
 
   /** Replaces the draft of a reply that will never be sent. */
@@ -435,10 +490,15 @@ export class InboxWorker {
     onReplies(waitingReplies([edit], await owned.outbox.add([edit])))
   }
 
-  /** Makes the message a dead letter. */
-  async #giveUp(owned: OwnedStore, { number, channel, attempts }: StartedMessage | SpentMessage, error: string): Promise<JobOutcome> {
-    const { clock, events, log } = this.#options
-    await owned.inbox.markDead(number, { error, atMs: clock.nowMs() })
+  /** Makes the message a dead letter, and tells its sender. */
+  async #giveUp(
+    owned: OwnedStore,
+    { number, channel, attempts }: StartedMessage | SpentMessage,
+    { error, news }: { readonly error: string; readonly news?: MessageNews | undefined },
+  ): Promise<JobOutcome> {
+    const { clock, events, log, onReplies } = this.#options
+    const replies = await owned.inbox.markDead(number, { error, atMs: clock.nowMs(), ...(news && { news }) })
+    onReplies(waitingReplies(news?.notice ?? [], replies))
     log.error('message given up', { channel, inbox: number, attempts, error, see: `sluice inbox show ${number}` })
     events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })
     return 'done'

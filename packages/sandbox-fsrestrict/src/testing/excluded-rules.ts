@@ -1,4 +1,4 @@
-/** Rules of the suites that Landlock cannot enforce, or that read files it hides. `fsrestrict-sandbox.test.ts` tests the replacements. */
+/** Rules of the suites that Landlock cannot enforce, or that read files it hides. `fsrestrict-sandbox.slow.test.ts` tests the replacements. */
 import type { LeftOut } from '@sluice/testkit/rules'
 
 const OWN_PROCESS =

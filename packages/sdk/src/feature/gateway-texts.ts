@@ -1,11 +1,23 @@
 /** The texts that Sluice itself writes to people in chats. `[gateway.texts]` replaces any of them, for example to translate it. */
 
+export interface GatewayTextRow {
+  readonly text: string
+  readonly when: string
+  /** True for a notice that an operator may switch off. */
+  readonly maySayNothing?: true
+}
+
 /**
- * The texts by their key: the English text, and when it is written. `{name}` stands for a value. A replacement may leave values out,
+ * The texts by their key: the English text, and when it is written. An empty replacement of one that may say nothing sends nothing. `{name}` stands for a value. A replacement may leave values out,
  * but has no others.
  */
 export const GATEWAY_TEXTS = {
-  unanswered: { text: 'This message could not be answered.', when: 'a message is given up after its answer had begun' },
+  unanswered: { text: 'This message could not be answered.', when: 'a message is given up', maySayNothing: true },
+  waiting: {
+    text: 'The answer takes longer than usual. It comes as soon as possible; you do not need to write again.',
+    when: 'a message has waited for `[delivery] notice_after_secs` because its turn failed and is tried again',
+    maySayNothing: true,
+  },
   stopped: { text: 'Stopped.', when: '/stop ended a turn' },
   nothing_to_stop: { text: 'Nothing is running.', when: '/stop found no turn' },
   new_conversation: {
@@ -83,7 +95,7 @@ export const GATEWAY_TEXTS = {
     when: 'files of a reply cannot be sent, and the reasons have no room',
   },
   nothing_open: { text: 'This answers nothing that is still open.', when: 'a sender presses a button or answers a question that is gone' },
-} as const satisfies Readonly<Record<string, { readonly text: string; readonly when: string }>>
+} as const satisfies Readonly<Record<string, GatewayTextRow>>
 
 export type GatewayText = keyof typeof GATEWAY_TEXTS
 

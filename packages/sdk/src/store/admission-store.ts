@@ -24,6 +24,9 @@ export type LimitName = 'turns_per_hour' | 'turns_in_flight' | 'usd_per_day' | '
 /** Why a client is held back: a limit, or the breaker of loops between bots. */
 export type LimitCause = Exclude<LimitName, 'turns_in_flight'> | 'loop'
 
+/** Why a conversation got a notice; recorded with the end `sinceMs`, so that nobody is listed as held back. */
+export type NoticeCause = 'unanswered' | `unanswered:${string}` | 'waiting' | 'refused'
+
 /** A turn that asks for admission. */
 export interface AdmissionRequest {
   /** The turn, or `inbox:<number>` for a message. The same id is counted once, however often it asks. */
@@ -46,10 +49,10 @@ export interface Exceeded {
 }
 
 /** A client, a pool or a session that is held back. */
-export interface HeldBack {
+export interface HeldBack<Cause extends string = LimitCause> {
   /** A client as in `ToolContext.caller`, a pool (`strangers`, `strangers:<channel>`), or for `loop` a session. */
   readonly client: string
-  readonly cause: LimitCause
+  readonly cause: Cause
   readonly sinceMs: number
   readonly untilMs: number
 }
@@ -83,7 +86,7 @@ export interface AdmissionStore {
   /**
    * Records that a client is held back. Resolves to true when this is news: no record with this cause was made within `quietMs`.
    */
-  hold(held: HeldBack, quietMs: number): Promise<boolean>
+  hold(held: HeldBack<LimitCause | NoticeCause>, quietMs: number): Promise<boolean>
   /** Whether the client has begun a turn within the last 24 hours. */
   wasServed(client: string, atMs: number): Promise<boolean>
   /** Resolves to undefined for a message that is unknown or has ended. */

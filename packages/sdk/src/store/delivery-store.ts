@@ -7,7 +7,7 @@
 import type { Address, Inbound } from '../channel/channel.ts'
 import type { NewReply } from '../channel/reply.ts'
 import type { ModelMessage } from '../tool/model.ts'
-import type { HeldBack } from './admission-store.ts'
+import type { HeldBack, LimitCause, NoticeCause } from './admission-store.ts'
 import type { ApprovalKey } from './approval-store.ts'
 
 /**
@@ -154,13 +154,22 @@ export interface RetriedAttempt {
   readonly atMs: number
   /** True when the attempt does not count, because the other side was not available. */
   readonly uncounted?: boolean
+  /** What the sender is told meanwhile. */
+  readonly news?: MessageNews
 }
 
-/** A message that a limit refuses. */
+/** A notice that is queued only if it is news: no record of the same client and cause was made within `quietMs`. */
+export interface MessageNews {
+  readonly held: HeldBack<LimitCause | NoticeCause>
+  readonly quietMs: number
+  readonly notice: readonly NewReply[]
+}
+
+/** A message that ends without an answer. */
 export interface RefusedMessage {
   readonly error: string
   readonly atMs: number
-  readonly news?: { readonly held: HeldBack; readonly quietMs: number; readonly notice: readonly NewReply[] }
+  readonly news?: MessageNews
 }
 
 /** The change of an earlier message. */
@@ -195,8 +204,8 @@ export interface InboxStore {
    * one, such as after an edit, is used instead.
    */
   start(number: number, turnId: string, startsMax: number, message?: Inbound): Promise<StartedMessage | SpentMessage | undefined>
-  /** Records a failed attempt; another follows, not before `atMs`. */
-  retry(number: number, failed: RetriedAttempt): Promise<void>
+  /** Records a failed attempt; another follows, not before `atMs`. Resolves to the outbox numbers of the notice. */
+  retry(number: number, failed: RetriedAttempt): Promise<readonly number[]>
   /** Records an attempt that a stop of the daemon interrupted and that does not count. */
   release(number: number): Promise<void>
   /**
@@ -211,8 +220,8 @@ export interface InboxStore {
   limit(number: number, refused: RefusedMessage): Promise<{ readonly isNews: boolean; readonly replies: readonly number[] }>
   /** Stores the platform's id of the draft message, so that a later attempt continues with it. */
   draft(number: number, providerId: string): Promise<void>
-  /** Makes the message a dead letter; its turn has failed. */
-  markDead(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
+  /** Makes the message a dead letter; its turn has failed. The same commit queues the notice if it is news. Resolves to the outbox numbers of the notice. */
+  markDead(number: number, failed: RefusedMessage): Promise<readonly number[]>
   /** Lists rows, newest first. */
   list(filter: DeliveryFilter): Promise<InboxRow[]>
   get(number: number): Promise<InboxEntry | undefined>

@@ -27,6 +27,8 @@ export interface ErrorOptions {
   readonly retryAfterSecs?: number
   /** True when the other side was not available or overloaded, so that a repeat may succeed after any number of failures. */
   readonly isPassing?: boolean
+  /** The kind of a refusal, such as `quota`: no repetition of the same work can succeed. */
+  readonly refusedFor?: string | undefined
   /** Further members of the error body, such as `feature` and `build` of `not_compiled`. */
   readonly fields?: Readonly<Record<string, unknown>>
 }
@@ -40,6 +42,7 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly retryAfterSecs: number | undefined
   readonly isPassing: boolean
+  readonly refusedFor: string | undefined
   readonly fields: Readonly<Record<string, unknown>>
 
   constructor(code: ErrorCode, detail: string, options: ErrorOptions = {}) {
@@ -51,6 +54,7 @@ export class AppError extends Error {
     this.code = code
     this.retryAfterSecs = options.retryAfterSecs
     this.isPassing = options.isPassing ?? false
+    this.refusedFor = options.refusedFor
     this.fields = options.fields ?? {}
   }
 

@@ -1,5 +1,13 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
-import { type InboxEntry, type InboxStore, type OwnedInboxStore, type ShardRange, shardOfSession, type WaitingMessage } from '@sluice/sdk'
+import {
+  type InboxEntry,
+  type InboxStore,
+  type MessageNews,
+  type OwnedInboxStore,
+  type ShardRange,
+  shardOfSession,
+  type WaitingMessage,
+} from '@sluice/sdk'
 import { discardRecord, type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
 import type { Db } from '../connection/db.ts'
@@ -22,30 +30,37 @@ const TABLE: TableDescription = {
   waiting: 'true',
 }
 
-const requeued = (update: string): string => `
-  WITH requeued AS (${update} RETURNING turn_id, attempts)
-  UPDATE turns SET status = 'queued', attempts = requeued.attempts FROM requeued
-  WHERE turns.id = requeued.turn_id AND turns.ended_at IS NULL`
-const RETRY = requeued(`
-  UPDATE inbox SET state = 'pending', next_at = $2, error = $3, attempts = attempts - $4 WHERE number = $1 AND state = 'running'`)
-const RELEASE = requeued(`UPDATE inbox SET state = 'pending', attempts = attempts - 1 WHERE number = $1 AND state = 'running'`)
+const REQUEUE_TURN = `
+  UPDATE turns SET status = 'queued', attempts = changed.attempts FROM changed WHERE turns.id = changed.turn_id AND turns.ended_at IS NULL`
+const REQUEUED = `
+  UPDATE inbox SET state = 'pending', next_at = $2, error = $3, attempts = attempts - $4 WHERE number = $1 AND state = 'running'
+  RETURNING turn_id, attempts`
+const RETRY = `WITH changed AS (${REQUEUED}) ${REQUEUE_TURN}`
+const RELEASE = `
+  WITH changed AS (
+    UPDATE inbox SET state = 'pending', attempts = attempts - 1 WHERE number = $1 AND state = 'running' RETURNING turn_id, attempts)
+  ${REQUEUE_TURN}`
 const DONE = `WITH ${ENDED_WITHOUT_TURN} ${insertReplies(3, 'NULL::bigint', 'WHERE EXISTS (SELECT 1 FROM ended)')} RETURNING number`
 const LIMIT = `
   UPDATE inbox SET state = 'limited', marked = 'limited', next_at = NULL, ended_at = $2, error = $3
   WHERE number = $1 AND ended_at IS NULL RETURNING number`
-/** With the news that a client is held back, and with a notice if it is news. */
-const LIMIT_AND_HOLD = `
-  WITH limited AS (${LIMIT}),
-    held AS (SELECT hold_back($4, $5, $6, $7, $8) AS is_news FROM limited),
-    queued AS (${insertReplies(9, '$1::bigint', 'WHERE EXISTS (SELECT 1 FROM held WHERE is_news)')} RETURNING number)
+/** Continues the CTE `changed` with the news that a client is held back, and with a notice if it is news. The parameters begin at `first`. */
+const withNews = (changes: string, first: number): string => `
+  WITH ${changes},
+    held AS (SELECT hold_back($${first}, $${first + 1}, $${first + 2}, $${first + 3}, $${first + 4}) AS is_news FROM changed),
+    queued AS (${insertReplies(first + 5, '$1::bigint', 'WHERE EXISTS (SELECT 1 FROM held WHERE is_news)')} RETURNING number)
   SELECT NULL AS number, is_news FROM held UNION ALL SELECT number, NULL FROM queued`
+const RETRY_WITH_NEWS = withNews(`changed AS (${REQUEUED}), requeued AS (${REQUEUE_TURN})`, 5)
+const LIMIT_WITH_NEWS = withNews(`changed AS (${LIMIT})`, 4)
 const DRAFT = 'UPDATE inbox SET draft = $2 WHERE number = $1 AND ended_at IS NULL'
-const MARK_DEAD = `
-  WITH dead AS (
-    UPDATE inbox SET state = 'dead', marked = 'dead', next_at = NULL, ended_at = $2, error = $3 WHERE number = $1 AND ended_at IS NULL
-    RETURNING turn_id)
-  UPDATE turns SET status = 'failed', error_json = $4, ended_at = $2, checkpoint_json = NULL FROM dead
-  WHERE turns.id = dead.turn_id AND turns.ended_at IS NULL`
+const DEAD = `
+  UPDATE inbox SET state = 'dead', marked = 'dead', next_at = NULL, ended_at = $2, error = $3 WHERE number = $1 AND ended_at IS NULL
+  RETURNING turn_id`
+const FAIL_TURN = `
+  UPDATE turns SET status = 'failed', error_json = $4, ended_at = $2, checkpoint_json = NULL FROM changed
+  WHERE turns.id = changed.turn_id AND turns.ended_at IS NULL`
+const MARK_DEAD = `WITH changed AS (${DEAD}) ${FAIL_TURN}`
+const MARK_DEAD_WITH_NEWS = withNews(`changed AS (${DEAD}), failed AS (${FAIL_TURN})`, 5)
 const CONTENT = `
   SELECT ${COLUMNS}, verdict, message_json, trace,
     (SELECT raw FROM inbox_bodies AS body WHERE body.number = coalesce(message.batch, message.number)) AS raw
@@ -110,12 +125,22 @@ export function createInbox(db: Db, recent: RecentIds): InboxStore {
       replies: await repliesTo(db, number),
     }
   }
+  /** Runs a statement of `withNews`, whose first parameters are `values`. */
+  async function withNotice({ held, quietMs, notice }: MessageNews, statement: string, values: readonly unknown[]) {
+    const { client, cause, sinceMs, untilMs } = held
+    const news = [client, cause, sinceMs, untilMs, quietMs]
+    const rows = await writer.add(HOLDINGS, { client, cause, statement: sql(statement, ...values, ...news, ...valuesOf(notice)) })
+    return { isNews: rows.some(({ is_news }) => is_news === true), replies: rows.flatMap((row) => (row.number as number | null) ?? []) }
+  }
   return {
     keep: createKeep(db, recent),
     known: createKnown(db, recent),
     start: createStart(db),
-    async retry(number, { error, atMs, uncounted }) {
-      await writer.write(sql(RETRY, number, db.serverClock.fromLocal(atMs), error, uncounted ? 1 : 0))
+    async retry(number, { error, atMs, uncounted, news }) {
+      const values = [number, db.serverClock.fromLocal(atMs), error, uncounted ? 1 : 0]
+      if (news) return (await withNotice(news, RETRY_WITH_NEWS, values)).replies
+      await writer.write(sql(RETRY, ...values))
+      return []
     },
     async release(number) {
       await writer.write(sql(RELEASE, number))
@@ -126,17 +151,16 @@ export function createInbox(db: Db, recent: RecentIds): InboxStore {
         await writer.write(sql(LIMIT, number, atMs, error))
         return { isNews: false, replies: [] }
       }
-      const { client, cause, sinceMs, untilMs } = news.held
-      const held = [client, cause, sinceMs, untilMs, news.quietMs]
-      const statement = sql(LIMIT_AND_HOLD, number, atMs, error, ...held, ...valuesOf(news.notice))
-      const rows = await writer.add(HOLDINGS, { client, cause, statement })
-      return { isNews: rows.some(({ is_news }) => is_news === true), replies: rows.flatMap((row) => (row.number as number | null) ?? []) }
+      return withNotice(news, LIMIT_WITH_NEWS, [number, atMs, error])
     },
     async draft(number, providerId) {
       await writer.write(sql(DRAFT, number, providerId))
     },
-    async markDead(number, { error, atMs }) {
-      await writer.write(sql(MARK_DEAD, number, atMs, error, JSON.stringify({ code: 'internal', message: error })))
+    async markDead(number, { error, atMs, news }) {
+      const values = [number, atMs, error, JSON.stringify({ code: 'internal', message: error })]
+      if (news) return (await withNotice(news, MARK_DEAD_WITH_NEWS, values)).replies
+      await writer.write(sql(MARK_DEAD, ...values))
+      return []
     },
     list: async (filter) => (await table.newest(filter)).map(toInboxRow),
     get,

@@ -2,7 +2,7 @@
  * Admitted turns and the spending of clients. Triggers of the schema, and the write that stores an ended turn, end an admission in the
  * commit that ends its turn or its message, so a crash between the two cannot happen.
  */
-import type { AdmissionStore, CountedLimits, Exceeded, HeldBack, LimitCause, LoopState } from '@sluice/sdk'
+import type { AdmissionStore, CountedLimits, Exceeded, HeldBack, LimitCause, LoopState, MessageNews } from '@sluice/sdk'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
 
@@ -59,11 +59,11 @@ const RESET = [
 
 const dayOf = (atMs: number): number => Math.floor(atMs / DAY_MS)
 
-const isRecent = (db: Database, { client, cause, sinceMs }: HeldBack, quietMs: number): boolean =>
+const isRecent = (db: Database, { client, cause, sinceMs }: MessageNews['held'], quietMs: number): boolean =>
   db.get(RECENT, client, cause, sinceMs, quietMs) !== undefined
 
 /** Part of a write: records that a client is held back. Returns whether that is news. */
-export function holdBack(db: Database, held: HeldBack, quietMs: number): boolean {
+export function holdBack(db: Database, held: MessageNews['held'], quietMs: number): boolean {
   const isNews = !isRecent(db, held, quietMs)
   db.run(HOLD, held.client, held.cause, held.sinceMs, held.untilMs, isNews ? 1 : 0)
   return isNews

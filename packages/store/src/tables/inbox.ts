@@ -1,5 +1,5 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
-import type { Clock, InboxEntry, InboxStore } from '@sluice/sdk'
+import type { Clock, InboxEntry, InboxStore, MessageNews } from '@sluice/sdk'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
 import { holdBack } from './admissions.ts'
@@ -66,6 +66,14 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
   const requeueTurn = (requeued: Requeued | undefined): void => {
     if (requeued) db.run(REQUEUE_TURN, requeued.attempts, requeued.turn_id)
   }
+  /** Part of a write: records the news and queues its notice, if it is news. */
+  const prepareNews = (number: number, news: MessageNews | undefined) => {
+    const queue = prepareReplies(db, news?.notice ?? [], number)
+    return () => {
+      const isNews = news !== undefined && holdBack(db, news.held, news.quietMs)
+      return { isNews, replies: isNews ? queue() : [] }
+    }
+  }
   const get = (number: number): InboxEntry | undefined => {
     const row = table.get(number)
     const content = db.read(() => db.get<Content>(CONTENT, number))
@@ -86,28 +94,34 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
     keep: createKeep(db, writer, recent),
     known: createKnown(db, recent),
     start: createStart(db, writer),
-    retry: (number, { error, atMs, uncounted }) =>
-      writer.write(() => requeueTurn(db.get<Requeued>(RETRY, atMs, error, uncounted ? 1 : 0, number))),
+    async retry(number, { error, atMs, uncounted, news }) {
+      const queue = prepareNews(number, news)
+      return writer.write(() => {
+        const requeued = db.get<Requeued>(RETRY, atMs, error, uncounted ? 1 : 0, number)
+        requeueTurn(requeued)
+        return requeued ? queue().replies : []
+      })
+    },
     release: (number) => writer.write(() => requeueTurn(db.get<Requeued>(RELEASE, number))),
     async done(number, atMs, replies = []) {
       const queue = prepareReplies(db, replies, null)
       return writer.write(() => (endMessage(db, number, atMs) ? queue() : []))
     },
     async limit(number, { error, atMs, news }) {
-      const queue = prepareReplies(db, news?.notice ?? [], number)
-      return writer.write(() => {
-        const isNews = db.run(LIMIT, atMs, error, number) > 0 && news !== undefined && holdBack(db, news.held, news.quietMs)
-        return { isNews, replies: isNews ? queue() : [] }
-      })
+      const queue = prepareNews(number, news)
+      return writer.write(() => (db.run(LIMIT, atMs, error, number) > 0 ? queue() : { isNews: false, replies: [] }))
     },
     async draft(number, providerId) {
       await writer.write(() => db.run(DRAFT, providerId, number))
     },
-    async markDead(number, { error, atMs }) {
+    async markDead(number, { error, atMs, news }) {
       const errorJson = JSON.stringify({ code: 'internal', message: error })
-      await writer.write(() => {
+      const queue = prepareNews(number, news)
+      return writer.write(() => {
         const dead = db.get<{ turn_id: string | null }>(MARK_DEAD, atMs, error, number)
-        if (dead) db.run(FAIL_TURN, errorJson, atMs, dead.turn_id)
+        if (!dead) return []
+        db.run(FAIL_TURN, errorJson, atMs, dead.turn_id)
+        return queue().replies
       })
     },
     list: async (filter) => (await table.newest(filter)).map(toInboxRow),

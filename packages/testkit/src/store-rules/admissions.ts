@@ -167,6 +167,36 @@ export const admissionRules: StoreRules = {
     expect(await again.inbox.start(two, 'turn', STARTS_MAX)).toMatchObject({ message: inbound('m2') })
   },
 
+  'a message that is given up or tried again tells its sender in the same commit, and once': async ({ store, restart }) => {
+    const [one, two, three] = [await keepOne(store, 'm1'), await keepOne(store, 'm2'), await keepOne(store, 'm3')]
+    const held = { client: 'roomchat:room', sinceMs: NOON, untilMs: NOON }
+    const waiting = { held: { ...held, cause: 'waiting' as const }, quietMs: HOUR_MS, notice: [reply('wait')] }
+    const unanswered = { held: { ...held, cause: 'unanswered' as const }, quietMs: HOUR_MS, notice: [reply('no answer')] }
+    const { inbox, admissions } = store
+    await inbox.start(one, 'turn-1', STARTS_MAX)
+    expect(await inbox.retry(one, { error: 'away', atMs: NOON, uncounted: true, news: waiting })).toEqual([expect.any(Number)])
+    expect(await inbox.get(one)).toMatchObject({
+      state: 'pending',
+      attempts: 0,
+      error: 'away',
+      replies: [{ text: 'wait', state: 'queued' }],
+    })
+    // Nothing runs, so that nothing is tried again.
+    expect(await inbox.retry(two, { error: 'away', atMs: NOON, news: { ...waiting, held: { ...waiting.held, client: 'other' } } })).toEqual(
+      [],
+    )
+    await inbox.start(two, 'turn-2', STARTS_MAX)
+    expect(await inbox.retry(two, { error: 'away', atMs: NOON, news: waiting })).toEqual([])
+    expect(await inbox.markDead(two, { error: 'refused', atMs: NOON, news: unanswered })).toEqual([expect.any(Number)])
+    expect(await inbox.markDead(two, { error: 'again', atMs: NOON, news: { ...unanswered, quietMs: 0 } })).toEqual([])
+    expect(await inbox.markDead(three, { error: 'refused', atMs: NOON, news: unanswered })).toEqual([])
+    expect(await admissions.list(NOON, 10)).toEqual([])
+    const again = await restart()
+    expect(await again.inbox.get(two)).toMatchObject({ state: 'dead', error: 'refused', replies: [{ text: 'no answer' }] })
+    expect(await again.turns.get('turn-2')).toMatchObject({ status: 'failed' })
+    expect(await again.inbox.get(three)).toMatchObject({ state: 'dead', replies: [] })
+  },
+
   'quick messages of a session are counted once each': async ({ store }) => {
     const [one, two, three] = [await keepOne(store, 'm1'), await keepOne(store, 'm2'), await keepOne(store, 'm3')]
     const { admissions } = store

@@ -1,0 +1,104 @@
+/** What senders and operators are told about a message without an answer. */
+import { AppError, GATEWAY_TEXTS, type Inbound } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { advanceUntil, bench, clock, message, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
+
+setUpDeliveries()
+
+const UNANSWERED = GATEWAY_TEXTS.unanswered.text
+const HOUR_MS = 3_600_000
+const refused = new AppError('upstream', 'model:m refused our credentials (HTTP 401)', { refusedFor: 'credentials' })
+/** Refuses each message whose id begins with `bad`. The text of a sender that nobody vouches for is framed. */
+const turn = ({ text }: { readonly text: string }): string => {
+  if (text.includes('text of bad')) throw refused
+  return 'fine'
+}
+const textsOf = ({ sent }: { readonly sent: readonly { readonly text: string }[] }) => sent.map(({ text }) => text)
+
+describe('a message that the model refuses', () => {
+  test('ends after one attempt with one notice, and the message behind it runs at once', async () => {
+    const made = await bench({ turn })
+    await made.receive(message('bad'), message('m2'))
+    await until(() => made.sent.length === 2)
+    expect(textsOf(made)).toEqual([UNANSWERED, 'fine'])
+    expect(made.sent[0]?.to).toMatchObject({ to: '+15550002222', replyTo: 'bad' })
+    expect(made.turns).toHaveLength(2)
+    const [dead] = await made.store.inbox.list({ limit: 1, state: 'dead' })
+    expect(dead).toMatchObject({ messageId: 'bad', attempts: 1, error: 'refused: model:m refused our credentials (HTTP 401)' })
+  })
+
+  test('is told once an hour in a conversation, and in each conversation', async () => {
+    const made = await bench({ turn })
+    await made.receive(message('bad1'), message('bad2'))
+    await made.receive(message('bad3', { sender: '+15550003333', to: { to: '+15550003333' } }))
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    await until(() => made.sent.length === 2)
+    await clock.advance(HOUR_MS)
+    await made.receive(message('bad4'))
+    await until(() => made.sent.length === 3)
+    expect(textsOf(made)).toEqual([UNANSWERED, UNANSWERED, UNANSWERED])
+    expect(await states(made)).toMatchObject({ inbox: ['dead', 'dead', 'dead', 'dead'] })
+  })
+
+  test('is told for each kind of refusal', async () => {
+    const kinds = ['credentials', 'request', 'quota', 'quota']
+    const made = await bench({
+      turn() {
+        throw new AppError('upstream', 'no', { refusedFor: kinds.shift() })
+      },
+    })
+    await made.receive(message('m1'), message('m2'), message('m3'), message('m4'))
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    await until(() => made.sent.length === 3)
+    expect(await states(made)).toEqual({ inbox: ['dead', 'dead', 'dead', 'dead'], outbox: ['sent', 'sent', 'sent'] })
+    expect(made.notices).toHaveLength(3)
+  })
+
+  test('is told to the operators once an hour, with the reason', async () => {
+    const made = await bench({ turn })
+    await made.receive(message('bad1'), message('bad2'))
+    await until(() => made.notices.length === 1)
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    expect(made.notices).toEqual([expect.stringMatching(/on x, .*refused our credentials \(HTTP 401\).*sluice inbox replay 1/)])
+    await clock.advance(HOUR_MS)
+    await made.receive(message('bad3'))
+    await until(() => made.notices.length === 2)
+  })
+
+  test.each<[why: string, options: { readonly texts?: { readonly unanswered: string } }, more: Partial<Inbound>]>([
+    ['the text is empty', { texts: { unanswered: '' } }, {}],
+    ['nobody vouches for the sender', {}, { unverified: true }],
+  ])('says nothing where %s', async (_why, options, more) => {
+    const made = await bench({ turn, ...options })
+    await made.receive(message('bad', more))
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    expect(await states(made)).toEqual({ inbox: ['dead'], outbox: [] })
+  })
+})
+
+describe('a message whose turn is tried again', () => {
+  const away = new AppError('upstream', 'the model is overloaded', { isPassing: true })
+
+  test.each([
+    ['after notice_after_secs', {}, 1],
+    ['never where notice_after_secs is 0', { notice_after_secs: 0 }, 0],
+  ])('tells its sender once that it waits %s', async (_when, config, notices) => {
+    let attempts = 0
+    const made = await bench({
+      config,
+      turn() {
+        if (attempts++ < 30) throw away
+        return 'fine'
+      },
+    })
+    await made.receive(message('m1'))
+    await settle()
+    expect(made.sent).toEqual([])
+    await advanceUntil(() => attempts > 30)
+    await until(() => made.sent.length === notices + 1)
+    expect(textsOf(made)).toEqual([...Array.from({ length: notices }, () => GATEWAY_TEXTS.waiting.text.slice(0, 100)), 'fine'].map(trimmed))
+  })
+})
+
+/** The channel of the bench cuts a message after 100 characters, at a space. */
+const trimmed = (text: string): unknown => (text.length < 100 ? text : expect.stringMatching(/^The answer takes longer than usual\./))
