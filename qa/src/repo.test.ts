@@ -156,12 +156,23 @@ describe('dependencies between packages', () => {
   })
 })
 
-/** Type-only imports count; dynamic imports do not, because they are loaded later. */
+/** Imports of types and imports by `import()` count too: a reader follows them like any other. */
 describe('files import each other in one direction', () => {
   const circular = filesInCircles(sources)
 
   test.each(folders)('%s', (name) => {
     expect(circular.filter((file) => file.startsWith(`packages/${name}/`))).toEqual([])
+  })
+
+  test.each([
+    ["import { b } from './b.ts'", ['./b.ts']],
+    ["import type { B } from './b.ts'", ['./b.ts']],
+    ["const { b } = await import('./b.ts')", ['./b.ts']],
+    ["type B = typeof import('../b.ts')", ['../b.ts']],
+    ["export { b } from './b.ts'", ['./b.ts']],
+    ["import { b } from '@sluice/sdk'", []],
+  ])('the search for imports finds %j', (source, found) => {
+    expect(ownImportsIn(source)).toEqual(found)
   })
 })
 
@@ -374,13 +385,16 @@ const importsIn = (source: string): string[] =>
     ([, fixed, lazy]) => fixed ?? lazy ?? '',
   )
 
+/** The relative imports of a source file, those of types and by `import()` included. */
+const ownImportsIn = (source: string): string[] =>
+  [...source.matchAll(/(?:from |import\()'(\.{1,2}\/[^']+)'/g)].map(([, specifier = '']) => specifier)
+
 /** The files from which relative imports lead back to the same file. */
 function filesInCircles(files: readonly string[]): string[] {
   const known = new Set(files)
   const imports = new Map(
     files.map((file) => {
-      const specifiers = [...read(file).matchAll(/from '(\.{1,2}\/[^']+)'/g)].map(([, specifier = '']) => specifier)
-      return [file, specifiers.map((specifier) => join(dirname(file), specifier)).filter((target) => known.has(target))]
+      return [file, ownImportsIn(read(file)).map((specifier) => join(dirname(file), specifier)).filter((target) => known.has(target))]
     }),
   )
   return files.filter((file) => {

@@ -1,11 +1,11 @@
 /** Keeps track of the adapters that are connected, by their aliases. */
 import { SerialQueue } from '@sluice/kit'
 import { AppError, errorText, type Host } from '@sluice/sdk'
-import type { Adapter } from './adapter.ts'
 import { assignAliases } from './aliases.ts'
 import type { AdapterSettings } from './config.ts'
 import { type FoundAdapter, findUsbAdapters, type SystemPaths } from './find-adapters.ts'
 import type { Native } from './native.ts'
+import type { PresentAdapter, PresentAdapters } from './present-adapters.ts'
 import { watchDevices } from './watch-devices.ts'
 
 /** Delays the first search, so that it does not slow down the start of the daemon. A tool call before that searches at once. */
@@ -13,15 +13,7 @@ export const START_AFTER_MS = 250
 /** The first search and the one that a tool call may start at the same time, with room to spare. */
 const SEARCHES_MAX = 8
 
-export interface PresentAdapter {
-  readonly alias: string
-  readonly adapter: Adapter
-  readonly found: FoundAdapter
-  /** Says which settings the adapter does not support, one sentence without a full stop for each. */
-  readonly notes: readonly string[]
-}
-
-export class Adapters {
+export class Adapters implements PresentAdapters {
   readonly #host: Host
   readonly #native: Native
   readonly #settings: AdapterSettings
@@ -48,16 +40,12 @@ export class Adapters {
     else await this.#search()
   }
 
-  /** Returns the adapters that the last search found. */
+  /** See `PresentAdapters.present`. */
   present(): readonly PresentAdapter[] {
     return this.#present
   }
 
-  /**
-   * Returns the adapter with this alias, or the only adapter when no alias is given. Waits for the first search. Throws `unavailable`
-   * when no adapter is connected, `not_found` for an unknown alias and `invalid_request` when several are connected and no alias is
-   * given.
-   */
+  /** See `PresentAdapters.pick`. */
   async pick(alias?: string): Promise<PresentAdapter> {
     await (this.#firstSearch ?? this.#search())
     const [first, second] = this.#present

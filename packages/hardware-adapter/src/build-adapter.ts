@@ -3,17 +3,11 @@ import { createDeviceGuard, type HeldDevices } from '@sluice/hardware'
 import type { HardwareBoard, Host, Parts } from '@sluice/sdk'
 import { Adapters } from './adapters.ts'
 import type { AdapterConfig } from './config.ts'
-import type { SystemPaths } from './find-adapters.ts'
-import type { Native } from './native.ts'
+import type { AdapterEnvironment } from './find-adapters.ts'
 import { datasheet } from './tools/datasheet.ts'
 import { gpioAdapter } from './tools/gpio-adapter.ts'
 import { i2cRead, i2cScan, i2cWrite } from './tools/i2c-tools.ts'
 import { spiTransfer } from './tools/spi-transfer.ts'
-
-export interface AdapterEnvironment {
-  readonly native: Native
-  readonly paths: SystemPaths
-}
 
 export function buildAdapter(host: Host, config: AdapterConfig, { native, paths }: AdapterEnvironment): Parts {
   const { adapter: settings } = config

@@ -4,15 +4,14 @@ import { access } from 'node:fs/promises'
 import { checkDevicePath } from '@sluice/hardware'
 import { AppError, errorText, type Finding } from '@sluice/sdk'
 import { groupAccess } from './adapter-errors.ts'
-import type { Adapters, PresentAdapter } from './adapters.ts'
-import type { AdapterEnvironment } from './build-adapter.ts'
 import type { AdapterSettings } from './config.ts'
-import { adaptersOfKernelDrivers, CH341A_ID, type KernelDriver, MCP2221_ID } from './find-adapters.ts'
+import { type AdapterEnvironment, adaptersOfKernelDrivers, CH341A_ID, type KernelDriver, MCP2221_ID } from './find-adapters.ts'
 import { NATIVE_FIX, type Native, type NativePackage } from './native.ts'
 import { accessTo } from './open-adapter.ts'
+import type { PresentAdapter, PresentAdapters } from './present-adapters.ts'
 
 export async function checkAdapters(
-  adapters: Adapters,
+  adapters: PresentAdapters,
   { transport, i2c, spi }: AdapterSettings,
   { native, paths }: AdapterEnvironment,
 ): Promise<readonly Finding[]> {

@@ -33,6 +33,12 @@ export interface UsbId {
 export const MCP2221_ID = { kind: 'mcp2221', vendor: 0x04d8, product: 0x00dd } as const satisfies UsbId
 export const CH341A_ID = { kind: 'ch341a', vendor: 0x1a86, product: 0x5512 } as const satisfies UsbId
 
+/** The native packages and the folders of this machine. */
+export interface AdapterEnvironment {
+  readonly native: Native
+  readonly paths: SystemPaths
+}
+
 /** The system that is searched. Tests use a folder of their own. */
 export interface SystemPaths {
   readonly platform: NodeJS.Platform

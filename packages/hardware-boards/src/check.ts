@@ -1,15 +1,20 @@
 /** Checks for `sluice doctor` whether the boards can be reached on this machine, and says how to correct it when they cannot. */
 import { type BoardEntry, boardEntryProblem } from '@sluice/hardware'
 import { AppError, errorText, type Finding, howToGet } from '@sluice/sdk'
-import type { Device } from './devices.ts'
+import type { Device, Devices } from './devices.ts'
 import { loadSerialLibrary, SERIAL_FIX } from './native.ts'
-import type { Registry } from './registry/registry.ts'
 import { usbText } from './registry/usb.ts'
+import type { BoardLine } from './transports/board-line.ts'
 import { deniedAccess } from './transports/port-access.ts'
+
+/** The boards that are checked. */
+interface Boards extends Pick<Devices, 'discover' | 'seen'> {
+  line(alias: string): BoardLine
+}
 
 const NATIVE_FIX = `On a supported single-board computer, ${howToGet('hardware-sbc')}`
 
-export async function checkBoards(registry: Registry, configured: readonly BoardEntry[], signal: AbortSignal): Promise<readonly Finding[]> {
+export async function checkBoards(registry: Boards, configured: readonly BoardEntry[], signal: AbortSignal): Promise<readonly Finding[]> {
   // A machine without a configured serial board does not need the library.
   const isNeeded = configured.some(({ transport }) => transport === 'serial')
   const library = await loadSerialLibrary().then(
@@ -27,7 +32,7 @@ export async function checkBoards(registry: Registry, configured: readonly Board
   return [library, ...problems, { status: 'ok', detail: `No board is connected; USB shows ${seen || 'no devices'}` }]
 }
 
-async function checkDevice(registry: Registry, { alias, path, transport, connected }: Device, signal: AbortSignal): Promise<Finding> {
+async function checkDevice(registry: Boards, { alias, path, transport, connected }: Device, signal: AbortSignal): Promise<Finding> {
   if (!connected) return { status: 'warn', detail: `${alias} is not connected`, fix: transport === 'native' ? NATIVE_FIX : 'Plug it in' }
   const denied = transport === 'serial' && path !== null ? await deniedAccess(path) : undefined
   if (denied) return { status: 'fail', detail: `${alias}: ${denied.detail}`, fix: denied.fix }
@@ -36,7 +41,7 @@ async function checkDevice(registry: Registry, { alias, path, transport, connect
 }
 
 /** Reads a pin, because a bridge answers nothing else. A refusal is an answer too. */
-async function checkBridge(registry: Registry, alias: string, signal: AbortSignal): Promise<Finding> {
+async function checkBridge(registry: Boards, alias: string, signal: AbortSignal): Promise<Finding> {
   try {
     await registry.line(alias).read(0, signal)
   } catch (error) {

@@ -32,6 +32,10 @@ export function checkConnected({ alias, transport, connected }: Device): void {
   if (!connected && transport !== 'bridge') throw new AppError('unavailable', `${alias} is not connected`)
 }
 
+/** A board that is not in the table of boards may run MicroPython too. */
+export const mayRunMicropython = ({ board, transport }: Device): boolean =>
+  transport === 'serial' && (board === undefined || board.runtime === 'micropython')
+
 /** A USB device, whether or not it is a board. Hubs are left out. */
 export interface UsbSeen {
   /** Four lower-case hexadecimal digits. */

@@ -4,7 +4,6 @@ import type { McpConfig } from './config.ts'
 import type { RunningServers } from './running-servers.ts'
 
 const HELP = CATALOGUE.mcp.commandHelp
-export type CommandName = keyof typeof HELP
 
 /** The commands also work while no server is configured. */
 export const mcpCommands = (host: Host, config: McpConfig, running: () => RunningServers | undefined): Command[] =>

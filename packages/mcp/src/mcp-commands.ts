@@ -3,13 +3,14 @@ import { parseArgs } from 'node:util'
 import { requireShownHash, shellWord } from '@sluice/kit'
 import { AppError, CATALOGUE, type CommandContext, type CommandHelp, errorText, type Host, oneLine, printableLine } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { CommandName } from './commands.ts'
 import { type McpConfig, mcpSection, type ServerConfig } from './config.ts'
 import { changesOf } from './definition-changes.ts'
 import { McpServer } from './mcp-server.ts'
 import { toolsOf } from './mcp-tools.ts'
 import type { RunningServers } from './running-servers.ts'
 import { toolName } from './tool-name.ts'
+
+export type CommandName = keyof typeof CATALOGUE.mcp.commandHelp
 
 const SHOWN_CHARS = 100
 

@@ -3,7 +3,6 @@ import { CATALOGUE, type Command, type Host } from '@sluice/sdk'
 import type { SkillLibrary } from './skill-library.ts'
 
 const HELP = CATALOGUE['tool-skills'].commandHelp
-export type CommandName = keyof typeof HELP
 
 /** The commands read the folder themselves, so they also work without a daemon and while skills are turned off. */
 export const skillCommands = (host: Host, library: SkillLibrary): Command[] =>

@@ -5,7 +5,7 @@ import { type Proposal, readProposals } from './proposals.ts'
 import { readContent, type SkillContent } from './skill-content.ts'
 import type { SkillLibrary } from './skill-library.ts'
 import { skillNamed } from './skill-read.ts'
-import type { SkillsPage, SkillWithFiles } from './skill-routes.ts'
+import type { SkillsPage, SkillWithFiles } from './skill-schemas.ts'
 
 const TEXT_BYTES_MAX = 65_536
 

@@ -13,13 +13,14 @@ import {
   printable,
   printableLine,
 } from '@sluice/sdk'
-import type { CommandName } from './commands.ts'
 import { type LoadedSkills, loadSkill, loadSkills, SKILL_FILE, type Skill } from './load-skills.ts'
 import type { SkillProblem } from './parse-skill-md.ts'
 import { acceptProposal, installSkill, type Proposal, proposalNamed, readProposals } from './proposals.ts'
 import { readContent, type SkillContent } from './skill-content.ts'
 import type { SkillLibrary } from './skill-library.ts'
 import { skillNamed } from './skill-read.ts'
+
+export type CommandName = keyof (typeof CATALOGUE)['tool-skills']['commandHelp']
 
 const SHOWN_CHARS = 120
 

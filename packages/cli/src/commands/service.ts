@@ -2,7 +2,8 @@
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { probeDaemon } from '../probe-daemon.ts'
-import { type ServiceManager, type ServiceStatus, serviceManager, writeChanged } from '../service/service-manager.ts'
+import { findServiceManager } from '../service/find-service-manager.ts'
+import { type ServiceManager, type ServiceStatus, writeChanged } from '../service/service-manager.ts'
 import { chosenScope, planService, type Scope, serviceContext } from '../service/service-plan.ts'
 
 /** Writes the files of the service, puts them in force, and starts it. With `--print` it prints the files and does nothing else. */
@@ -10,7 +11,7 @@ export async function install(caller: CliContext): Promise<number> {
   const scope = chosenScope(caller)
   const context = serviceContext(caller, scope)
   const { out, options, json } = context
-  const manager = await serviceManager(context)
+  const manager = await findServiceManager(context)
   const plan = await planService(context, scope)
   const files = manager.files(plan)
   if (options.print === true) {
@@ -38,7 +39,7 @@ export async function status(caller: CliContext): Promise<number> {
   const scope = chosenScope(caller)
   const context = serviceContext(caller, scope)
   const { out, json } = context
-  const manager = await serviceManager(context)
+  const manager = await findServiceManager(context)
   const found = await manager.status(scope)
   const outdated = found.installed && (await isOutdated(context, manager, scope))
   if (json) out.json({ manager: manager.name, scope, ...found, outdated })
@@ -52,7 +53,7 @@ export async function uninstall(caller: CliContext): Promise<number> {
   const context = serviceContext(caller, scope)
   const { out, json, dataDir } = context
   requireRights(scope)
-  const removed = await (await serviceManager(context)).uninstall(scope)
+  const removed = await (await findServiceManager(context)).uninstall(scope)
   if (json) out.json({ removed, data_dir: dataDir })
   else out.print(removed ? `removed the service; its data stay in ${dataDir}` : 'no service is installed')
   return 0

@@ -1,4 +1,4 @@
-/** What `sluice service` asks of the service manager of this machine: systemd on Linux, launchd on macOS. */
+/** The contract of a service manager, and the programs and files that each of them uses. */
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -38,16 +38,6 @@ export interface ServiceManager {
   uninstall(scope: Scope): Promise<boolean>
   /** The command that shows the log. */
   logCommand(scope: Scope): string
-}
-
-/** Returns the manager of this machine. Throws `unavailable` where there is none that Sluice knows. */
-export async function serviceManager(context: CliContext, platform: NodeJS.Platform = process.platform): Promise<ServiceManager> {
-  if (platform === 'linux') return (await import('./systemd.ts')).systemd(context)
-  if (platform === 'darwin') return (await import('./launchd.ts')).launchd(context)
-  throw new AppError(
-    'unavailable',
-    `'sluice service' knows systemd and launchd, and this machine has neither: start 'sluice daemon' with the tools of ${platform}.`,
-  )
 }
 
 /** The home folder of the caller. */

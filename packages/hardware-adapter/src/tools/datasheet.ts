@@ -1,25 +1,9 @@
 /** The tool `datasheet`: finds, downloads, lists and reads the data sheets of parts. */
 import { defineTool, type Host, type Tool } from '@sluice/sdk'
-import * as v from 'valibot'
-import type { Adapters } from '../adapters.ts'
+import type { PresentAdapters } from '../present-adapters.ts'
+import { input } from './datasheet-input.ts'
 
-const input = v.object({
-  action: v.pipe(
-    v.picklist(['search', 'download', 'list', 'read']),
-    v.description('`search`: where to look; `download`: a PDF from a URL; `list`: the stored data sheets; `read`: the text of one'),
-  ),
-  device_name: v.optional(
-    v.pipe(v.string(), v.minLength(1), v.maxLength(200), v.description('The part, such as BME280; not needed to list')),
-  ),
-  url: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(2048), v.description('For download: the full URL of the PDF'))),
-  pages: v.optional(
-    v.pipe(v.string(), v.minLength(1), v.maxLength(200), v.description('For read: the pages, such as 1-3,7; default: all')),
-  ),
-})
-
-export type DatasheetInput = v.InferOutput<typeof input>
-
-export const datasheet = (host: Host, adapters: Adapters): Tool =>
+export const datasheet = (host: Host, adapters: PresentAdapters): Tool =>
   defineTool({
     name: 'datasheet',
     description: 'Finds, downloads, lists and reads data sheets of electronic parts. Downloaded data sheets are stored as PDF files.',

@@ -5,7 +5,7 @@
 import { BOARD_NAMES, boardNamed, bridgeAddress, isDevicePath, THIS_MACHINE, unknownBoard } from '@sluice/hardware'
 import { AppError, type CommandContext } from '@sluice/sdk'
 import type { Device } from '../devices.ts'
-import type { Hardware, RunCommand } from './commands.ts'
+import type { Hardware, RunCommand } from './run-command.ts'
 import { deviceLine } from './list-devices.ts'
 import { readArguments } from './read-arguments.ts'
 

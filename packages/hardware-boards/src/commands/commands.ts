@@ -1,22 +1,6 @@
 /** The commands `sluice hardware …` and `sluice peripheral …`. The code of a command is loaded when it is run. */
-import { CATALOGUE, type Command, type CommandContext, type Host } from '@sluice/sdk'
-import type { PeripheralsConfig } from '../config.ts'
-import type { Devices } from '../devices.ts'
-import type { Mounts } from '../flash/boot-volume.ts'
-import type { Machine } from '../registry/machine.ts'
-
-/** The parts of the feature and of this machine that the commands use. */
-export interface Hardware {
-  readonly host: Host
-  readonly config: PeripheralsConfig
-  readonly devices: Devices
-  readonly machine: Pick<Machine, 'check' | 'open'>
-  /** The mounts of this machine unless given. */
-  readonly mounts?: Mounts | undefined
-}
-
-/** Resolves to the exit code. */
-export type RunCommand = (hardware: Hardware, context: CommandContext) => Promise<number>
+import { CATALOGUE, type Command } from '@sluice/sdk'
+import type { Hardware, RunCommand } from './run-command.ts'
 
 /** The commands also work while `enabled` is false. */
 export function hardwareCommands(hardware: Hardware): Command[] {

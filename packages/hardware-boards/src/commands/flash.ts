@@ -10,7 +10,7 @@ import { parseHex } from '../flash/parse-hex.ts'
 import { MAIN_BYTES_MAX } from '../repl/limits.ts'
 import { writeMain } from '../repl/main-file.ts'
 import { withRepl } from '../repl/repl.ts'
-import type { Hardware, RunCommand } from './commands.ts'
+import type { Hardware, RunCommand } from './run-command.ts'
 import { readArguments } from './read-arguments.ts'
 
 const BAUD = 115_200

@@ -1,12 +1,11 @@
 /** `sluice hardware introspect`: opens a port and asks for the firmware by the line protocol, then for MicroPython's prompt. */
 import { AppError, errorText } from '@sluice/sdk'
-import type { Device, Port } from '../devices.ts'
+import { type Device, mayRunMicropython, type Port } from '../devices.ts'
 import { type Capabilities, capabilitiesOf } from '../protocol/answers.ts'
 import { plainText } from '../protocol/frame.ts'
 import { Link } from '../protocol/link.ts'
 import { withRepl } from '../repl/repl.ts'
-import { mayRunMicropython } from '../tools/device-tools.ts'
-import type { Hardware, RunCommand } from './commands.ts'
+import type { Hardware, RunCommand } from './run-command.ts'
 import { readArguments } from './read-arguments.ts'
 
 const BAUD = 115_200

@@ -4,7 +4,7 @@ import { boardText, type Device } from '../devices.ts'
 import { missingSerial } from '../native.ts'
 import { plainText } from '../protocol/frame.ts'
 import { deniedAccess } from '../transports/port-access.ts'
-import type { RunCommand } from './commands.ts'
+import type { RunCommand } from './run-command.ts'
 import { refuseArguments } from './read-arguments.ts'
 
 const EXAMPLE = ['[peripherals]', 'enabled = true', '', '[[peripherals.boards]]', 'board = "board_a"', 'path = "/dev/ttyACM0"']

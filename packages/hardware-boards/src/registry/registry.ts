@@ -10,8 +10,9 @@ import { BoardNames } from './board-names.ts'
 import { BoardScanner } from './board-scanner.ts'
 import { DeviceTable } from './device-table.ts'
 import { entriesOf } from './entries.ts'
-import { type Machine, thisMachine } from './machine.ts'
+import type { Machine } from './machine.ts'
 import { pickDevice } from './pick-device.ts'
+import { thisMachine } from './this-machine.ts'
 
 /** Keeps the first scan out of the start of the daemon. A call that needs a board earlier scans at once. */
 export const START_AFTER_MS = 250

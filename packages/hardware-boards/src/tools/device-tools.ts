@@ -5,7 +5,7 @@
 import type { DeviceGuard } from '@sluice/hardware'
 import { AppError, defineTool, type Host, sha256Hex, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
-import { checkConnected, type Device, type Devices } from '../devices.ts'
+import { checkConnected, type Device, type Devices, mayRunMicropython } from '../devices.ts'
 import { CODE_BYTES_MAX, MAIN_BYTES_MAX, RUN_MS } from '../repl/limits.ts'
 import type { Ran } from '../repl/repl.ts'
 import { device } from './gpio.ts'
@@ -124,10 +124,6 @@ const outputLines = (alias: string, { stdout, stderr, dropped, isLate }: Ran): s
   ...(isLate ? [`The code did not end within ${RUN_MS / 1000} s and was interrupted.`] : []),
   ...(stderr !== '' ? [`Error:\n${stderr.trimEnd()}`] : []),
 ]
-
-/** A board that is not in the table of boards may run MicroPython too. */
-export const mayRunMicropython = ({ board, transport }: Device): boolean =>
-  transport === 'serial' && (board === undefined || board.runtime === 'micropython')
 
 /** Throws as `Devices.pick`, and `invalid_request` for a board that does not run MicroPython. */
 async function micropythonDevice(devices: Devices, alias: string | undefined, tool: string, signal: AbortSignal): Promise<Device> {
