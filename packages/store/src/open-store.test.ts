@@ -67,7 +67,7 @@ test('a file of a newer release is refused and unchanged', async () => {
   db.exec('PRAGMA user_version = 99')
   db.close()
   expect(() => open(file)).toThrow(/was written by a newer release \(schema 99; this release supports up to \d+\)/)
-  expect(() => open(file)).toThrow(expect.objectContaining({ code: 'unavailable' }))
+  expect(() => open(file)).toThrow(expect.objectContaining({ code: 'data_newer' }))
 })
 
 test('a file of the first release is upgraded with its unfinished turns', async () => {

@@ -69,7 +69,7 @@ describe('reminders', () => {
 
   test('repeat by a cron expression, each instant once', async () => {
     const { host, call, started } = await start()
-    await call('schedule_create', { text: 'Drink', cron: '0 * * * *' })
+    await call('schedule_create', { text: 'Drink', cron: '0 * * * *', timezone: 'UTC' })
     for (let hour = 0; hour < 3; hour++) {
       const afterMore = async () => {
         await minutes(host, 10)
@@ -98,7 +98,7 @@ describe('reminders', () => {
   test('that were missed run once, late, with the number of missed times', async () => {
     const keyValue = memoryKeyValue()
     const first = await start({ keyValue })
-    await first.call('schedule_create', { text: 'Daily', cron: '0 9 * * *' })
+    await first.call('schedule_create', { text: 'Daily', cron: '0 9 * * *', timezone: 'UTC' })
     await first.call('schedule_create', { text: 'Single', in_minutes: 5 })
     await first.parts.close?.()
     const second = await start({ keyValue, clock: testClock(first.host.clock.nowMs() + 3 * 86_400_000) })
@@ -119,7 +119,7 @@ describe('reminders', () => {
         return answer
       },
     })
-    await call('schedule_create', { text: 'Daily', cron: '0 9 * * *' })
+    await call('schedule_create', { text: 'Daily', cron: '0 9 * * *', timezone: 'UTC' })
     const kept = async () => {
       await minutes(host, 60)
       return keyValue.list('', 10)

@@ -15,7 +15,7 @@ describe('the time of a reminder', () => {
     [{ at: '2026-03-29T02:30', timezone: 'Europe/Oslo' }, '2026-03-29T01:00:00.000Z'],
     [{ at: '2026-10-25T02:30', timezone: 'Europe/Oslo' }, '2026-10-25T00:30:00.000Z'],
     [{ cron: '0 9 * * 1', timezone: 'Europe/Oslo' }, '2026-03-02T08:00:00.000Z'],
-    [{ cron: '0 9 * * 1' }, '2026-03-02T09:00:00.000Z'],
+    [{ cron: '0 9 * * 1', timezone: 'UTC' }, '2026-03-02T09:00:00.000Z'],
   ])('%j is due at %s', (when, due) => {
     expect(at(when)).toBe(due)
   })
@@ -30,9 +30,10 @@ describe('the time of a reminder', () => {
     [{ at: 'tomorrow' }, 'is not a time'],
     [{ at: '2099-03-02T09:00Z' }, 'within 5 years'],
     [{ at: '2026-03-02T09:00', timezone: 'Mars/Base' }, 'is not an IANA time zone'],
-    [{ cron: '0 9 * *' }, 'is not a cron expression'],
-    [{ cron: '* * * * *' }, 'more often than every 300 seconds'],
-    [{ cron: '0,1 9 * * *' }, 'more often than every 300 seconds'],
+    [{ cron: '0 9 * * *' }, 'has no time zone: give the timezone of the user'],
+    [{ cron: '0 9 * *', timezone: 'UTC' }, 'is not a cron expression'],
+    [{ cron: '* * * * *', timezone: 'UTC' }, 'more often than every 300 seconds'],
+    [{ cron: '0,1 9 * * *', timezone: 'UTC' }, 'more often than every 300 seconds'],
   ])('%j is refused', (when, why) => {
     expect(() => dueOf(when, NOW, MIN_MS)).toThrow(why)
     expect(() => dueOf(when, NOW, MIN_MS)).toThrow('It is now 2026-03-01T12:00:00.000Z')

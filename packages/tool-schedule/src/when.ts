@@ -17,7 +17,7 @@ export interface When {
   /** An ISO 8601 time with an offset, or a local time in `timezone`. */
   readonly at?: string | undefined
   readonly cron?: string | undefined
-  /** An IANA time zone name; needed for a local time, and `UTC` for `cron` when absent. */
+  /** An IANA time zone name; needed for a local time and for `cron`. */
   readonly timezone?: string | undefined
 }
 
@@ -32,7 +32,10 @@ export function dueOf({ inMinutes, at, cron, timezone }: When, nowMs: number, mi
   if ([inMinutes, at, cron].filter((one) => one !== undefined).length !== 1)
     throw refused('give exactly one of in_minutes, at and cron', nowMs)
   if (timezone !== undefined && !isTimezone(timezone)) throw refused(`'${timezone}' is not an IANA time zone such as Europe/Oslo`, nowMs)
-  if (cron !== undefined) return repeated({ expression: cron, timezone: timezone ?? 'UTC' }, nowMs, minIntervalMs)
+  if (cron !== undefined) {
+    if (timezone === undefined) throw refused(`'${cron}' has no time zone: give the timezone of the user`, nowMs)
+    return repeated({ expression: cron, timezone }, nowMs, minIntervalMs)
+  }
   const nextMs = at === undefined ? nowMs + (inMinutes ?? 0) * MINUTE_MS : instantOf(at, timezone, nowMs)
   if (nextMs <= nowMs) throw refused(`'${at}' is in the past`, nowMs)
   if (nextMs - nowMs > AHEAD_MAX_MS) throw refused('a reminder is due within 5 years', nowMs)

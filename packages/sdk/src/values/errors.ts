@@ -16,6 +16,7 @@ export const ERRORS = {
   upstream: { status: 502, title: 'Upstream failed', exit: 1 },
   unavailable: { status: 503, title: 'Unavailable', exit: 1 },
   upstream_timeout: { status: 504, title: 'Upstream timed out', exit: 1 },
+  data_newer: { status: 500, title: 'Data of a newer release', exit: 78 },
   config_invalid: { status: 500, title: 'Invalid configuration', exit: 78 },
 } as const satisfies Record<string, { status: number; title: string; exit: number }>
 

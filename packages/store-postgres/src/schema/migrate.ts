@@ -45,7 +45,7 @@ export interface Migrated {
 }
 
 /**
- * Throws `unavailable` for a schema that only newer releases can use, and `config_invalid` when other processes use another key for
+ * Throws `data_newer` for a schema that only newer releases can use, and `config_invalid` when other processes use another key for
  * secrets.
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
@@ -78,7 +78,7 @@ async function migrateLocked(client: pg.Client, schema: string, options: Migrate
   const minReader = Number(meta.get('min_reader') ?? 0)
   if (minReader > migrations.length) {
     throw new AppError(
-      'unavailable',
+      'data_newer',
       `The database is used by a newer release (schema ${version}; this release supports up to ${migrations.length}). Start that release here, too.`,
     )
   }

@@ -24,15 +24,15 @@ export interface MigrateOptions {
 
 /**
  * Runs the missing steps in one transaction, so that a crash leaves either the old schema or the new one. A file of an earlier
- * release is copied first. Two processes may call this at the same time. Throws `unavailable` for a file of a newer release, and
- * when the disk has no room for the copy.
+ * release is copied first. Two processes may call this at the same time. Throws `data_newer` for a file of a newer release, and
+ * `unavailable` when the disk has no room for the copy.
  */
 export function migrate(db: Database, options: MigrateOptions): void {
   const from = versionOf(db)
   if (from === MIGRATIONS.length) return
   if (from > MIGRATIONS.length) {
     throw new AppError(
-      'unavailable',
+      'data_newer',
       `${options.file} was written by a newer release (schema ${from}; this release supports up to ${MIGRATIONS.length}). Run that release, or move the file away.`,
     )
   }
