@@ -102,6 +102,7 @@ export class Connection {
   readonly #ended = new AbortController()
   /** The hash of each tool by its name, from the last list. */
   readonly #hashes = new Map<string, string>()
+  #isForgotten = false
   /** Why the last unreadable message of the server was not understood. */
   #misunderstood: string | undefined
 
@@ -122,6 +123,11 @@ export class Connection {
       this.#misunderstood = oneLine(errorText(error), SHOWN_CHARS)
       log.debug('MCP message not understood', { server, reason: this.#misunderstood })
     }
+  }
+
+  /** True once the server has refused a request because it no longer knows the session. It did not run that request. */
+  get isForgotten(): boolean {
+    return this.#isForgotten
   }
 
   get isOpen(): boolean {
@@ -209,12 +215,21 @@ export class Connection {
       return await send({ timeout: this.#options.timeoutMs, signal })
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      // The server has forgotten the session; the next request begins a new one.
-      if (error instanceof SdkHttpError && error.status === 404) void this.close()
+      if (isForgotten(error)) {
+        this.#isForgotten = true
+        void this.close()
+      }
       throw asAppError(error, { ...this.#options, doing, misunderstood: this.#misunderstood })
     }
   }
 }
+
+/**
+ * Whether the server no longer knows the session. The protocol says 404; servers made from the examples of the SDK answer 400 with
+ * `No valid session ID provided`.
+ */
+const isForgotten = (error: unknown): boolean =>
+  error instanceof SdkHttpError && (error.status === 404 || (error.status === 400 && /\bsession\b/i.test(errorText(error))))
 
 /** A request that failed. */
 interface Failed {

@@ -44,11 +44,29 @@ export class Connections {
     this.#options = options
   }
 
-  /** Runs `work` on the connection of `key`, which is opened if there is none. Throws `unavailable` when all connections are busy. */
-  async use<Result>({ key, open, signal, work }: Use<Result>): Promise<Result> {
+  /**
+   * Runs `work` on the connection of `key`, which is opened if there is none, and once more on a new one if the server has forgotten the
+   * session. Throws `unavailable` when all connections are busy.
+   */
+  async use<Result>(request: Use<Result>): Promise<Result> {
+    let used: Connection | undefined
+    const work = (connection: Connection): Promise<Result> => {
+      used = connection
+      return request.work(connection)
+    }
+    try {
+      return await this.#use({ ...request, work })
+    } catch (error) {
+      if (!used?.isForgotten || request.signal.aborted) throw error
+      return this.#use(request)
+    }
+  }
+
+  async #use<Result>({ key, open, signal, work }: Use<Result>): Promise<Result> {
     if (this.#closed.signal.aborted) throw new AppError('unavailable', `The MCP server '${this.#options.server}' was stopped`)
     const known = this.#opened.get(key)
-    const opened = known && known.ready?.isOpen !== false ? known : this.#open(key, open)
+    const isUsable = known && (!known.ready || (known.ready.isOpen && !known.ready.isForgotten))
+    const opened = isUsable ? known : this.#open(key, open)
     opened.requests += 1
     try {
       return await work(opened.ready ?? (await untilAborted(opened.connection, signal, 'the request was aborted')))

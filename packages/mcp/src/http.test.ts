@@ -141,16 +141,42 @@ describe('a server that is reached over HTTP', () => {
     await expect(flooded).rejects.toMatchObject({ message: 'enough' })
   })
 
-  test('that has forgotten a session gets a new one', async () => {
+  test.each([
+    [404, 'Session not found'],
+    [400, 'Bad Request: No valid session ID provided'],
+  ])('that has forgotten a session and answers %i runs the call once in a new one', async (status, message) => {
     const { server, call, listed } = await arrange()
     await listed()
     await call()
+    let isForgotten = true
+    let refused = 0
+    server.instead = ({ body }, response) => {
+      if (/"(?:initialize|server\/discover)"/.test(body)) isForgotten = false
+      if (!isForgotten) return false
+      refused++
+      response.writeHead(status, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message } }))
+      return true
+    }
+    expect(await call({ b: 2 })).toBe('{"b":2}')
+    expect(refused).toBeGreaterThan(0)
+  })
+
+  test.each([
+    [404, 'No such page'],
+    [400, 'Bad Request: Unsupported protocol version'],
+  ])('that answers %i to each call gets it at most twice', async (status, message) => {
+    const { server, call, listed } = await arrange()
+    await listed()
+    let calls = 0
     server.instead = ({ body }, response) => {
       if (!body.includes('tools/call')) return false
-      response.writeHead(404).end()
+      calls++
+      response.writeHead(status).end(message)
       return true
     }
     await expect(call()).rejects.toMatchObject({ code: 'upstream' })
+    expect(calls).toBe(status === 404 ? 2 : 1)
     server.instead = undefined
     expect(await call()).toBe('{}')
   })
