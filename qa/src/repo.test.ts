@@ -256,7 +256,7 @@ describe('house rules', () => {
   })
 
   test('only PerClient, which is bounded, keeps state per client', () => {
-    const homes = ['packages/kit/src/queue/shared.ts']
+    const homes = ['packages/kit/src/queue/tool-state.ts']
     expect(only(/\b(?:Map|Set|WeakMap|BoundedMap|Record)<\s*ClientId\b/, homes)).toEqual([])
     expect(only(/new PerClient\b/, [])).not.toEqual([])
   })
@@ -394,7 +394,12 @@ function filesInCircles(files: readonly string[]): string[] {
   const known = new Set(files)
   const imports = new Map(
     files.map((file) => {
-      return [file, ownImportsIn(read(file)).map((specifier) => join(dirname(file), specifier)).filter((target) => known.has(target))]
+      return [
+        file,
+        ownImportsIn(read(file))
+          .map((specifier) => join(dirname(file), specifier))
+          .filter((target) => known.has(target)),
+      ]
     }),
   )
   return files.filter((file) => {

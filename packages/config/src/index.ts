@@ -1,6 +1,6 @@
 /** The configuration of Sluice: TOML with positions, sections, validation, editing and its documentation. */
 
-export { joinSharedConfig, nodeText, placeOfKey, readNodeText, readSourceConfig, readSourceText } from './edit/shared-text.ts'
+export { joinSharedConfig, nodeText, placeOfKey, readNodeText, readSourceConfig, readSourceText } from './edit/cluster-text.ts'
 export { configuredSecrets } from './read/configured-secrets.ts'
 export { effectiveConfig } from './read/effective-config.ts'
 export { FORMER_KEYS } from './read/former-keys.ts'
@@ -8,11 +8,16 @@ export { leftOutFiles } from './read/left-out-files.ts'
 export { type ConfigSource, type ConfigValues, parseConfig, readConfig, readConfigText, sectionsOf } from './read/read-config.ts'
 export { readTomlFile } from './read/read-toml-file.ts'
 export { LOSS_HOLD_MS, watchConfig } from './read/watch-config.ts'
-export { type AgentConfig, agentSection, type CostConfig, costSection } from './sections/agent-sections.ts'
-export { agentNames, agentsOfChats, type ConfiguredAgent, configuredAgents, routingSections, workspaceRoots } from './sections/agents.ts'
-export { agentsSection } from './sections/agents-section.ts'
 export { unknownAgent } from './sections/check-agents.ts'
 export { type ClusterConfig, clusterSection } from './sections/cluster-section.ts'
+export {
+  agentNames,
+  agentsOfChats,
+  type ConfiguredAgent,
+  configuredAgents,
+  routingSections,
+  workspaceRoots,
+} from './sections/configured-agents.ts'
 export {
   approvalsSection,
   type BackupConfig,
@@ -33,8 +38,10 @@ export {
   storeSection,
 } from './sections/core-sections.ts'
 export { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP, requireSignatures, unsignedChannels } from './sections/exposure.ts'
+export { agentsSection } from './sections/further-agents-section.ts'
 export { type ClientShares, type LimitedClient, limitsOf, loopTurnsOf, NO_SHARES, operatorsOf, sharesOf } from './sections/limits.ts'
 export { limitsSection } from './sections/limits-section.ts'
+export { type AgentConfig, agentSection, type CostConfig, costSection } from './sections/main-agent-sections.ts'
 export { parseNetwork } from './sections/network.ts'
 export { conversationOf, TARGETS } from './sections/notification-targets.ts'
 export { policySection } from './sections/policy-section.ts'

@@ -101,6 +101,7 @@ export type {
   NewApproval,
   OwnedApprovalStore,
 } from './store/approval-store.ts'
+export type { SharedState } from './store/cluster-state.ts'
 export type { ClusterMember, ClusterNode, ClusterRole, ClusterStore, NodeState, ShardClaim } from './store/cluster-store.ts'
 export { CLUSTER_ROLES } from './store/cluster-store.ts'
 export type { BeginningTurn, ClusterNotice, ClusterNotices, ClusterTurns, UnfinishedTurn } from './store/cluster-turns.ts'
@@ -136,7 +137,6 @@ export type { OneTimeKeyOptions, OneTimeKeys, OneTimeKeysOf } from './store/one-
 export { runsOnShard, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './store/ownership.ts'
 export type { DeletedRows, Retention, StoreUsage } from './store/retention.ts'
 export type { ConfigVersion, SharedConfig } from './store/shared-config.ts'
-export type { SharedState } from './store/shared-state.ts'
 export type { RowSigner, RowSurvey, SignedRows, UnverifiedRow } from './store/signed-rows.ts'
 export type {
   FireOptions,

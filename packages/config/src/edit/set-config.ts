@@ -8,10 +8,10 @@ import { loadConfig } from '../read/load-config.ts'
 import { type ConfigSource, parseConfig, sectionsOf } from '../read/read-config.ts'
 import { parseKeyPath } from '../toml/key-path.ts'
 import { parseToml, withoutMark } from '../toml/parse-toml.ts'
+import { readNodeText, saveNodeText } from './cluster-text.ts'
 import { type Change, findPlainSecret, type SetOptions, type SetResult, setValues } from './edit-config.ts'
 import { removeFromToml } from './remove-from-toml.ts'
 import { saveConfig } from './save-config.ts'
-import { readNodeText, saveNodeText } from './shared-text.ts'
 import { formatLiteral } from './toml-literal.ts'
 
 /** The number of times a change starts again because another process saved the file. */

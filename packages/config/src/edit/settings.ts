@@ -6,9 +6,9 @@ import { type ConfigSource, parseConfig, sectionsOf } from '../read/read-config.
 import { CORE_SECTIONS } from '../sections/core-sections.ts'
 import { followPath, formatKeyPath, type KeyPath, parseKeyPath } from '../toml/key-path.ts'
 import type { LeftOut, LoadedConfig } from '../types.ts'
+import { readSourceText } from './cluster-text.ts'
 import { type Change, setValues } from './edit-config.ts'
 import { openFile } from './set-config.ts'
-import { readSourceText } from './shared-text.ts'
 import { formatLiteral } from './toml-literal.ts'
 
 /** What stands in the place of a secret. */

@@ -13,9 +13,9 @@ import {
   sectionsOfFeature,
 } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
-import { routingSections } from '../sections/agents.ts'
 import { routingFindings, workspaceFindings } from '../sections/check-agents.ts'
 import { clusterFindings } from '../sections/cluster-section.ts'
+import { routingSections } from '../sections/configured-agents.ts'
 import {
   backupSection,
   CORE_SECTIONS,

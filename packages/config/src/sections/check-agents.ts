@@ -6,7 +6,7 @@ import { type Feature, MAIN_AGENT } from '@sluice/sdk'
 import { formatKeyPath, type KeyPath } from '../toml/key-path.ts'
 import type { Finding } from '../toml/problem.ts'
 import type { LoadedConfig } from '../types.ts'
-import { agentNames, configuredAgents, routingSections } from './agents.ts'
+import { agentNames, configuredAgents, routingSections } from './configured-agents.ts'
 
 const workspaceKey = (agent: string): KeyPath => (agent === MAIN_AGENT ? ['agent', 'workspace'] : ['agents', agent, 'workspace'])
 

@@ -1,9 +1,9 @@
 /** Finds the limits of a client in a configuration. */
 import { type CountedLimits, isAtLeast, type Limits, type Standing } from '@sluice/sdk'
 import type { LoadedConfig } from '../types.ts'
-import { agentSection, costSection } from './agent-sections.ts'
-import { routingSchema } from './agents-section.ts'
+import { routingSchema } from './further-agents-section.ts'
 import { limitsSection, MEGABYTES, RUNNING } from './limits-section.ts'
+import { agentSection, costSection } from './main-agent-sections.ts'
 
 /** The principal of a turn: the client that asks for it, and the standing of that client. */
 export interface LimitedClient {

@@ -2,7 +2,7 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { LoadedConfig } from '../types.ts'
-import { agentSection } from './agent-sections.ts'
+import { agentSection } from './main-agent-sections.ts'
 
 /** Returns the absolute path of the workspace. A relative `[agent] workspace` is below the data directory. */
 export const workspaceRoot = (config: LoadedConfig, dataDir: string): string =>

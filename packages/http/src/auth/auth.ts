@@ -4,9 +4,9 @@ import { BoundedMap } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, type DeviceRow, type Lockout, type Role, sha256Hex } from '@sluice/sdk'
 import type { HeaderReader } from '../middleware/client-address.ts'
+import { sessionHash } from './browser-cookie.ts'
 import { ADDRESSES_MAX, checkLockout } from './lockout.ts'
 import { createRevocations, type RevocationListener } from './revocations.ts'
-import { sessionHash } from './session-cookie.ts'
 
 /** The `tokenHash` of a caller on the control socket, which is no hash: its connection is its credential and is never revoked. */
 export const CONTROL_SOCKET = 'control socket'

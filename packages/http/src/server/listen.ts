@@ -5,7 +5,7 @@ import { AppError } from '@sluice/sdk'
 import { ApplicationLoader } from './application-loader.ts'
 import { answerClientError } from './client-error.ts'
 import { bindControlSocket } from './control-socket.ts'
-import { Mounted } from './mounted.ts'
+import { Mounted } from './host-requests.ts'
 import type { ServerParts } from './server.ts'
 
 export interface HttpOptions extends Omit<ServerParts, 'url'> {

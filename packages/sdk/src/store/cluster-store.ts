@@ -4,9 +4,9 @@
  */
 
 import type { Lease } from '../values/lease.ts'
+import type { SharedState } from './cluster-state.ts'
 import type { ClusterNotices, ClusterTurns } from './cluster-turns.ts'
 import type { WaitingMessage } from './delivery-store.ts'
-import type { SharedState } from './shared-state.ts'
 
 /**
  * `ingress`: the node takes requests of platforms. `worker`: it owns shards, so that it runs turns, procedures and replies. `channels`: it

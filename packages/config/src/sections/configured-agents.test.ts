@@ -9,7 +9,7 @@ import { configReference } from '../describe/reference.ts'
 import { setConfig } from '../edit/set-config.ts'
 import { parseConfig, sectionsOf } from '../read/read-config.ts'
 import type { TomlProblem } from '../toml/problem.ts'
-import { agentsOfChats, configuredAgents, workspaceRoots } from './agents.ts'
+import { agentsOfChats, configuredAgents, workspaceRoots } from './configured-agents.ts'
 
 const chat = defineFeature({
   id: 'channel-roomchat',

@@ -4,7 +4,7 @@ import type { ClientId } from '@sluice/sdk'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BoundedMap } from '../limits/bounded-map.ts'
-import { PerClient, Shared } from './shared.ts'
+import { PerClient, Shared } from './tool-state.ts'
 
 describe('Shared', () => {
   test('runs each update alone and all calls in order', async () => {

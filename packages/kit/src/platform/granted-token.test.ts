@@ -1,7 +1,7 @@
 import { AppError } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
-import { SharedToken } from './shared-token.ts'
+import { SharedToken } from './granted-token.ts'
 
 const { signal } = new AbortController()
 

@@ -4,7 +4,7 @@ import type { BrowserSession, NewBrowserSession } from '@sluice/sdk'
 import { basePathOf, type HttpContext } from '../request/context.ts'
 import type { AppParts } from '../server/app-parts.ts'
 import type { SessionPrincipal } from './auth.ts'
-import { checkPage, cookieName, requireOwnOrigin, sessionCookies, sessionHash } from './session-cookie.ts'
+import { checkPage, cookieName, requireOwnOrigin, sessionCookies, sessionHash } from './browser-cookie.ts'
 
 const DAY_MS = 86_400_000
 /** A session ends when it was not used for so long. */

@@ -1,8 +1,8 @@
 /** The sections of further agents, and the keys with which a channel names the agents that answer. */
 import { AGENT_NAME, headerSecret, httpUrl, MAIN_AGENT } from '@sluice/sdk'
 import * as v from 'valibot'
-import { agentSection } from './agent-sections.ts'
 import { channelLimits } from './limits-section.ts'
+import { agentSection } from './main-agent-sections.ts'
 import { allowedCommands, alwaysAsk, askAfterUntrusted, autoApprove, forbiddenPaths, listOf, policyLevel } from './policy-section.ts'
 import { BASE_URL, endpointKeys, headers, KIND, MODEL, providerEndpoint } from './provider-section.ts'
 
