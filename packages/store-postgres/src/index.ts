@@ -18,7 +18,8 @@ export default defineFeature({
     name: 'postgres',
     // The driver is loaded only where the configuration chooses it.
     open: async (options) => (await import('./open-store.ts')).openPostgresStore(options),
-    reencrypt: async (options) => (await import('./maintenance/reencrypt.ts')).reencrypt({ ...options, settings: settingsOf(options) }),
+    reencrypt: async (options) =>
+      (await import('./maintenance/secret-rotation.ts')).reencrypt({ ...options, settings: settingsOf(options) }),
     recovered: async (options) =>
       (await import('./maintenance/mark-recovered.ts')).markRecovered({
         settings: settingsOf(options),

@@ -19,27 +19,27 @@ import { Leases } from './cluster/leases.ts'
 import { Notices } from './cluster/notices.ts'
 import { SessionLeases } from './cluster/session-leases.ts'
 import { type ConnectionSettings, DEFAULT_SCHEMA, databaseName, sql } from './connection/connection.ts'
-import { createDb, type Db } from './connection/db.ts'
+import { createDatabase, type Database } from './connection/database.ts'
 import { ForeignCommits } from './connection/foreign-commits.ts'
+import { GroupCommit } from './connection/group-commit.ts'
 import { closedError, storeError } from './connection/postgres-error.ts'
 import { Reader } from './connection/reader.ts'
 import { ServerClock } from './connection/server-clock.ts'
 import { ShardReads } from './connection/shard-reads.ts'
 import { WorkNotices } from './connection/work-notices.ts'
-import { CommitQueue } from './connection/writer.ts'
 import { type Migrated, migrate } from './schema/migrate.ts'
 import { RowSignatures } from './schema/row-signatures.ts'
 import { createAdmissions, endDeadAdmissions, ownedAdmissions } from './tables/admissions.ts'
 import { createApprovals, ownedApprovals } from './tables/approvals.ts'
+import { createSharedState } from './tables/cluster-state.ts'
 import { createDevices } from './tables/devices.ts'
-import { Histories } from './tables/histories.ts'
+import { Histories } from './tables/history-cache.ts'
 import { createIdempotency } from './tables/idempotency.ts'
 import { createInbox, ownedInbox } from './tables/inbox.ts'
 import { createKeyValue } from './tables/key-value.ts'
 import { createMemory } from './tables/memory.ts'
 import { createOutbox, ownedOutbox } from './tables/outbox.ts'
 import { createSessions } from './tables/sessions.ts'
-import { createSharedState } from './tables/shared-state.ts'
 import { createSops, ownedSops } from './tables/sops.ts'
 import { usageOf } from './tables/space.ts'
 import { abandonedTurns, abortsOf, createTurns, ownedTurns } from './tables/turns.ts'
@@ -99,13 +99,13 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   const reader = new Reader(settings, readers)
   const shardReads = new ShardReads(reader)
   await reader.all(sql('SELECT 1'))
-  const commits = new CommitQueue({ settings, process, clock, log, reader, transactions: writers, onCommit })
+  const commits = new GroupCommit({ settings, process, clock, log, reader, transactions: writers, onCommit })
   const arrivals: WorkNotices | undefined =
     member && new WorkNotices({ owns: (shard) => leases.owns(shard), send: (notice) => leases.notify(notice) })
   const signatures = new RowSignatures({ signer, database: databaseName(settings), log })
   signatures.learn(migrated.signed)
   const parts = { reader, shards: shardReads, clock, signatures, serverClock: new ServerClock(), arrivals }
-  const db = createDb({ ...parts, writer: commits.under() })
+  const db = createDatabase({ ...parts, writer: commits.under() })
   const notices = new Notices({ db, log, process, channel: `sluice_${settings.schema ?? DEFAULT_SCHEMA}` })
   const about = {
     settings,
@@ -146,7 +146,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
       cluster: { ...createCluster({ member, process, db, leases }), turns: clusterTurns(db, process, sessions), notices, ...shared.state },
     }),
     under(lease) {
-      const fenced = createDb({ ...parts, writer: commits.under(leases.fenceOf(lease)) })
+      const fenced = createDatabase({ ...parts, writer: commits.under(leases.fenceOf(lease)) })
       const owned = known.get(lease) ?? ownedWork(fenced, process, createWork(fenced, lease), lease)
       known.set(lease, owned)
       return owned
@@ -178,7 +178,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   }
 }
 
-const clusterTurns = (db: Db, process: string, sessions: SessionLeases): ClusterTurns => ({
+const clusterTurns = (db: Database, process: string, sessions: SessionLeases): ClusterTurns => ({
   leftBehind: sessions.leftBehind,
   begin: (turn, options) => sessions.begin(turn, options),
   async abandoned(limit) {
@@ -191,11 +191,11 @@ const clusterTurns = (db: Db, process: string, sessions: SessionLeases): Cluster
 })
 
 /** Returns the function that creates the groups of one caller. All callers share the caches. */
-function workOf(shared: Db, process: string, foreign: ForeignCommits) {
+function workOf(shared: Database, process: string, foreign: ForeignCommits) {
   const idempotency = createIdempotency(shared, foreign)
   const histories = new Histories()
   const recentIds = new RecentIds()
-  return (db: Db, lease?: Lease): WorkStore => ({
+  return (db: Database, lease?: Lease): WorkStore => ({
     sessions: createSessions(db, histories),
     turns: createTurns(db, { keys: idempotency.keys, histories, process, isDirect: lease?.name.startsWith('session/') ?? false }),
     idempotency: idempotency.port,
@@ -216,7 +216,7 @@ function workOf(shared: Db, process: string, foreign: ForeignCommits) {
 }
 
 /** Adds what only the holder of the lease may do. */
-const ownedWork = (db: Db, process: string, work: WorkStore, lease: Lease): OwnedStore => ({
+const ownedWork = (db: Database, process: string, work: WorkStore, lease: Lease): OwnedStore => ({
   ...work,
   lease,
   turns: { ...work.turns, ...ownedTurns(db, process, lease.shards) },

@@ -10,7 +10,7 @@ import {
   type SharedState,
 } from '@sluice/sdk'
 import { sql } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 import { messagesBeside } from '../tables/inbox.ts'
 import { FREED, type Leases, TTL_MS } from './leases.ts'
 
@@ -55,7 +55,7 @@ interface NodeColumns extends Omit<ClusterNode, 'state' | 'leases' | 'roles'> {
 export interface ClusterOptions {
   readonly member: ClusterMember
   readonly process: string
-  readonly db: Db
+  readonly db: Database
   readonly leases: Leases
 }
 

@@ -22,10 +22,10 @@ import {
 } from '@sluice/sdk'
 import pg from 'pg'
 import { answered, type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, sql } from '../connection/connection.ts'
-import { columnsOf, type Db } from '../connection/db.ts'
+import { columnsOf, type Database } from '../connection/database.ts'
+import type { Fence, GroupCommit, Kind, Tx } from '../connection/group-commit.ts'
 import { closedError, isConnectionError, storeError } from '../connection/postgres-error.ts'
 import { changeOf, type WorkNotice } from '../connection/work-notices.ts'
-import type { CommitQueue, Fence, Kind, Tx } from '../connection/writer.ts'
 import { SIGNED_KEY } from '../schema/row-signatures.ts'
 import { MIGRATIONS } from '../schema/schema.ts'
 
@@ -112,8 +112,8 @@ export interface LeasesOptions {
   readonly cluster?: ClusterMember | undefined
   readonly keyId?: string | undefined
   readonly keyIdNow?: (() => string | undefined) | undefined
-  readonly db: Db
-  readonly commits: CommitQueue
+  readonly db: Database
+  readonly commits: GroupCommit
   /** Gets each notice. Must not throw. */
   readonly heard: (message: { readonly what?: unknown }) => void
 }

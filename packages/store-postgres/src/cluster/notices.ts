@@ -1,7 +1,7 @@
 /** What processes tell each other through the database, besides what they store. A notice may be lost. */
 import { EventEmitter } from 'node:events'
 import type { ClusterNotice, ClusterNotices, Logger } from '@sluice/sdk'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 
 /** What processes that wait for one session tell its holder, and the holder them. */
 export type SessionNotice =
@@ -27,7 +27,7 @@ const TOLD = new Set<string>([
 const SEND = 'SELECT pg_notify($1, $2)'
 
 export interface NoticesOptions {
-  readonly db: Db
+  readonly db: Database
   readonly log: Logger
   readonly process: string
   /** The channel on which this process listens. */

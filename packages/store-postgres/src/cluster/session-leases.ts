@@ -6,8 +6,8 @@ import { EventEmitter } from 'node:events'
 import { BoundedMap } from '@sluice/kit'
 import { type BeginningTurn, type ClusterTurns, type Lease, type LeaseName, type Logger, shardOfTurn } from '@sluice/sdk'
 import { sql } from '../connection/connection.ts'
-import { columnsOf, type Db } from '../connection/db.ts'
-import type { Kind } from '../connection/writer.ts'
+import { columnsOf, type Database } from '../connection/database.ts'
+import type { Kind } from '../connection/group-commit.ts'
 import { type Leases, LOCK } from './leases.ts'
 import { isAliveProcess } from './live-process.ts'
 import type { Notices, SessionNotice } from './notices.ts'
@@ -80,7 +80,7 @@ interface Holder {
 }
 
 export interface SessionLeasesOptions {
-  readonly db: Db
+  readonly db: Database
   readonly leases: Leases
   readonly notices: Notices
   readonly log: Logger

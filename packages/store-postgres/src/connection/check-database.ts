@@ -1,6 +1,6 @@
 /** Checks that rows which refer to each other exist, and that the server keeps what it acknowledges. */
 import type { StoreProblem } from '@sluice/sdk'
-import type { Db } from './db.ts'
+import type { Database } from './database.ts'
 
 const DANGLING = [
   [
@@ -23,7 +23,7 @@ const DANGLING = [
 const UNSAFE = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'"
 
 /** Resolves to the problems; empty when all is well. */
-export async function checkDatabase(db: Db): Promise<readonly StoreProblem[]> {
+export async function checkDatabase(db: Database): Promise<readonly StoreProblem[]> {
   const problems: StoreProblem[] = []
   for (const { name } of await db.all<{ name: string }>(UNSAFE)) {
     problems.push({ detail: `the server runs with ${name} = off: a crash of its machine loses acknowledged messages` })

@@ -10,7 +10,7 @@ import { afterEach, expect, test } from 'vitest'
 import { openPostgresStore } from '../open-store.ts'
 import { startPostgres, type TestServer } from '../testing/postgres-server.ts'
 import { checkServer } from './check-server.ts'
-import { createDb, type Db } from './db.ts'
+import { createDatabase, type Database } from './database.ts'
 import { Reader } from './reader.ts'
 
 const NOBODY = 65_534
@@ -91,7 +91,7 @@ test('doctor warns about old transactions and another clock', { timeout: 60_000 
   })
   const reader = new Reader({ url: server.url }, 1)
   undo.push(() => reader.close())
-  const db = createDb({ reader, clock } as unknown as Db)
+  const db = createDatabase({ reader, clock } as unknown as Database)
   expect(byName(await checkServer(db, 0))['database snapshots']).toMatchObject({
     status: 'warn',
     detail: expect.stringContaining("'report'"),

@@ -1,6 +1,6 @@
 /** Checks of the server that `doctor` shows: standbys, old snapshots, the clock, and the time of a commit. */
 import type { Clock, ServerCheck } from '@sluice/sdk'
-import type { Db } from './db.ts'
+import type { Database } from './database.ts'
 
 const PROBES = 5
 const COMMIT_MS_MAX = 100
@@ -42,7 +42,7 @@ interface Standby {
 }
 
 /** `snapshotSecsMax` is for tests. */
-export async function checkServer(db: Db, snapshotSecsMax = SNAPSHOT_SECS_MAX): Promise<readonly ServerCheck[]> {
+export async function checkServer(db: Database, snapshotSecsMax = SNAPSHOT_SECS_MAX): Promise<readonly ServerCheck[]> {
   const facts = await db.get<Facts>(FACTS)
   const standbys = await db.all<Standby>(STANDBYS)
   return [
@@ -73,7 +73,7 @@ function durability({ names }: Facts, standbys: readonly Standby[]): ServerCheck
   )
 }
 
-async function lag(db: Db, standbys: readonly Standby[]): Promise<ServerCheck> {
+async function lag(db: Database, standbys: readonly Standby[]): Promise<ServerCheck> {
   const check = 'database replication'
   const slow = standbys.filter(({ lagBytes }) => lagBytes > LAG_BYTES_MAX)
   if (slow.length > 0)
@@ -94,7 +94,7 @@ async function lag(db: Db, standbys: readonly Standby[]): Promise<ServerCheck> {
 }
 
 /** Dead rows stay while an old transaction may still see them, so that tables whose rows change often grow and become slow. */
-async function snapshots(db: Db, secsMax: number): Promise<ServerCheck> {
+async function snapshots(db: Database, secsMax: number): Promise<ServerCheck> {
   const check = 'database snapshots'
   const oldest = await db.get<{ secs: number; pid: number; name: string }>(OLDEST)
   if (!oldest || oldest.secs < secsMax) return ok(check, `no transaction is older than ${secsMax} s`)
@@ -105,7 +105,7 @@ async function snapshots(db: Db, secsMax: number): Promise<ServerCheck> {
   )
 }
 
-async function clockOf({ clock, reader, ...db }: Db): Promise<ServerCheck> {
+async function clockOf({ clock, reader, ...db }: Database): Promise<ServerCheck> {
   const differences = await repeated(clock, async () => (await db.get<{ ms: number }>(NOW))?.ms ?? Number.NaN)
   const [best] = differences.toSorted((a, b) => a.tookMs - b.tookMs)
   const ms = best ? best.result - (best.startedAtMs + best.tookMs / 2) : 0
@@ -114,7 +114,7 @@ async function clockOf({ clock, reader, ...db }: Db): Promise<ServerCheck> {
   return warn('database clock', shown, 'let both machines take the time from the same servers')
 }
 
-async function commitTime({ clock, ...db }: Db): Promise<ServerCheck> {
+async function commitTime({ clock, ...db }: Database): Promise<ServerCheck> {
   const times = (await repeated(clock, () => db.all(COMMIT))).map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)
   const median = times[Math.floor(times.length / 2)] ?? 0
   const shown = `a commit takes ${median.toFixed(1)} ms`

@@ -15,9 +15,9 @@ import { STARTED } from '../tables/message-attempt.ts'
 import { STARTED as STARTED_REPLIES } from '../tables/outbox.ts'
 import { type CutProxy, startProxy } from '../testing/cut-proxy.ts'
 import { startPostgres, type TestServer } from '../testing/postgres-server.ts'
+import { UNKNOWN_RESULT } from './group-commit.ts'
 import { awayError } from './postgres-error.ts'
 import { Reader } from './reader.ts'
-import { UNKNOWN_RESULT } from './writer.ts'
 
 let server: TestServer
 let schemas = 0

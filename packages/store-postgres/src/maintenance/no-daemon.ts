@@ -1,8 +1,8 @@
 /** Keeps commands that change the data as a whole away from running daemons. */
 import { AppError } from '@sluice/sdk'
 import { TTL_MS } from '../cluster/leases.ts'
+import type { Tx } from '../connection/group-commit.ts'
 import { sqlState } from '../connection/postgres-error.ts'
-import type { Tx } from '../connection/writer.ts'
 
 const POLL_MS = 250
 const UNDEFINED_TABLE = '42P01'

@@ -15,8 +15,8 @@ import type {
 } from '@sluice/sdk'
 import { isAliveProcess } from '../cluster/live-process.ts'
 import { type Row, type Statement, sql } from '../connection/connection.ts'
-import { columnsOf, type Db } from '../connection/db.ts'
-import type { Kind, Tx } from '../connection/writer.ts'
+import { columnsOf, type Database } from '../connection/database.ts'
+import type { Kind, Tx } from '../connection/group-commit.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -165,7 +165,7 @@ const CANCELLATIONS: Kind<string, undefined> = {
   results: (ids) => ids.map(() => undefined),
 }
 
-export function createAdmissions(db: Db, process: string): AdmissionStore {
+export function createAdmissions(db: Database, process: string): AdmissionStore {
   const { writer } = db
   return {
     take: (request) => writer.add(ADMISSIONS, { request, process }),
@@ -196,7 +196,7 @@ export function createAdmissions(db: Db, process: string): AdmissionStore {
   }
 }
 
-export function ownedAdmissions(db: Db, process: string, shards: ShardRange | null): Pick<OwnedAdmissionStore, 'recover'> {
+export function ownedAdmissions(db: Database, process: string, shards: ShardRange | null): Pick<OwnedAdmissionStore, 'recover'> {
   return {
     async recover(running) {
       if (shards) await db.writer.write(sql(RECOVER, shards.from, shards.to, running, process))
@@ -205,6 +205,6 @@ export function ownedAdmissions(db: Db, process: string, shards: ShardRange | nu
 }
 
 /** Ends the admissions of turns that died unstored with their process. Writes only where there are any. */
-export async function endDeadAdmissions(db: Db): Promise<void> {
+export async function endDeadAdmissions(db: Database): Promise<void> {
   if (await db.get(HAS_DEAD)) await db.writer.write(sql(END_DEAD))
 }

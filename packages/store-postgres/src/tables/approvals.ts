@@ -12,9 +12,9 @@ import {
 } from '@sluice/sdk'
 import { APPROVAL_COLUMNS, type ApprovalColumns, approvalValues, type PromptColumns, toApproval } from '@sluice/store/shared'
 import { type Row, sql } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
+import type { Tx } from '../connection/group-commit.ts'
 import { shardQuery } from '../connection/shard-reads.ts'
-import type { Tx } from '../connection/writer.ts'
 import { ENDED_WITHOUT_TURN } from './message-attempt.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 
@@ -68,11 +68,11 @@ async function find(query: Query, text: string, ...values: readonly string[]): P
   return row && (await withPrompts(query, [row]))[0]
 }
 
-const numberOf = async (db: Db, { runId, stepId }: ApprovalKey): Promise<number | undefined> =>
+const numberOf = async (db: Database, { runId, stepId }: ApprovalKey): Promise<number | undefined> =>
   (await db.get<{ number: number }>(NUMBER, runId, stepId))?.number
 
 /** The approval store of the port. */
-export function createApprovals(db: Db): ApprovalStore {
+export function createApprovals(db: Database): ApprovalStore {
   const { writer } = db
   return {
     open: (asked, prompts) => {
@@ -109,7 +109,7 @@ export function createApprovals(db: Db): ApprovalStore {
   }
 }
 
-export function ownedApprovals(db: Db, shards: ShardRange | null): Pick<OwnedApprovalStore, 'unfinished'> {
+export function ownedApprovals(db: Database, shards: ShardRange | null): Pick<OwnedApprovalStore, 'unfinished'> {
   return {
     async unfinished({ after, limit, decided = false }) {
       const start = after ? await numberOf(db, after) : 0

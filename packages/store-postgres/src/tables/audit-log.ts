@@ -1,8 +1,8 @@
 /** The append-only audit log of procedures. Each record is chained to the previous one by its hash. */
 import { auditHash, type NewAudit, type SopStore } from '@sluice/sdk'
 import { type AuditRecord, verifyRecords, wellFormed } from '@sluice/store/shared'
-import { columnsOf, type Db } from '../connection/db.ts'
-import type { Tx } from '../connection/writer.ts'
+import { columnsOf, type Database } from '../connection/database.ts'
+import type { Tx } from '../connection/group-commit.ts'
 
 // Processes append one after the other, because each record needs the hash of the last one.
 const HEAD = 'SELECT number, hash FROM sop_audit_head FOR UPDATE'
@@ -48,14 +48,14 @@ export async function appendAudit(tx: Tx, records: readonly NewAudit[]): Promise
 }
 
 /** Returns the records after a number, in order. */
-export function readAudit(db: Db, { limit, after = 0, run, sop }: Parameters<SopStore['audit']>[0]): Promise<AuditRecord[]> {
+export function readAudit(db: Database, { limit, after = 0, run, sop }: Parameters<SopStore['audit']>[0]): Promise<AuditRecord[]> {
   const named = Object.entries({ run, sop }).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
   const conditions = ['number > $1', ...named.map(({ column }, at) => `${column} = $${at + 3}`)]
   const text = `SELECT ${COLUMNS} FROM sop_audit WHERE ${conditions.join(' AND ')} ORDER BY number LIMIT $2`
   return db.all<AuditRecord>(text, after, limit, ...named.map(({ value }) => value))
 }
 
-export const verifyAudit = (db: Db): ReturnType<SopStore['verify']> =>
+export const verifyAudit = (db: Database): ReturnType<SopStore['verify']> =>
   verifyRecords({
     lastNumber: async () => (await db.get<{ number: number }>(LAST))?.number ?? 0,
     page: (after, limit) => readAudit(db, { limit, after }),

@@ -3,8 +3,8 @@ import { AppError, actionRecord, type Erased, type SessionStore, sessionKeys, sh
 import { endOfPrefix, toBytes } from '@sluice/store/shared'
 import { isAliveProcess } from '../cluster/live-process.ts'
 import { sql } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
-import type { Tx } from '../connection/writer.ts'
+import type { Database } from '../connection/database.ts'
+import type { Tx } from '../connection/group-commit.ts'
 import { appendAudit } from './audit-log.ts'
 
 const IS_KNOWN = 'SELECT 1 FROM sessions WHERE id = $1'
@@ -65,7 +65,7 @@ const SLICE_ROWS = 500
 
 /** After a crash, erasing the same conversation again finds the rest. */
 export async function eraseConversation(
-  db: Db,
+  db: Database,
   id: string,
   { atMs, by, memoriesOf }: Parameters<SessionStore['erase']>[1],
 ): Promise<Erased | undefined> {

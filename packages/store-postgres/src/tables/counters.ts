@@ -5,7 +5,7 @@
  */
 import { BoundedMap, memoryCounters, TimeRing } from '@sluice/kit'
 import type { Counters, Lockout, LockoutOptions, RateLimit, RateLimitOptions } from '@sluice/sdk'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 import { givenTime, sharedTime } from '../connection/shared-time.ts'
 
 const WINDOW_MS = 60_000
@@ -26,7 +26,7 @@ const SWEEP_CALLS = sweep('calls', 'rate_limit')
 const SWEEP_LOCKOUTS = sweep('lockouts', 'lockout')
 
 /** A store of a single process answers at once; these answers are promises where the database has to be asked. */
-export function sharedCounters(db: Db): Counters {
+export function sharedCounters(db: Database): Counters {
   const known = memoryCounters(db.clock)
   const made = new BoundedMap<string, RateLimit | Lockout>(1000)
   const keep = <Counter extends RateLimit | Lockout>(name: string, make: () => Counter): Counter => {
@@ -64,7 +64,7 @@ interface Own {
 }
 
 class SharedRateLimit implements RateLimit {
-  readonly #db: Db
+  readonly #db: Database
   readonly #name: string
   readonly #limit: number
   readonly #own: BoundedMap<string, Own>
@@ -72,7 +72,7 @@ class SharedRateLimit implements RateLimit {
   /** The number of nodes; undefined before the database has told it: until then each call is counted there. */
   #nodes: number | undefined
 
-  constructor(db: Db, name: string, { limit, keysMax }: RateLimitOptions) {
+  constructor(db: Database, name: string, { limit, keysMax }: RateLimitOptions) {
     this.#db = db
     this.#name = name
     this.#limit = limit
@@ -115,14 +115,14 @@ class SharedRateLimit implements RateLimit {
 }
 
 class SharedLockout implements Lockout {
-  readonly #db: Db
+  readonly #db: Database
   readonly #name: string
   readonly #numbers: readonly [number, number, number]
   /** Until when keys are locked out: such a key need not be read again. */
   readonly #lockedUntilMs: BoundedMap<string, number>
   readonly #sweeps: Sweeps
 
-  constructor(db: Db, name: string, { failuresMax, windowMs, lockMs, keysMax }: LockoutOptions) {
+  constructor(db: Database, name: string, { failuresMax, windowMs, lockMs, keysMax }: LockoutOptions) {
     this.#db = db
     this.#name = name
     this.#numbers = [failuresMax, windowMs, lockMs]
@@ -155,11 +155,11 @@ class SharedLockout implements Lockout {
 
 /** Deletes rows that no longer count, and the ones that end first beyond the number of keys, at most once a minute. */
 class Sweeps {
-  readonly #db: Db
+  readonly #db: Database
   readonly #statement: readonly [string, string, number]
   #nextMs = 0
 
-  constructor(db: Db, text: string, name: string, keysMax: number) {
+  constructor(db: Database, text: string, name: string, keysMax: number) {
     this.#db = db
     this.#statement = [text, name, keysMax]
   }

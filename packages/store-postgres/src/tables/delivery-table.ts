@@ -1,7 +1,7 @@
 /** The queries that inbox and outbox share. In both tables row numbers grow and nearly all rows are in one final state. */
 import type { DeliveryFilter, ShardRange } from '@sluice/sdk'
 import type { Row as Columns } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 import { shardQuery } from '../connection/shard-reads.ts'
 
 export interface TableDescription {
@@ -28,7 +28,7 @@ export interface DeliveryTable<Row> {
 }
 
 export function createDeliveryTable<Row>(
-  db: Db,
+  db: Database,
   { name, columns, final, marked, sinceColumn, waiting }: TableDescription,
 ): DeliveryTable<Row> {
   const GET = `SELECT ${columns} FROM ${name} WHERE number = $1`

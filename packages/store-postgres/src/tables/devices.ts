@@ -2,7 +2,7 @@
 import { endsWithin, systemClock } from '@sluice/kit'
 import { AppError, type DeviceRow, type DeviceStore, type NewDevice, type Role } from '@sluice/sdk'
 import { type Row, sql } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 import { awayError } from '../connection/postgres-error.ts'
 
 const COLUMNS = 'id, name, role, token_hash, created_at, last_seen_at, last_address, expires_at, issued_by, hmac'
@@ -69,7 +69,7 @@ async function within<Result>(ms: number, answer: Promise<Result>): Promise<Resu
   throw awayError('The store does not answer now.')
 }
 
-export function createDevices(db: Db): DeviceStore {
+export function createDevices(db: Database): DeviceStore {
   const { writer, clock, signatures } = db
   const accepted = (row: DeviceColumns): boolean => signatures.accepts('devices', row)
   const addValues = ({ id, name, role, tokenHash, createdAtMs, expiresAtMs, issuedBy = null }: NewDevice): readonly unknown[] => {

@@ -2,7 +2,7 @@
 import { BoundedMap } from '@sluice/kit'
 import type { Claim, IdempotencyStore } from '@sluice/sdk'
 import { hashKey, type KeyLimits, KeyTable, type KnownKeys } from '@sluice/store/shared'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 import type { ForeignCommits } from '../connection/foreign-commits.ts'
 
 const QUEUED = `
@@ -25,7 +25,10 @@ const DONE_OF = `
  * Only the first claim reads all stored keys, at most `keysMax` rows of each kind. Once another process has written, each claim reads its
  * own key. Of two processes that claim a key at once, the commit that stores the turn decides.
  */
-export function createIdempotency(db: Db, foreign: ForeignCommits): { readonly keys: WatchedKeyTable; readonly port: IdempotencyStore } {
+export function createIdempotency(
+  db: Database,
+  foreign: ForeignCommits,
+): { readonly keys: WatchedKeyTable; readonly port: IdempotencyStore } {
   let loaded: KnownKeys = { queued: [], done: [] }
   const keys = new WatchedKeyTable(() => loaded)
   let version: number | undefined

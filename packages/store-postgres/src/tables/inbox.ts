@@ -10,7 +10,7 @@ import {
 } from '@sluice/sdk'
 import { discardRecord, type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 import { HOLDINGS } from './admissions.ts'
 import { appendAudit } from './audit-log.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
@@ -109,7 +109,7 @@ interface Content extends InboxColumns {
 }
 
 /** `recent` holds the ids of recent messages; the caller clears it after pruning. */
-export function createInbox(db: Db, recent: RecentIds): InboxStore {
+export function createInbox(db: Database, recent: RecentIds): InboxStore {
   const { writer, clock } = db
   const table = createDeliveryTable<InboxColumns>(db, TABLE)
   const get = async (number: number): Promise<InboxEntry | undefined> => {
@@ -193,7 +193,7 @@ export function createInbox(db: Db, recent: RecentIds): InboxStore {
   }
 }
 
-export function ownedInbox(db: Db, shards: ShardRange | null): Pick<OwnedInboxStore, 'waiting'> {
+export function ownedInbox(db: Database, shards: ShardRange | null): Pick<OwnedInboxStore, 'waiting'> {
   const table = createDeliveryTable<InboxColumns>(db, TABLE)
   return {
     async waiting(options) {
@@ -203,11 +203,11 @@ export function ownedInbox(db: Db, shards: ShardRange | null): Pick<OwnedInboxSt
 }
 
 /** Reads the unfinished messages of the sessions of these messages, oldest first. */
-export const messagesBeside = async (db: Db, numbers: readonly number[]): Promise<WaitingMessage[]> =>
+export const messagesBeside = async (db: Database, numbers: readonly number[]): Promise<WaitingMessage[]> =>
   (await db.all<InboxColumns>(BESIDE, numbers)).map((row) => toWaiting(db, row))
 
 const toWaiting = (
-  { serverClock }: Db,
+  { serverClock }: Database,
   { number, channel, account, sender, session, next_at, state, attempts, kind }: InboxColumns,
 ): WaitingMessage => ({
   number,

@@ -2,8 +2,8 @@
 import { type Arrival, type InboxStore, shardOfSession } from '@sluice/sdk'
 import { joinTexts, type RecentIds, rowKey } from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
-import { columnsOf, type Db } from '../connection/db.ts'
-import type { Kind } from '../connection/writer.ts'
+import { columnsOf, type Database } from '../connection/database.ts'
+import type { Kind } from '../connection/group-commit.ts'
 
 const COLUMNS =
   'key, shard, channel, account, message_id, sender, session, received_at, verdict, message_json, trace, kind, approval_run_id, approval_step_id'
@@ -83,7 +83,7 @@ const numbersByKey = (rows: readonly Numbered[]): Map<string, number> =>
   new Map(rows.map(({ key, number }) => [key.toString('hex'), number]))
 
 /** Clear `recent` when rows are dropped, because their ids may arrive again. */
-export function createKeep(db: Db, recent: RecentIds): InboxStore['keep'] {
+export function createKeep(db: Database, recent: RecentIds): InboxStore['keep'] {
   return async (arrival) => {
     const { channel, messages, nonce } = arrival
     const keys = messages.map(({ message: { account, id } }) => rowKey(joinTexts(channel, account, id)))
@@ -102,7 +102,7 @@ export function createKeep(db: Db, recent: RecentIds): InboxStore['keep'] {
 }
 
 /** Tells for each message whether its id is known, with one query for those that are not recent. */
-export function createKnown(db: Db, recent: RecentIds): InboxStore['known'] {
+export function createKnown(db: Database, recent: RecentIds): InboxStore['known'] {
   return async (channel, messages) => {
     const keys = messages.map(({ account, id }) => rowKey(joinTexts(channel, account, id)))
     const others = keys.filter((key) => !recent.has(key))
@@ -125,7 +125,7 @@ function toRow(
 }
 
 /** A request with a nonce or with several messages. The first message that is new keeps the body for all of them. */
-function keepAll(db: Db, { channel, raw, receivedAtMs, nonce }: Arrival, rows: readonly ArrivedRow[]): Promise<Kept> {
+function keepAll(db: Database, { channel, raw, receivedAtMs, nonce }: Arrival, rows: readonly ArrivedRow[]): Promise<Kept> {
   return db.writer.transaction(async (tx): Promise<Kept> => {
     if (nonce) {
       const used = await tx.get(USE_NONCE, rowKey(joinTexts(channel, nonce.value)), nonce.untilMs, receivedAtMs)

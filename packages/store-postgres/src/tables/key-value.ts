@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { KeyValue } from '@sluice/sdk'
 import { endOfPrefix, toBytes, toText } from '@sluice/store/shared'
 import { type Row, sql } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 import type { RowSignatures } from '../schema/row-signatures.ts'
 
 const GET = 'SELECT owner, key, value_json, hmac FROM key_values WHERE owner = $1 AND key = $2'
@@ -30,7 +30,7 @@ interface ValueRow extends Row {
  * Values are copied. A value without a JSON form, such as a function or `undefined`, is stored as null. A row that is refused rejects with
  * `config_invalid`, and is left out of a list.
  */
-export function createKeyValue(db: Db, owner: string): KeyValue {
+export function createKeyValue(db: Database, owner: string): KeyValue {
   const read = async (key: Buffer): Promise<ValueRow | undefined> => {
     const row = await db.get<ValueRow>(GET, owner, key)
     if (row) db.signatures.require('key_values', row)

@@ -1,7 +1,7 @@
 /** The agent's memories, each with its owner, and a full-text index over their keys and contents. */
 import { type MemoryEntry, type MemoryStore, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { sql } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 
 /** A query uses at most this many words. */
 const QUERY_WORDS_MAX = 32
@@ -37,7 +37,7 @@ const OWNERS = `
 const COUNT = 'SELECT count(*) AS count FROM memories WHERE owner = $1'
 
 /** A search finds entries with any of the words, ignores case and accents, and ranks by `ts_rank`. */
-export const createMemory = (db: Db): MemoryStore => ({
+export const createMemory = (db: Database): MemoryStore => ({
   async put({ owner, key, content, category, atMs }) {
     await db.writer.write(sql(PUT, owner, key, content, category, atMs, indexedText(key, content)))
   },

@@ -1,8 +1,8 @@
 /** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
 import type { Inbound, InboxStore, StartedMessage } from '@sluice/sdk'
 import { sql } from '../connection/connection.ts'
-import { columnsOf, type Db, isOpen } from '../connection/db.ts'
-import type { Kind } from '../connection/writer.ts'
+import { columnsOf, type Database, isOpen } from '../connection/database.ts'
+import type { Kind } from '../connection/group-commit.ts'
 
 /** Returns the SQL condition that a turn waits for a person, because the approval of a tool call is open. `turn` is the SQL of its id. */
 export const waitsForPerson = (turn: string): string =>
@@ -95,7 +95,7 @@ const START_KIND: Kind<Start, StartedRow | undefined> = {
 }
 
 /** Returns the function that starts an attempt, or reports a message that has used up its attempts. */
-export function createStart(db: Db): InboxStore['start'] {
+export function createStart(db: Database): InboxStore['start'] {
   return async (number, turnId, startsMax, given) => {
     const row = await db.writer.add(START_KIND, { number, turnId, startsMax, given })
     if (!row) {

@@ -1,7 +1,7 @@
 /** Keys that are valid once, on every node of a cluster. */
 import { type OneTimeKeys, type OneTimeKeysOf, sha256Hex } from '@sluice/sdk'
 import type { Row } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 import { givenTime, sharedTime } from '../connection/shared-time.ts'
 
 const NOW = `SELECT ${sharedTime('$1')} AS "nowMs"`
@@ -22,7 +22,7 @@ interface TakenRow extends Row {
 }
 
 export const sharedOneTimeKeys =
-  (db: Db): OneTimeKeysOf =>
+  (db: Database): OneTimeKeysOf =>
   <Value>(purpose: string, { ttlMs, perOwnerMax, allMax }: Parameters<OneTimeKeysOf>[1]): OneTimeKeys<Value> => ({
     async add(owner, key, value) {
       const bounds = [perOwnerMax - 1, allMax - 1]

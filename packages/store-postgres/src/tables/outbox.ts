@@ -2,8 +2,8 @@
 import { type OutboxRow, type OutboxStore, type OwnedOutboxStore, replyLane, type ShardRange } from '@sluice/sdk'
 import { discardRecord, type OutboxColumns, toOutboxRow, toStartedReply } from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
-import { columnsOf, type Db, isOpen } from '../connection/db.ts'
-import type { Kind } from '../connection/writer.ts'
+import { columnsOf, type Database, isOpen } from '../connection/database.ts'
+import type { Kind } from '../connection/group-commit.ts'
 import { appendAudit } from './audit-log.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
@@ -106,7 +106,7 @@ const SENT_KIND: Kind<Sent, void> = {
   readAgain: () => [],
 }
 
-export function createOutbox(db: Db): OutboxStore {
+export function createOutbox(db: Database): OutboxStore {
   const { writer, clock } = db
   const table = createDeliveryTable<OutboxColumns>(db, TABLE)
   return {
@@ -150,7 +150,7 @@ export function createOutbox(db: Db): OutboxStore {
   }
 }
 
-export function ownedOutbox(db: Db, shards: ShardRange | null): Pick<OwnedOutboxStore, 'waiting' | 'recover'> {
+export function ownedOutbox(db: Database, shards: ShardRange | null): Pick<OwnedOutboxStore, 'waiting' | 'recover'> {
   const table = createDeliveryTable<OutboxColumns>(db, TABLE)
   return {
     async recover({ repeatable, atMs }) {
@@ -174,5 +174,5 @@ export function ownedOutbox(db: Db, shards: ShardRange | null): Pick<OwnedOutbox
 }
 
 /** Returns the replies to an inbox message. */
-export const repliesTo = async (db: Db, inbox: number): Promise<OutboxRow[]> =>
+export const repliesTo = async (db: Database, inbox: number): Promise<OutboxRow[]> =>
   (await db.all<OutboxColumns>(REPLIES, inbox)).map(toOutboxRow)

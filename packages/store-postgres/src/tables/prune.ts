@@ -2,7 +2,7 @@
 import type { DeletedRows, Retention } from '@sluice/sdk'
 import { QUARTER_MS } from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 import { usedBytes } from './space.ts'
 
 const DROP_NONCES = 'DELETE FROM nonces WHERE key IN (SELECT key FROM nonces WHERE until <= $1 ORDER BY until LIMIT $2) RETURNING 1'
@@ -75,7 +75,7 @@ const CUT_SLICE_ROWS = 250
 /** Longer than the period of any budget. */
 const COSTS_KEPT_MS = 100 * 86_400_000
 
-export async function prune(db: Db, retention: Retention): Promise<DeletedRows> {
+export async function prune(db: Database, retention: Retention): Promise<DeletedRows> {
   const { writer } = db
   const { endedBeforeMs, idsBeforeMs, historyBeforeMs, nowMs, limit } = retention
   const drop = (text: string, ...values: unknown[]): Promise<number> => writer.dropInSlices(limit, text, ...values)
@@ -116,7 +116,7 @@ const turnsBefore = ({ endedBeforeMs, keysBeforeMs }: Retention): number => Math
  * Drops the oldest rows until at most `bytesMax` bytes are in use: contents first, then replies, turns and conversations. Keeps dead
  * letters and unfinished work.
  */
-async function cutToSize(db: Db, { bytesMax, keysBeforeMs, nowMs, limit }: Retention) {
+async function cutToSize(db: Database, { bytesMax, keysBeforeMs, nowMs, limit }: Retention) {
   let used = await usedBytes(db)
   const cut = async (text: string, ...values: unknown[]): Promise<number> => {
     for (let dropped = 0; ; ) {
@@ -141,7 +141,7 @@ async function cutToSize(db: Db, { bytesMax, keysBeforeMs, nowMs, limit }: Reten
 }
 
 /** Returns the number of rows that are old enough to be dropped. */
-export async function prunable(db: Db, retention: Retention): Promise<DeletedRows> {
+export async function prunable(db: Database, retention: Retention): Promise<DeletedRows> {
   const { endedBeforeMs, idsBeforeMs, historyBeforeMs } = retention
   const count = async (rows: string, ...values: number[]): Promise<number> =>
     (await db.get<{ count: number }>(`SELECT count(*) AS count ${rows}`, ...values))?.count ?? 0

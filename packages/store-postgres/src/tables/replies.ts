@@ -1,7 +1,7 @@
 /** Replies as rows of the outbox. Statements of several groups queue them. */
 import { randomUUID } from 'node:crypto'
 import { type NewReply, shardOfConversation } from '@sluice/sdk'
-import { columnsOf } from '../connection/db.ts'
+import { columnsOf } from '../connection/database.ts'
 
 const COLUMNS = 'shard, channel, account, to_json, text, part, parts, client_id, turn_id, created_at, extras_json, trace, is_edit, reply'
 

@@ -1,8 +1,8 @@
 /** Sessions, their messages and their summaries. The end of a turn writes the messages, in `turns.ts`. */
 import type { SessionRow, SessionStore, TurnMessages } from '@sluice/sdk'
 import { sql } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
-import { type Histories, SUMMARY, type SummaryColumns, toSummary } from './histories.ts'
+import type { Database } from '../connection/database.ts'
+import { type Histories, SUMMARY, type SummaryColumns, toSummary } from './history-cache.ts'
 
 interface SessionColumns {
   readonly id: string
@@ -32,7 +32,7 @@ const SAID = `
   WHERE session = (SELECT number FROM sessions WHERE id = $1) AND up_to > $2 ORDER BY up_to LIMIT $3`
 const RENAME = 'UPDATE sessions SET name = $2 WHERE id = $1 RETURNING id'
 
-export const createSessions = (db: Db, histories: Histories): SessionStore => ({
+export const createSessions = (db: Database, histories: Histories): SessionStore => ({
   async history(id, limit) {
     return limit < 1 ? [] : (await histories.recent(db, id, limit)).messages.slice(-limit)
   },

@@ -5,7 +5,7 @@ import { AppError, type ConfigVersion, type Logger, type SharedConfig } from '@s
 import type { Leases } from '../cluster/leases.ts'
 import type { Notices } from '../cluster/notices.ts'
 import { type Row, sql } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 
 const LOOK_EVERY_MS = 1000
 const VERSIONS_KEPT = 50
@@ -22,7 +22,7 @@ const FORGET = 'DELETE FROM config WHERE version <= $1'
 const REPORT = 'UPDATE processes SET config_version = $2 WHERE id = $1'
 
 export interface SharedConfigOptions {
-  readonly db: Db
+  readonly db: Database
   readonly process: string
   readonly leases: Leases
   readonly notices: Notices

@@ -11,9 +11,9 @@ import {
 } from '@sluice/sdk'
 import { hashKey, joinTexts, type KeyTable, rowKey, toAuditRow } from '@sluice/store/shared'
 import type { Row as Columns } from '../connection/connection.ts'
-import { columnsOf, type Db } from '../connection/db.ts'
+import { columnsOf, type Database } from '../connection/database.ts'
+import type { Tx } from '../connection/group-commit.ts'
 import { shardQuery } from '../connection/shard-reads.ts'
-import type { Tx } from '../connection/writer.ts'
 import { appendAudit, readAudit, verifyAudit } from './audit-log.ts'
 import { ENDED_WITHOUT_TURN } from './message-attempt.ts'
 
@@ -67,7 +67,7 @@ const starterColumn = (starter: string | undefined): string | null => (starter =
 const toRun = ({ json }: Row): SopRun => JSON.parse(json)
 
 /** The procedure store of the port. `keys` are the idempotency keys that a start uses up. */
-export function createSops(db: Db, keys: KeyTable): SopStore {
+export function createSops(db: Database, keys: KeyTable): SopStore {
   const { writer } = db
   return {
     async start(starts, about) {
@@ -119,7 +119,7 @@ export function createSops(db: Db, keys: KeyTable): SopStore {
   }
 }
 
-export function ownedSops(db: Db, shards: ShardRange | null): Pick<OwnedSopStore, 'unfinished'> {
+export function ownedSops(db: Database, shards: ShardRange | null): Pick<OwnedSopStore, 'unfinished'> {
   return {
     async unfinished({ after, limit }) {
       const start = after === null ? 0 : await numberOf(db, after)
@@ -129,7 +129,7 @@ export function ownedSops(db: Db, shards: ShardRange | null): Pick<OwnedSopStore
   }
 }
 
-const numberOf = async (db: Db, id: string): Promise<number | undefined> => (await db.get<{ number: number }>(NUMBER, id))?.number
+const numberOf = async (db: Database, id: string): Promise<number | undefined> => (await db.get<{ number: number }>(NUMBER, id))?.number
 
 /** Part of a transaction: starts the runs, or returns the result of the first delivery. */
 async function startIn(

@@ -1,6 +1,6 @@
 /** Estimates how much the data takes, from the statistics that the server keeps for its planner. */
 import type { StoreUsage } from '@sluice/sdk'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 
 /** Bytes of a row besides its columns, with its index entries. */
 const ROW_EXTRA_BYTES = 120
@@ -17,10 +17,10 @@ const FILES = `
 const UPGRADED = "SELECT value FROM meta WHERE key = 'upgraded_at'"
 
 /** Returns the bytes in use without the audit log. */
-export const usedBytes = async (db: Db): Promise<number> => (await db.get<{ bytes: number }>(USED))?.bytes ?? 0
+export const usedBytes = async (db: Database): Promise<number> => (await db.get<{ bytes: number }>(USED))?.bytes ?? 0
 
 /** Returns the sizes for `doctor`. */
-export async function usageOf(db: Db): Promise<StoreUsage> {
+export async function usageOf(db: Database): Promise<StoreUsage> {
   const [bytes, files, upgraded] = await Promise.all([usedBytes(db), db.get<{ bytes: number }>(FILES), db.get<{ value: string }>(UPGRADED)])
   return { bytes, fileBytes: files?.bytes ?? 0, upgradedAtMs: upgraded ? Number(upgraded.value) : null, copies: [] }
 }

@@ -26,10 +26,10 @@ import {
 } from '@sluice/store/shared'
 import { isAliveProcess } from '../cluster/live-process.ts'
 import { type Row, sql } from '../connection/connection.ts'
-import { columnsOf, type Db, isOpen } from '../connection/db.ts'
+import { columnsOf, type Database, isOpen } from '../connection/database.ts'
+import type { Kind } from '../connection/group-commit.ts'
 import { shardQuery } from '../connection/shard-reads.ts'
-import type { Kind } from '../connection/writer.ts'
-import type { Histories } from './histories.ts'
+import type { Histories } from './history-cache.ts'
 import type { WatchedKeyTable } from './idempotency.ts'
 import { waitsForPerson } from './message-attempt.ts'
 import { insertReplies, replyValues } from './replies.ts'
@@ -274,7 +274,7 @@ export interface TurnsOptions {
 }
 
 /** The turn store of the port. It keeps the idempotency keys and cached histories in step with the database. */
-export function createTurns(db: Db, { keys, histories, process, isDirect }: TurnsOptions): TurnStore {
+export function createTurns(db: Database, { keys, histories, process, isDirect }: TurnsOptions): TurnStore {
   const { writer } = db
   return {
     async enqueue({ id, agent, sessionId, owner = null, source, input, createdAtMs, context, idempotency, isDirect: runsHere }) {
@@ -345,7 +345,11 @@ export function createTurns(db: Db, { keys, histories, process, isDirect }: Turn
   }
 }
 
-export function ownedTurns(db: Db, process: string, shards: ShardRange | null): Pick<OwnedTurnStore, 'unfinished' | 'abortsRequested'> {
+export function ownedTurns(
+  db: Database,
+  process: string,
+  shards: ShardRange | null,
+): Pick<OwnedTurnStore, 'unfinished' | 'abortsRequested'> {
   return {
     async unfinished(limit) {
       return shards ? (await db.shards.all<UnfinishedColumns & Row>(UNFINISHED, shards, limit, limit, process)).map(toUnfinished) : []
@@ -357,11 +361,11 @@ export function ownedTurns(db: Db, process: string, shards: ShardRange | null): 
 }
 
 /** Lists the turns that this process is to run again; see `ClusterTurns.abandoned`. */
-export const abandonedTurns = async (db: Db, process: string, limit: number): Promise<UnfinishedTurn[]> =>
+export const abandonedTurns = async (db: Database, process: string, limit: number): Promise<UnfinishedTurn[]> =>
   (await db.all<UnfinishedColumns>(ABANDONED, process, limit)).map(toUnfinished)
 
 /** Lists the stored turns of this process that a caller asked to abort. */
-export const abortsOf = async (db: Db, process: string): Promise<string[]> =>
+export const abortsOf = async (db: Database, process: string): Promise<string[]> =>
   (await db.all<{ id: string }>(ABORTS_OF, process)).map(({ id }) => id)
 
 interface StoredTurn extends TurnColumns {

@@ -2,13 +2,13 @@
 import type { Clock } from '@sluice/sdk'
 import type { RowSignatures } from '../schema/row-signatures.ts'
 import { sql } from './connection.ts'
+import type { Writer } from './group-commit.ts'
 import type { Reader } from './reader.ts'
 import type { ServerClock } from './server-clock.ts'
 import type { ShardReads } from './shard-reads.ts'
 import type { WorkNotices } from './work-notices.ts'
-import type { Writer } from './writer.ts'
 
-export interface Db {
+export interface Database {
   readonly reader: Reader
   readonly writer: Writer
   readonly clock: Clock
@@ -21,7 +21,15 @@ export interface Db {
   get<R>(text: string, ...values: readonly unknown[]): Promise<R | undefined>
 }
 
-export const createDb = ({ reader, shards, writer, clock, signatures, serverClock, arrivals }: Omit<Db, 'all' | 'get'>): Db => ({
+export const createDatabase = ({
+  reader,
+  shards,
+  writer,
+  clock,
+  signatures,
+  serverClock,
+  arrivals,
+}: Omit<Database, 'all' | 'get'>): Database => ({
   reader,
   shards,
   writer,

@@ -3,7 +3,7 @@ import type { Clock, Counters, Logger, SharedState } from '@sluice/sdk'
 import type { Leases } from '../cluster/leases.ts'
 import type { Notices } from '../cluster/notices.ts'
 import type { ConnectionSettings } from '../connection/connection.ts'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 import { sharedCounters } from './counters.ts'
 import { PostgresEventLog } from './event-log.ts'
 import { sharedOneTimeKeys } from './one-time-keys.ts'
@@ -12,7 +12,7 @@ import { createSharedConfig } from './shared-config.ts'
 export interface SharedStateOptions {
   readonly settings: ConnectionSettings
   readonly process: string
-  readonly db: Db
+  readonly db: Database
   readonly leases: Leases
   readonly notices: Notices
   readonly clock: Clock

@@ -85,7 +85,7 @@ const ALONE: Kind<readonly Statement[], readonly Row[]> = {
   results: (_, rows) => [rows.at(-1) ?? []],
 }
 
-export interface WriterOptions {
+export interface GroupCommitOptions {
   readonly settings: ConnectionSettings
   readonly process: string
   readonly clock: Clock
@@ -96,8 +96,8 @@ export interface WriterOptions {
   readonly onCommit?: ((units: number, tookMs: number) => void) | undefined
 }
 
-export class CommitQueue {
-  readonly #options: WriterOptions
+export class GroupCommit {
+  readonly #options: GroupCommitOptions
   readonly #batches: MarkedConnection
   readonly #free: MarkedConnection[]
   readonly #transactions: readonly MarkedConnection[]
@@ -110,7 +110,7 @@ export class CommitQueue {
   #fault: string | null = null
   #isClosed = false
 
-  constructor(options: WriterOptions) {
+  constructor(options: GroupCommitOptions) {
     this.#options = options
     const connection = (slot: number) => new MarkedConnection({ ...options, slot })
     this.#batches = connection(0)

@@ -1,7 +1,7 @@
 /** The newest messages of recently active sessions, so that a turn need not read and parse them again. */
 import type { SessionSummary } from '@sluice/sdk'
 import { HistoryCache, type Recent } from '@sluice/store/shared'
-import type { Db } from '../connection/db.ts'
+import type { Database } from '../connection/database.ts'
 
 export interface SummaryColumns {
   readonly up_to: number
@@ -35,7 +35,7 @@ export class Histories {
     this.#cache.append(String(session), { upTo, json })
   }
 
-  async recent(db: Db, id: string, limit: number): Promise<Recent> {
+  async recent(db: Database, id: string, limit: number): Promise<Recent> {
     const head = await db.get<HeadColumns>(HEAD, id)
     if (!head) return { messages: [], upTo: 0, summary: undefined }
     const key = String(head.number)
