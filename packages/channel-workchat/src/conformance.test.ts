@@ -5,7 +5,13 @@ import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll, describe } from 'vitest'
 import { WORKCHAT_CN, workchatCnSection } from './config.ts'
 import feature from './index.ts'
-import { startWorkchatFake, WORKCHAT_APP_ID, WORKCHAT_APP_SECRET, WORKCHAT_ENCRYPT_KEY } from './testing/fake.ts'
+import {
+  startWorkchatFake,
+  WORKCHAT_APP_ID,
+  WORKCHAT_APP_SECRET,
+  WORKCHAT_ENCRYPT_KEY,
+  WORKCHAT_VERIFICATION_TOKEN,
+} from './testing/fake.ts'
 import { socketSection } from './testing/section.ts'
 import { workchatSignature } from './testing/signed.ts'
 
@@ -55,6 +61,36 @@ describe.each([
     },
     send,
     except,
+  })
+})
+
+describe('workchat by webhooks with a token', () => {
+  channelConformance({
+    feature,
+    config: {
+      app_id: WORKCHAT_APP_ID,
+      app_secret: WORKCHAT_APP_SECRET,
+      receive_mode: 'webhook',
+      verification_token: WORKCHAT_VERIFICATION_TOKEN,
+      allowed_users: ['ou_1'],
+    },
+    allowKey: 'allowed_users',
+    secrets: [WORKCHAT_APP_SECRET, WORKCHAT_VERIFICATION_TOKEN],
+    webhook: {
+      fixtures,
+      own: 'own',
+      secretKey: 'verification_token',
+      prove: () => ({ body: { 'header.token': WORKCHAT_VERIFICATION_TOKEN } }),
+      covers: 'nothing',
+    },
+    send,
+    except: [
+      ...except,
+      {
+        rule: 'without a secret every request is accepted and the missing key is named',
+        why: 'it names encrypt_key, the safer of both secrets; the suite by encrypt_key has this rule',
+      },
+    ],
   })
 })
 

@@ -13,10 +13,12 @@ export interface ChannelFixture {
   readonly expect: readonly Inbound[]
 }
 
-/** The headers and query parameters that prove that a request comes from the platform. */
+/** The parts of a request that prove that it comes from the platform. */
 export interface Proof {
   readonly headers?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
+  /** Members of the JSON body, such as `header.token`. */
+  readonly body?: Readonly<Record<string, string>>
 }
 
 /** The webhook of a channel under test. */
@@ -27,6 +29,11 @@ export interface WebhookSubject {
   readonly own: string
   /** Returns the platform's proof for a body, made at `atMs` milliseconds since 1970. */
   prove(body: Uint8Array, atMs: number): Proof
+  /**
+   * What the proof covers, besides itself. Default: the body, and a time. `nothing` is for a platform that sends the same token with every
+   * request; the rules about changed bodies and stale proofs are then no part of the suite.
+   */
+  readonly covers?: 'body' | 'nothing'
   /** The key of the webhook secret in `config`. Without the secret the channel accepts every request. */
   readonly secretKey: string
   /** The query of the platform's GET check with the right token, and which of its keys hold the token and the challenge. */

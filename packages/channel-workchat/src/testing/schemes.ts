@@ -6,6 +6,7 @@ import { forgeMac, otherSecret, type Part } from '@sluice/testkit/webhook-fuzz/f
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
 import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
+import { bodyTokenScheme } from '@sluice/testkit/webhook-fuzz/shared-secret-scheme'
 import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'
 import feature from '../index.ts'
 import { WORKCHAT_ENCRYPT_KEY, WORKCHAT_VERIFICATION_TOKEN } from './fake.ts'
@@ -68,27 +69,10 @@ export function signatureScheme(random: Random): Scheme {
 }
 
 /** The token is the same in all requests, and nothing covers the rest of the body. */
-export function tokenScheme(random: Random): Scheme {
-  const webhook = open({ verification_token: WORKCHAT_VERIFICATION_TOKEN })
-  const withToken = (body: Uint8Array, token: string): Uint8Array =>
-    Buffer.from(Buffer.from(body).toString().replace(WORKCHAT_VERIFICATION_TOKEN, token))
-  return {
-    count: 1_000_000,
-    webhook,
-    coversBody: false,
-    isTimed: false,
-    valid: validBodies(webhook, random).map(({ body, atMs }) => ({ headers: {}, query: '', body, atMs })),
-    forge(request, random) {
-      const other = Buffer.from(otherSecret(WORKCHAT_VERIFICATION_TOKEN, random)).toString('hex')
-      return { ...request, body: withToken(request.body, other) }
-    },
-    proofs({ body }) {
-      try {
-        const { header } = JSON.parse(Buffer.from(body).toString()) as { header?: { token?: unknown } }
-        return typeof header?.token === 'string' ? [header.token] : []
-      } catch {
-        return []
-      }
-    },
-  }
-}
+export const tokenScheme = (random: Random): Scheme =>
+  bodyTokenScheme(
+    open({ verification_token: WORKCHAT_VERIFICATION_TOKEN }),
+    WORKCHAT_VERIFICATION_TOKEN,
+    (body) => (body as { readonly header?: { readonly token?: unknown } }).header?.token,
+    random,
+  )

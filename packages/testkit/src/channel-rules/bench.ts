@@ -51,14 +51,41 @@ export function createBench(subject: ChannelSubject): Bench {
       const [bytes, headers] = content instanceof Uint8Array ? [content, {}] : [new TextEncoder().encode(content.body), content.headers]
       const nowMs = host.clock.nowMs()
       const given = proof ?? subject.webhook?.prove(bytes, nowMs) ?? {}
+      const body = given.body ? withMembers(bytes, given.body, Object.keys(subject.webhook?.prove(bytes, nowMs).body ?? {})) : bytes
       const query = new URLSearchParams(given.query)
       const all = Object.entries({ ...headers, ...given.headers }).map(([name, value]) => [name.toLowerCase(), value])
-      return { headers: Object.fromEntries(all), url: new URL(`http://localhost/webhook?${query}`), body: bytes, receivedAtMs: nowMs }
+      return { headers: Object.fromEntries(all), url: new URL(`http://localhost/webhook?${query}`), body, receivedAtMs: nowMs }
     },
     expectNoSecret(host, ...shown) {
       const text = JSON.stringify([host.logs, shown].map(plain))
       for (const secret of secrets) expect(text).not.toContain(secret)
     },
+  }
+}
+
+/** Returns a JSON object with the members at these dotted paths, and without those at the other `paths`. Other bytes stay as they are. */
+function withMembers(bytes: Uint8Array, members: Readonly<Record<string, string>>, paths: readonly string[]): Uint8Array {
+  const body = objectOf(bytes)
+  if (!body) return bytes
+  for (const path of paths) {
+    const names = path.split('.')
+    const last = names.pop() ?? ''
+    let holder = body
+    for (const name of names) {
+      holder[name] ??= {}
+      holder = holder[name] as Record<string, unknown>
+    }
+    if (members[path] === undefined) delete holder[last]
+    else holder[last] = members[path]
+  }
+  return new TextEncoder().encode(JSON.stringify(body))
+}
+
+function objectOf(bytes: Uint8Array): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>
+  } catch {
+    return undefined
   }
 }
 

@@ -1,4 +1,4 @@
-/** Platforms that sign nothing: every request carries a secret, in the URL or as a bearer token. */
+/** Platforms that sign nothing: every request carries a secret, in the URL, as a bearer token, or in its body. */
 import type { Webhook } from '@sluice/sdk'
 import type { Random } from '../random.ts'
 import { otherSecret } from './forge-mac.ts'
@@ -38,5 +38,28 @@ function sharedSecretScheme(webhook: Webhook, secret: string, present: Present, 
       return { ...request, ...random.pick([asBearer, asToken])(other) }
     },
     proofs: presented,
+  }
+}
+
+/** Requests that carry the secret inside of their JSON body. `sample` of the webhook writes it there; `tokenIn` reads it. */
+export function bodyTokenScheme(webhook: Webhook, secret: string, tokenIn: (body: unknown) => unknown, random: Random): Scheme {
+  return {
+    count: 1_000_000,
+    webhook,
+    coversBody: false,
+    isTimed: false,
+    valid: validBodies(webhook, random).map(({ body, atMs }) => ({ headers: {}, query: '', body, atMs })),
+    forge(request, random) {
+      const other = Buffer.from(otherSecret(secret, random)).toString('hex')
+      return { ...request, body: Buffer.from(Buffer.from(request.body).toString().replace(secret, other)) }
+    },
+    proofs({ body }) {
+      try {
+        const token = tokenIn(JSON.parse(Buffer.from(body).toString()))
+        return typeof token === 'string' ? [token] : []
+      } catch {
+        return []
+      }
+    },
   }
 }
