@@ -1,11 +1,11 @@
 // Writes a new channel package that works against a fake of its platform: `pnpm create:channel <name>` for a channel with a webhook,
 // with `--connection` for a channel that opens a connection. `--no-install` leaves the lockfile and node_modules as they are.
-import { spawnSync } from 'node:child_process'
 import { createHash, createHmac } from 'node:crypto'
-import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROWS } from '../packages/sdk/src/feature/catalogue.ts'
+import { addToRoot, run, writePackage } from './create-package.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const TEMPLATES = join(import.meta.dirname, 'create-channel')
@@ -74,36 +74,6 @@ function valuesOf(name, isConnection) {
   }
 }
 
-/** Writes the files of both template folders. Returns their paths relative to the package. */
-function writePackage(folder, values, variant) {
-  const fill = (text) => text.replaceAll(/\{\{(\w+)\}\}/g, (_, key) => values[key])
-  return ['shared', variant].flatMap((part) =>
-    globSync('**/*.tmpl', { cwd: join(TEMPLATES, part) }).map((template) => {
-      const file = template.slice(0, -'.tmpl'.length)
-      mkdirSync(dirname(join(folder, file)), { recursive: true })
-      writeFileSync(join(folder, file), fill(readFileSync(join(TEMPLATES, part, template), 'utf8')))
-      return file
-    }),
-  )
-}
-
-/** Adds the package to the root, so that suites, builds and profiles find it. */
-function addToRoot(packageName) {
-  const file = join(ROOT, 'package.json')
-  const manifest = JSON.parse(readFileSync(file, 'utf8'))
-  const entries = Object.entries({ ...manifest.devDependencies, [packageName]: 'workspace:*' })
-  manifest.devDependencies = Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
-  writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`)
-}
-
-/** Runs a program in the root. Prints its output and the remaining command if it fails. */
-function run(command, ...args) {
-  const { status, error, stdout, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', shell: process.platform === 'win32' })
-  if (status === 0) return
-  process.stderr.write(`${stdout ?? ''}${stderr ?? ''}${error ? `${error.message}\n` : ''}Run '${command} ${args.join(' ')}' yourself.\n`)
-  process.exitCode = 1
-}
-
 /** The two steps that are left, as text to paste. */
 function nextSteps(name, isConnection) {
   const routes = isConnection ? [] : [`    routes: ['POST /${name}'],`]
@@ -137,7 +107,8 @@ function nextSteps(name, isConnection) {
 const { name, isConnection, isInstalled } = readArguments()
 checkName(name)
 const folder = join(ROOT, 'packages', `channel-${name}`)
-const files = writePackage(folder, valuesOf(name, isConnection), isConnection ? 'connection' : 'webhook')
+const parts = ['shared', isConnection ? 'connection' : 'webhook'].map((part) => join(TEMPLATES, part))
+const files = writePackage(folder, valuesOf(name, isConnection), parts)
 addToRoot(`@sluice/channel-${name}`)
 run(join(ROOT, 'node_modules', '.bin', 'biome'), 'check', '--write', 'package.json', join('packages', `channel-${name}`))
 if (isInstalled) run('pnpm', 'install', '--prefer-offline', '--no-frozen-lockfile')

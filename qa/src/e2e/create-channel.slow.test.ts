@@ -1,4 +1,4 @@
-/** `pnpm create:channel` writes packages that take part in every suite at once. Runs in a copy of the repository. */
+/** `pnpm create:channel` and `pnpm create:feature` write packages that take part in every suite at once. Runs in a copy of the repository. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -76,4 +76,20 @@ test('writes a channel with a webhook and one with a connection that pass every 
   const tested = run('vitest/vitest.mjs', 'run', '--config', 'vitest.workspace.ts', ...folders, ...suites, '--maxWorkers=1')
   expect(tested, tested.output).toMatchObject({ status: 0 })
   expect(run('node', 'qa/src/fuzz/run.ts', '--scheme', 'acme', '--count', '5000')).toMatchObject({ status: 0 })
+}, 300_000)
+
+test('writes a feature with a tool that passes every check', () => {
+  const folder = 'packages/tool-dice'
+  expect(run('node', 'scripts/create-feature.mjs', 'tool-dice', '--no-install')).toMatchObject({ status: 0 })
+  cpSync(join(ROOT, 'packages/tool-memory/node_modules'), join(copy, folder, 'node_modules'), { recursive: true, verbatimSymlinks: true })
+  link(folder)
+  expect(run('node', 'scripts/docs.mjs')).toMatchObject({ status: 0, output: '' })
+  expect(readFileSync(join(copy, 'docs/tools.md'), 'utf8')).toContain('`dice`')
+  const formatted = ['package.json', 'profiles', 'packages/sdk/src/feature', folder]
+  expect(run('@biomejs/biome/bin/biome', 'check', '--error-on-warnings', ...formatted)).toMatchObject({ status: 0 })
+  writeFileSync(join(copy, 'tsconfig.json'), JSON.stringify({ extends: './tsconfig.base.json', include: ['profiles', `${folder}/src`] }))
+  expect(run('typescript/bin/tsc', '-p', 'tsconfig.json')).toMatchObject({ status: 0, output: '' })
+  const suites = [folder, 'qa/src/repo.test.ts', 'qa/src/tool-decisions.test.ts']
+  const tested = run('vitest/vitest.mjs', 'run', '--config', 'vitest.workspace.ts', ...suites, '--maxWorkers=1')
+  expect(tested, tested.output).toMatchObject({ status: 0 })
 }, 300_000)
