@@ -3,6 +3,7 @@
 // package that is installed where the command runs (`--features sluice-feature-hello`). Prints the size of each
 // package and writes it to bundle-report.json. `--pack` also writes the archives of the build into dist/packed/<name>/. `--names` keeps the
 // names of functions, for profiles.
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { constants } from 'node:os'
@@ -154,6 +155,16 @@ const profilePlugin = ({ file, source, cli }) => ({
   },
 })
 
+/** Returns the commit of a clone, and whether files of git differ from it; empty without git, as in an archive of the sources. */
+function commitOf(root) {
+  if (!existsSync(join(root, '.git'))) return ''
+  const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+  const { status, stdout } = git('rev-parse', '--short=12', 'HEAD')
+  if (status !== 0) return ''
+  const { stdout: changes } = git('status', '--porcelain', '--untracked-files=no')
+  return stdout.trim() + (changes?.trim() ? ', with changes' : '')
+}
+
 const target = readArguments()
 process.chdir(ROOT)
 const dist = join(ROOT, 'dist')
@@ -172,7 +183,7 @@ await build({
   platform: 'node',
   bundle: true,
   splitting: true,
-  define: { SLUICE_BUILD: JSON.stringify(target.recipe) },
+  define: { SLUICE_BUILD: JSON.stringify(target.recipe), SLUICE_COMMIT: JSON.stringify(commitOf(ROOT)) },
   // A profile needs the names of the functions.
   minify: !process.argv.includes('--names'),
   dts: false,

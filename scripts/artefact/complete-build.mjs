@@ -1,20 +1,19 @@
 // Adds to a bundle what belongs to a release of it: the program `sluice`, the manifests of npm, the manual page, shell completions,
 // licences, the installers, the bill of materials and checksums.
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CATALOGUE } from '../../packages/sdk/src/feature/catalogue.ts'
 import { NODE_MIN } from '../../packages/sdk/src/node-version.ts'
 import { filesBelow } from '../files-below.mjs'
 import { bundledPackages, importedOutside } from './bundled-packages.mjs'
+import { CHECKSUMS, checksums } from './checksums.mjs'
 import { licenceProblems, thirdPartyNotices } from './licences.mjs'
 import { layOut, readLock } from './locked-packages.mjs'
 import { manPage } from './man-page.mjs'
 import { npmManifest, npmShrinkwrap } from './npm-manifest.mjs'
 import { billOfMaterials } from './sbom.mjs'
 
-export const CHECKSUMS = 'SHA256SUMS'
 const SHELLS = { bash: 'sluice.bash', zsh: 'sluice.zsh', fish: 'sluice.fish' }
 const FEATURE_ENTRY = /(?:^|\/)packages\/([\w-]+)\/src\/index\.ts$/
 const EXECUTABLE = 0o755
@@ -55,18 +54,6 @@ function completion(folder, shell) {
   if (status !== 0) throw new Error(`the bundle cannot print its completions for ${shell}: ${stderr}`)
   return stdout
 }
-
-/** Returns the lines of `sha256sum` for the files of a folder, in the order of their names. */
-export const checksums = (folder, files) =>
-  files
-    .toSorted()
-    .map(
-      (file) =>
-        `${createHash('sha256')
-          .update(readFileSync(join(folder, file)))
-          .digest('hex')}  ${file}\n`,
-    )
-    .join('')
 
 /** Writes the files into the folder of a bundle. Throws when the bundle contains a package whose licence is not permissive. */
 export function completeBuild({ root, folder, metafile, profile }) {

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { create } from 'tar'
-import { CHECKSUMS, checksums } from './complete-build.mjs'
+import { CHECKSUMS, checksums } from './checksums.mjs'
 
 /** The time of every packed file, the one that npm writes too. */
 const MTIME = new Date('1985-10-26T08:15:00.000Z')

@@ -8,6 +8,7 @@ import { embedderCommand, featureCommands } from './feature-commands.ts'
 import { commandFamily, findCommand, unknownCommand } from './find-command.ts'
 import { formerCommand } from './former-commands.ts'
 import { commandHelp, familyHelp, overview } from './help.ts'
+import { VERSION_LINE } from './version.ts'
 
 /** Returns the command to run, or the exit code once `--version` or help has been printed. */
 export async function selectCommand(argv: readonly string[], features: readonly Feature[], out: Output): Promise<CliCommand | number> {
@@ -19,7 +20,7 @@ export async function selectCommand(argv: readonly string[], features: readonly 
     out.print(text)
     return 0
   }
-  if (firstWord === undefined && argv.some((word) => word === '--version' || word === '-V')) return print(`sluice ${manifest.version}`)
+  if (firstWord === undefined && argv.some((word) => word === '--version' || word === '-V')) return print(VERSION_LINE)
   if (firstWord === undefined || firstWord === 'help') {
     print(overview(commands, manifest.version))
     return firstWord === 'help' || wantsHelp ? 0 : 2

@@ -1,14 +1,14 @@
 /** Starts a bundle: answers `--version` without loading the profile, checks the version of Node, and enables its compile cache. */
 import { enableCompileCache } from 'node:module'
 import { nodeProblem } from '@sluice/sdk/node-version'
-import manifest from '../package.json' with { type: 'json' }
 import { compileCacheFolder } from './compile-cache.ts'
+import { VERSION_LINE } from './version.ts'
 
 /** Loads the profile, unless the only argument is `--version` or Node is too old. */
 export async function start(loadProfile: () => Promise<unknown>): Promise<void> {
   const args = process.argv.slice(2)
   if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
-    process.stdout.write(`sluice ${manifest.version}\n`)
+    process.stdout.write(`${VERSION_LINE}\n`)
     return
   }
   const problem = nodeProblem(process.versions.node)

@@ -121,7 +121,7 @@ test('two versions of a package are laid out so that each dependent finds its ow
 test('the program starts with the right Node, and says so with an older one', () => {
   const start = (...args: string[]) => spawnSync(process.execPath, args, { encoding: 'utf8', env: environment() })
   const program = join(dist('minimal'), 'sluice')
-  expect(start(program, '--version').stdout).toBe(`sluice ${readJson('minimal', 'package.json').version}\n`)
+  expect(start(program, '--version').stdout.trim().split(' ').slice(0, 2)).toEqual(['sluice', readJson('minimal', 'package.json').version])
   for (const version of ['18.1.0', '24.6.1']) {
     const old = `Object.defineProperty(process.versions, 'node', { value: '${version}' }); require(${JSON.stringify(program)})`
     expect(start('-e', old)).toMatchObject({ status: 1, stderr: `sluice: this is Node ${version}; Sluice needs Node 24.7 or newer\n` })

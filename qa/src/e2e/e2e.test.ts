@@ -52,7 +52,9 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
 
   test('prints its version', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'packages/cli/package.json'), 'utf8'))
-    expect(await run(profile, ['--version'])).toEqual({ code: 0, stdout: `sluice ${version}\n`, stderr: '' })
+    const { code, stdout, stderr } = await run(profile, ['--version'])
+    expect({ code, stderr, version: stdout.split(' ')[1]?.trim() }).toEqual({ code: 0, stderr: '', version })
+    if (existsSync(join(ROOT, '.git'))) expect(stdout).toMatch(/^sluice \S+ \(commit [0-9a-f]{12}(?:, with changes)?\)\n$/)
   })
 
   test('has the flags of its profile, and lists every other feature with its build command', async () => {

@@ -134,7 +134,7 @@ describe('a build that replaces another', () => {
   })
 })
 
-describe('CI', () => {
+describe('CI', { timeout: 300_000 }, () => {
   /** Runs scripts/ci.mjs with an `npm` that writes the report of each suite. `code` runs in it, as the shell code for one suite. */
   function ci(code: string, unreliable = '') {
     for (const name of ['scripts', 'docs', 'bin', 'calls']) mkdirSync(join(root, name))

@@ -1,0 +1,211 @@
+/** `pnpm release` in a small repository whose builds are fakes. */
+import { spawnSync } from 'node:child_process'
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ROOT } from '../daemons/bundle.ts'
+
+interface Changeset {
+  readonly packages: readonly string[]
+  readonly bump: 'major' | 'minor' | 'patch'
+  readonly text: string
+}
+const { withEntry } = (await import(join(ROOT, 'scripts/release-notes.mjs'))) as {
+  withEntry(changelog: string, release: { version: string; date: string; changesets: readonly Changeset[] }): string
+}
+
+describe('the entry of a release', () => {
+  const release = {
+    version: '0.2.0',
+    date: '2030-01-31',
+    changesets: [
+      { packages: ['sdk'], bump: 'minor', text: 'A new port.' },
+      { packages: ['channel-irc', 'sdk'], bump: 'patch', text: 'IRC joins again.' },
+      { packages: ['cli'], bump: 'patch', text: 'A list:\n\n- one' },
+      { packages: ['cli', 'http'], bump: 'major', text: 'A command is gone.' },
+    ],
+  } as const
+
+  test('keeps the text that is written by hand, and groups the changes with those of operators first', () => {
+    const changelog = '# Changelog\n\nIntroduction.\n\n## 0.2.0 (in preparation)\n\nBy hand.\n\n## 0.1.0\n\nThe first.\n'
+    expect(withEntry(changelog, release)).toBe(`# Changelog
+
+Introduction.
+
+## 0.2.0, 2030-01-31
+
+By hand.
+
+### All changes
+
+#### Running and configuration
+
+- **Breaking:** A command is gone.
+- A list:
+
+  - one
+
+#### Messages and channels
+
+- IRC joins again.
+
+#### For programs that embed Sluice
+
+- A new port.
+
+## 0.1.0
+
+The first.
+`)
+  })
+
+  test('stands above the earlier ones when none is in preparation', () => {
+    const made = withEntry('# Changelog\n\n## 0.1.0\n\nThe first.\n', release)
+    expect(made).toMatch(/^# Changelog\n\n## 0\.2\.0, 2030-01-31\n\n### All changes\n[\s\S]*\n\n## 0\.1\.0\n\nThe first\.\n$/)
+  })
+})
+
+// Each release starts some processes, which a busy machine may keep waiting.
+describe('a release', { timeout: 300_000 }, () => {
+  let root: string
+  const write = (file: string, text: string) => {
+    mkdirSync(dirname(join(root, file)), { recursive: true })
+    writeFileSync(join(root, file), text)
+  }
+  const read = (file: string) => readFileSync(join(root, file), 'utf8')
+  const git = (...args: readonly string[]) => {
+    const identity = ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com']
+    return spawnSync('git', [...identity, ...args], { cwd: root, encoding: 'utf8' }).stdout.trim()
+  }
+  /** A build whose program answers `answer`. */
+  const fakeBuild = (answer: string) => `import { mkdirSync, writeFileSync } from 'node:fs'
+import { checksums } from './artefact/checksums.mjs'
+import { packBuild } from './artefact/pack-build.mjs'
+const [profile] = process.argv.slice(2)
+const folder = 'dist/' + profile
+mkdirSync(folder, { recursive: true })
+writeFileSync(folder + '/sluice', 'console.log(${JSON.stringify(answer)})')
+writeFileSync(folder + '/package.json', '{"version":"0.2.0"}')
+writeFileSync(folder + '/sbom.cdx.json', '{}')
+writeFileSync(folder + '/SHA256SUMS', checksums(folder, ['sluice', 'package.json', 'sbom.cdx.json']))
+await packBuild(folder, 'dist/packed/' + profile)
+`
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'sluice-release-'))
+    cpSync(join(ROOT, 'scripts'), join(root, 'scripts'), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
+    write('.gitignore', 'node_modules\ndist/\n*.pem\n')
+    for (const file of ['package.json', 'qa/package.json', 'packages/sdk/package.json'])
+      write(file, '{\n  "name": "x",\n  "version": "0.1.0",\n  "type": "module"\n}\n')
+    write('README.md', 'sluice 0.1.0 (full) listening')
+    write('docs/install.md', './sluice-0.1.0-full/install.sh')
+    write('packages/channel-discord/src/api.ts', "const USER_AGENT = '@sluice/channel-discord, 0.1.0'")
+    write('CHANGELOG.md', '# Changelog\n\n## 0.1.0\n\nThe first.\n')
+    write('.changeset/one.md', '---\n"@sluice/cli": minor\n---\n\nOne change.\n')
+    write('scripts/docs.mjs', '')
+    write('scripts/build.mjs', fakeBuild('sluice 0.2.0 (commit 0123456789ab)'))
+    write('qa/src/public-surface/accepted.ts', "export const ACCEPTED: readonly Accepted[] = [\n  { item: 'x' },\n]\n")
+    write(
+      'qa/src/public-surface/record.ts',
+      "import { writeFileSync } from 'node:fs'\nwriteFileSync('qa/fixtures/public-surface/0.2.0', '')\n",
+    )
+    write('qa/fixtures/public-surface/0.1.0', '')
+    write('release.pem', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)
+    write('rsa.pem', generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)
+    chmodSync(join(root, 'scripts'), 0o755)
+    git('init', '--quiet')
+    git('add', '--all')
+    git('commit', '--quiet', '--message', 'first')
+  })
+  afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+  const release = (...args: readonly string[]) => {
+    const who = {
+      GIT_AUTHOR_NAME: 'Ada',
+      GIT_AUTHOR_EMAIL: 'ada@example.com',
+      GIT_COMMITTER_NAME: 'Ada',
+      GIT_COMMITTER_EMAIL: 'ada@example.com',
+    }
+    const env = { ...process.env, ...who }
+    return spawnSync(process.execPath, ['scripts/release.mjs', ...args], { cwd: root, encoding: 'utf8', env })
+  }
+
+  test('is one commit with the version and the changelog, a tag on it, and signed artefacts', () => {
+    expect(release('0.2.0', '--key', 'release.pem')).toMatchObject({ status: 0, stderr: '' })
+    expect(git('log', '--format=%s')).toBe('chore(release): 0.2.0\nfirst')
+    expect(git('rev-parse', 'v0.2.0^{commit}')).toBe(git('rev-parse', 'HEAD'))
+    expect(git('status', '--porcelain')).toBe('')
+    expect([read('package.json'), read('qa/package.json'), read('packages/sdk/package.json')].join('')).not.toContain('0.1.0')
+    expect([read('README.md'), read('docs/install.md')]).toEqual(['sluice 0.2.0 (full) listening', './sluice-0.2.0-full/install.sh'])
+    expect(read('CHANGELOG.md')).toContain('- One change.')
+    expect(read('qa/src/public-surface/accepted.ts')).toBe('export const ACCEPTED: readonly Accepted[] = []\n')
+    expect(readdirSync(join(root, '.changeset'))).toEqual([])
+    const folder = 'dist/release/0.2.0'
+    expect(readdirSync(join(root, folder)).toSorted()).toEqual(
+      [
+        ...['CHANGELOG.md', 'SHA256SUMS', 'SHA256SUMS.sig', 'release.pub.pem', 'sluice-0.2.0.tgz'],
+        ...['full', 'minimal', 'standard'].flatMap((name) => [`sluice-0.2.0-${name}.cdx.json`, `sluice-0.2.0-${name}.tar.gz`]),
+      ].toSorted(),
+    )
+    const signature = readFileSync(join(root, folder, 'SHA256SUMS.sig'))
+    const sums = readFileSync(join(root, folder, 'SHA256SUMS'))
+    expect(verify(null, sums, createPublicKey(read(`${folder}/release.pub.pem`)), signature)).toBe(true)
+    const checked = spawnSync('sha256sum', ['--check', '--strict', '--quiet', 'SHA256SUMS'], { cwd: join(root, folder), encoding: 'utf8' })
+    expect(checked).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  test('leaves the clone as it was after a dry run', () => {
+    expect(release('0.2.0', '--dry-run')).toMatchObject({
+      status: 0,
+      stderr: '',
+      stdout: expect.stringContaining('0.2.0 would be released'),
+    })
+    expect([git('log', '--format=%s'), git('tag'), git('status', '--porcelain')]).toEqual(['first', '', ''])
+    expect(existsSync(join(root, 'dist/release/0.2.0/sluice-0.2.0-full.tar.gz'))).toBe(true)
+    expect(read('dist/release/0.2.0/CHANGELOG.md')).toContain('- One change.')
+  })
+
+  test('refuses an archive whose program is of another version', () => {
+    write('scripts/build.mjs', fakeBuild('sluice 0.1.0'))
+    git('commit', '--all', '--quiet', '--message', 'second')
+    expect(release('0.2.0', '--dry-run')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("answers 'sluice 0.1.0' to --version"),
+    })
+    expect(git('status', '--porcelain')).toBe('')
+  })
+
+  test.each([
+    [['0.2'], 'usage: pnpm release'],
+    [['0.2.0'], 'a release is signed: give --key'],
+    [['0.1.0', '--dry-run'], '0.1.0 is not later than 0.1.0'],
+    [['0.2.0', '--key', 'none.pem'], 'none.pem cannot be read as a private key'],
+    [['0.2.0', '--key', 'rsa.pem'], 'rsa.pem is rsa; make one with'],
+  ])('with the arguments %j says why it refuses', (args, reason) => {
+    expect(release(...args)).toMatchObject({ status: 1, stderr: expect.stringContaining(reason) })
+    expect(git('log', '--format=%s')).toBe('first')
+  })
+
+  test('refuses a clone with changes, and one without changesets', () => {
+    write('other.txt', '')
+    expect(release('0.2.0', '--dry-run').stderr).toContain('the working tree has changes')
+    rmSync(join(root, 'other.txt'))
+    rmSync(join(root, '.changeset/one.md'))
+    git('commit', '--all', '--quiet', '--message', 'second')
+    expect(release('0.2.0', '--dry-run').stderr).toContain('no changeset waits')
+  })
+})

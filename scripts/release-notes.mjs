@@ -1,0 +1,47 @@
+// Turns the changesets that wait in `.changeset` into the entry of a release in CHANGELOG.md: the text that was written by hand for it, and
+// then every change, grouped by what it concerns. Changes that operators notice come first.
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The groups in the order of the entry. A change belongs to the first group that one of its packages is in. */
+const GROUPS = [
+  ['Running and configuration', /^(?:cli|config|daemon|runtime|backup|observability-.*)$/],
+  ['Messages and channels', /^(?:delivery|channel-.*|mail-common|speech|transcription|trigger-.*|.*-channels?)$/],
+  ['Agents, models, tools and procedures', /^(?:agent|approvals|sop|provider-.*|tool-.*|mcp|plugins-wasm)$/],
+  ['HTTP, the dashboard and sign-in', /^(?:http|dashboard|webauthn)$/],
+  ['Storage and clusters', /^(?:store|store-postgres|cluster.*)$/],
+  ['Sandboxes and hardware', /^(?:sandbox-.*|hardware.*)$/],
+  ['For programs that embed Sluice', /./],
+]
+const BUMPS = ['major', 'minor', 'patch']
+
+/** Returns the changesets below `root`: the packages without their scope, the largest bump, and the text. */
+export function readChangesets(root) {
+  return globSync('.changeset/*.md', { cwd: root, exclude: ['.changeset/README.md'] })
+    .toSorted()
+    .map((file) => {
+      const [, head, text] = /^---\n(.*?)\n---\n(.*)$/s.exec(readFileSync(join(root, file), 'utf8')) ?? []
+      const named = [...(head ?? '').matchAll(/^["']@sluice\/(.+)["']: (major|minor|patch)$/gm)]
+      if (named.length === 0 || !text?.trim()) throw new Error(`${file} is no changeset: it needs packages of Sluice and a text`)
+      const bump = BUMPS.find((each) => named.some(([, , found]) => found === each))
+      return { file, packages: named.map(([, name]) => name), bump, text: text.trim() }
+    })
+}
+
+const groupOf = ({ packages }) => GROUPS.find(([, pattern]) => packages.some((name) => pattern.test(name)))[0]
+
+const bullet = ({ bump, text }) => `- ${bump === 'major' ? '**Breaking:** ' : ''}${text.replaceAll('\n', '\n  ').replaceAll(/ +$/gm, '')}`
+
+/** Returns the changelog with the entry of a release, in place of the one in preparation if there is one. */
+export function withEntry(changelog, { version, date, changesets }) {
+  const [head, ...entries] = changelog.split(/^(?=## )/m)
+  const isPrepared = entries[0]?.startsWith(`## ${version} (in preparation)`)
+  const written = isPrepared ? entries[0].split('\n').slice(1).join('\n').trim() : ''
+  const groups = GROUPS.flatMap(([title]) => {
+    const own = changesets.filter((each) => groupOf(each) === title)
+    const sorted = BUMPS.flatMap((bump) => own.filter((each) => each.bump === bump))
+    return sorted.length === 0 ? [] : [`#### ${title}\n\n${sorted.map(bullet).join('\n')}`]
+  })
+  const entry = [`## ${version}, ${date}`, written, '### All changes', ...groups].filter(Boolean).join('\n\n')
+  return [head.trimEnd(), entry, ...entries.slice(isPrepared ? 1 : 0).map((each) => each.trimEnd())].join('\n\n').concat('\n')
+}
