@@ -1,8 +1,8 @@
 /** The actions of the tool `datasheet`: search, download, list and read. */
 import { signalScope } from '@sluice/kit'
 import { AppError, type Host, howToGet } from '@sluice/sdk'
-import type { DatasheetInput } from './datasheet-input.ts'
 import { DATASHEET_BYTES_MAX, type Datasheet, DatasheetFiles, datasheetName } from './datasheet-files.ts'
+import type { DatasheetInput } from './datasheet-input.ts'
 
 const TEXT_CHARS_MAX = 50_000
 const DOWNLOAD_MS_MAX = 60_000

@@ -5,9 +5,9 @@
 import { BOARD_NAMES, boardNamed, bridgeAddress, isDevicePath, THIS_MACHINE, unknownBoard } from '@sluice/hardware'
 import { AppError, type CommandContext } from '@sluice/sdk'
 import type { Device } from '../devices.ts'
-import type { Hardware, RunCommand } from './run-command.ts'
 import { deviceLine } from './list-devices.ts'
 import { readArguments } from './read-arguments.ts'
+import type { Hardware, RunCommand } from './run-command.ts'
 
 /** How often a question is asked. */
 const ATTEMPTS = 3

@@ -10,8 +10,8 @@ import { parseHex } from '../flash/parse-hex.ts'
 import { MAIN_BYTES_MAX } from '../repl/limits.ts'
 import { writeMain } from '../repl/main-file.ts'
 import { withRepl } from '../repl/repl.ts'
-import type { Hardware, RunCommand } from './run-command.ts'
 import { readArguments } from './read-arguments.ts'
+import type { Hardware, RunCommand } from './run-command.ts'
 
 const BAUD = 115_200
 const BINARY_BYTES_MAX = 4_194_304

@@ -5,8 +5,8 @@ import { type Capabilities, capabilitiesOf } from '../protocol/answers.ts'
 import { plainText } from '../protocol/frame.ts'
 import { Link } from '../protocol/link.ts'
 import { withRepl } from '../repl/repl.ts'
-import type { Hardware, RunCommand } from './run-command.ts'
 import { readArguments } from './read-arguments.ts'
+import type { Hardware, RunCommand } from './run-command.ts'
 
 const BAUD = 115_200
 /** Enough for a board that restarts when its port is opened. */

@@ -4,8 +4,8 @@ import { boardText, type Device } from '../devices.ts'
 import { missingSerial } from '../native.ts'
 import { plainText } from '../protocol/frame.ts'
 import { deniedAccess } from '../transports/port-access.ts'
-import type { RunCommand } from './run-command.ts'
 import { refuseArguments } from './read-arguments.ts'
+import type { RunCommand } from './run-command.ts'
 
 const EXAMPLE = ['[peripherals]', 'enabled = true', '', '[[peripherals.boards]]', 'board = "board_a"', 'path = "/dev/ttyACM0"']
 
