@@ -199,8 +199,11 @@ describe('house rules', () => {
     expect(home).not.toMatch(/\.(?:equals|compare|localeCompare)\(/)
   })
 
-  test('one module parses TOML', () => {
-    expect(only(/from '@iarna\/toml'|import\('@iarna\/toml'\)/, ['packages/config/src/toml/parse-toml.ts'])).toEqual([])
+  test('one library reads TOML and another writes it, each in one module', () => {
+    const uses = (library: string) => only(new RegExp(`import\\('${library}'\\)|^import (?!type ).*from '${library}'`, 'm'), [])
+    expect(uses('toml-eslint-parser')).toEqual(['packages/config/src/toml/toml-document.ts'])
+    expect(uses('@iarna/toml')).toEqual(['packages/config/src/edit/write-toml.ts'])
+    expect(Object.keys(manifest('config').dependencies ?? {})).toEqual(expect.arrayContaining(['@iarna/toml', 'toml-eslint-parser']))
   })
 
   test('only scopes combine and limit abort signals, and each is disposed', () => {

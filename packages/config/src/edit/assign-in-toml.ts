@@ -4,6 +4,7 @@ import type { AST } from 'toml-eslint-parser'
 import { formatKeyPath, formatName, type KeyPath } from '../toml/key-path.ts'
 import { childOf, endOfTable, type Place, readDocument } from '../toml/toml-document.ts'
 import { applyEdit, type Edit, insertion, lineEnd, lineStart, newLine } from './edit-lines.ts'
+import { writeHeader } from './write-toml.ts'
 
 /** The value to write: `literal` at `path`. The first `section` names of the path are a section. */
 export interface Assignment {
@@ -15,10 +16,10 @@ export interface Assignment {
 /** Returns the text without a byte order mark and with the value. Throws `invalid_request` when the value has no place in the file. */
 export async function assignInToml(text: string, assignment: Assignment): Promise<string> {
   const root = await readDocument(text)
-  return applyEdit(text, assign(text, root, assignment))
+  return applyEdit(text, await assign(text, root, assignment))
 }
 
-function assign(text: string, root: Place, { path, literal, section }: Assignment): Edit {
+async function assign(text: string, root: Place, { path, literal, section }: Assignment): Promise<Edit> {
   const trail = [root]
   for (const step of path) {
     const next = childOf(trail.at(-1) ?? root, step)
@@ -46,7 +47,7 @@ function assign(text: string, root: Place, { path, literal, section }: Assignmen
   if (sibling) return besideDotted(text, sibling, pair(rest, literal))
   const [below] = known >= section ? place.below : []
   const depth = Math.max(known, section)
-  const table = `[${headerNames(path.slice(0, depth))}]${line}${pair(path.slice(depth), literal)}`
+  const table = `${await writeHeader(headerSteps(path.slice(0, depth)))}${line}${pair(path.slice(depth), literal)}`
   return below ? beforeHeader(text, below, `${table}${line}${line}`) : atEnd(text, table)
 }
 
@@ -66,7 +67,8 @@ function pair(path: KeyPath, literal: string): string {
 
 const names = (path: KeyPath): string => path.map((step) => formatName(String(step))).join('.')
 /** A header refers to the last entry of every list on its path. */
-const headerNames = (path: KeyPath): string => names(path.filter((step) => typeof step === 'string'))
+const headerSteps = (path: KeyPath): string[] => path.filter((step) => typeof step === 'string')
+const headerNames = (path: KeyPath): string => names(headerSteps(path))
 const gap = (path: KeyPath): AppError => new AppError('invalid_request', `\`${formatKeyPath(path)}\` leaves a gap in its list`)
 
 function intoInline({ node }: Place, added: string): Edit {

@@ -12,6 +12,7 @@ import { assignInToml } from './assign-in-toml.ts'
 import { removeFromToml } from './remove-from-toml.ts'
 import { saveConfig } from './save-config.ts'
 import { formatLiteral } from './toml-literal.ts'
+import { writeValue } from './write-toml.ts'
 
 /** The text that a node reads, and the version of its shared part. */
 export interface NodeText {
@@ -46,7 +47,7 @@ export async function nodeText(source: Pick<ConfigSource, 'features' | 'configFi
   let text = await sharedPart(source, shared)
   for (const path of nodePaths(source.features)) {
     for (const [key, value] of leaves(path, followPath(values, path))) {
-      text = await assignInToml(text, { path: key, literal: formatLiteral(value), section: key.length - 1 })
+      text = await assignInToml(text, { path: key, literal: await writeValue(value), section: key.length - 1 })
     }
   }
   return text
@@ -129,8 +130,8 @@ async function withNodeKeys({ features, configFile }: ConfigSource, own: string,
     const names = new Set(now.map(([key]) => formatKeyPath(key)))
     for (const name of old.keys()) if (!names.has(name)) changed = await removeFromToml(changed, parseKeyPath(name))
     for (const [key, value] of now) {
-      const literal = formatLiteral(value)
-      if (old.get(formatKeyPath(key)) !== literal) changed = await assignInToml(changed, { path: key, literal, section: key.length - 1 })
+      if (old.get(formatKeyPath(key)) === formatLiteral(value)) continue
+      changed = await assignInToml(changed, { path: key, literal: await writeValue(value), section: key.length - 1 })
     }
   }
   return changed

@@ -19,7 +19,7 @@ import { assignInToml } from './assign-in-toml.ts'
 import { readGiven } from './given-value.ts'
 import { removeFromToml } from './remove-from-toml.ts'
 import { type Encrypt, sealSecrets } from './seal-secrets.ts'
-import { formatLiteral } from './toml-literal.ts'
+import { writeValue } from './write-toml.ts'
 
 export interface Change {
   /** The dotted key, such as `provider.fallback[0].model`. */
@@ -73,7 +73,7 @@ export async function findPlainSecret(
   const secret = findKey(sections, path).key.metadata.secret === true
   const value = followPath(await parseToml(withoutMark(text), file), path)
   const isPlain = secret && typeof value === 'string' && value.trim() !== '' && !value.startsWith(ENCRYPTED)
-  return isPlain ? { secret, sealing: { path: dotted, value: formatLiteral(value) } } : { secret }
+  return isPlain ? { secret, sealing: { path: dotted, value: await writeValue(value) } } : { secret }
 }
 
 async function change(
@@ -89,7 +89,7 @@ async function change(
   if (!given) throw new AppError('invalid_request', `\`${formatKeyPath(path)}\` must be ${describeKey(key)}`)
   refuseInvalid(given.data, key, path)
   const secret = hasSecret(key)
-  const literal = secret ? formatLiteral(await sealSecrets(given.data, key, path, encrypt)) : given.literal
+  const literal = secret ? await writeValue(await sealSecrets(given.data, key, path, encrypt)) : given.literal
   return { text: await assignInToml(text, { path, literal, section: section.path.length }), secret }
 }
 

@@ -4,6 +4,7 @@ import { parseToml } from '../toml/parse-toml.ts'
 import type { Key } from '../toml/schema-keys.ts'
 import { dataOf, readDocument } from '../toml/toml-document.ts'
 import { formatLiteral } from './toml-literal.ts'
+import { writeValue } from './write-toml.ts'
 
 export interface GivenValue {
   readonly data: unknown
@@ -15,8 +16,8 @@ export interface GivenValue {
 export async function readGiven(text: string, { shape }: Key): Promise<GivenValue | undefined> {
   const value = await readLiteral(text)
   const wantsText = shape.kind === 'text' || (shape.kind === 'choice' && shape.options.every((option) => typeof option === 'string'))
-  if (wantsText && typeof value?.data !== 'string') return { data: text, literal: formatLiteral(text) }
-  if (!value && shape.kind === 'any') return { data: text, literal: formatLiteral(text) }
+  if (wantsText && typeof value?.data !== 'string') return { data: text, literal: await writeValue(text) }
+  if (!value && shape.kind === 'any') return { data: text, literal: await writeValue(text) }
   return value
 }
 

@@ -12,7 +12,7 @@ import { readNodeText, saveNodeText } from './cluster-text.ts'
 import { type Change, findPlainSecret, type SetOptions, type SetResult, setValues } from './edit-config.ts'
 import { removeFromToml } from './remove-from-toml.ts'
 import { saveConfig } from './save-config.ts'
-import { formatLiteral } from './toml-literal.ts'
+import { writeValue } from './write-toml.ts'
 
 /** The number of times a change starts again because another process saved the file. */
 const ATTEMPTS_MAX = 10
@@ -44,18 +44,20 @@ export const addToConfig = (source: ConfigSource, { list, entry, set = {} }: Con
     const { options, save } = await openFile(source)
     const tables = valueAt(await parseToml(withoutMark(options.text), options.file), list)
     const place = `${list}[${Array.isArray(tables) ? tables.length : 0}]`
-    const changes = [
-      ...Object.entries(set).map(([path, value]) => ({ path, value: formatLiteral(value) })),
-      ...Object.entries(entry).map(([name, value]) => ({ path: `${place}.${name}`, value: formatLiteral(value) })),
-    ]
+    const added = Object.fromEntries(Object.entries(entry).map(([name, value]) => [`${place}.${name}`, value]))
+    const changes = await changesTo({ ...set, ...added })
     await save((await setValues({ ...options, changes })).text)
   })
 
 /** Sets keys by their paths; `undefined` removes a key or table. Makes all of the changes or none. */
 export const setInConfig = async (source: ConfigSource, values: Readonly<Record<string, unknown>>): Promise<void> => {
-  const changes = Object.entries(values).map(([path, value]) => ({ path, value: value === undefined ? undefined : formatLiteral(value) }))
-  await setConfig(source, changes)
+  await setConfig(source, await changesTo(values))
 }
+
+const changesTo = (values: Readonly<Record<string, unknown>>): Promise<Change[]> =>
+  Promise.all(
+    Object.entries(values).map(async ([path, value]) => ({ path, value: value === undefined ? undefined : await writeValue(value) })),
+  )
 
 /** Encrypts a secret that the file holds in plain text. Resolves to whether the key is a secret and whether it was encrypted. */
 export const encryptInConfig = (source: ConfigSource, key: string): Promise<'encrypted' | 'secret' | 'no secret'> =>

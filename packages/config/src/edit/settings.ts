@@ -9,7 +9,7 @@ import type { LeftOut, LoadedConfig } from '../types.ts'
 import { readSourceText } from './cluster-text.ts'
 import { type Change, setValues } from './edit-config.ts'
 import { openFile } from './set-config.ts'
-import { formatLiteral } from './toml-literal.ts'
+import { writeValue } from './write-toml.ts'
 
 /** What stands in the place of a secret. */
 const HIDDEN = '[secret]'
@@ -106,7 +106,7 @@ export async function saveChanges(source: ConfigSource, wanted: readonly Setting
 
 async function prepare(source: ConfigSource, wanted: readonly SettingChange[]) {
   const { options, save, expected } = await openFile(source)
-  const changes = wanted.map(readChange)
+  const changes = await Promise.all(wanted.map(readChange))
   const { text, secrets } = await setValues({ ...options, changes })
   // A file that is not valid can be repaired here, too.
   const before = await parseConfig(source, options.text).catch(() => undefined)
@@ -120,11 +120,11 @@ async function prepare(source: ConfigSource, wanted: readonly SettingChange[]) {
 }
 
 /** A page that sends back what it was shown would replace a secret by its mask. */
-function readChange({ key, value }: SettingChange): Change {
+async function readChange({ key, value }: SettingChange): Promise<Change> {
   if (JSON.stringify(value ?? null).includes(HIDDEN))
     throw new AppError(
       'invalid_request',
       `\`${key}\` would be set to ${HIDDEN}, which stands for a secret: send the secret itself, or leave the key out`,
     )
-  return { path: key, value: value === null || value === undefined ? undefined : formatLiteral(value) }
+  return { path: key, value: value === null || value === undefined ? undefined : await writeValue(value) }
 }

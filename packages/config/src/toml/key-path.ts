@@ -1,5 +1,5 @@
 /** Key paths as text (`provider.fallback[0].model`) and as steps. */
-import { AppError } from '@sluice/sdk'
+import { AppError, printable } from '@sluice/sdk'
 
 /** The name of a key, or an index of a list, from 0. */
 export type KeyStep = string | number
@@ -45,8 +45,8 @@ export const formatKeyPath = (path: KeyPath): string =>
 /** Formats a name as TOML, without quotes when they are not needed. */
 export const formatName = (name: string): string => (BARE.test(name) ? name : formatText(name))
 
-/** Formats a text as JSON does, and also escapes DEL and the replacement character, which JSON does not. */
-export const formatText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f').replaceAll('\ufffd', '\\ufffd')
+/** Formats a text as JSON does, and also escapes characters that control or reorder text, and the replacement character. */
+export const formatText = (text: string): string => printable(JSON.stringify(text)).replaceAll('\ufffd', '\\ufffd')
 
 /** Returns the path that a secret is bound to. It has no list indexes, so that entries can be moved. */
 export const schemaPath = (path: KeyPath): string => formatKeyPath(path.filter((step) => typeof step === 'string'))
