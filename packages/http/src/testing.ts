@@ -105,7 +105,7 @@ export interface TestGatewayOptions {
 }
 
 export interface TestRequest extends Omit<RequestInit, 'body'> {
-  readonly body?: string | Uint8Array
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
   /** The address of the socket's peer. Default: 127.0.0.1. */
   readonly peer?: string
 }
@@ -365,8 +365,10 @@ function requestOf(path: string, { peer = '127.0.0.1', body, ...init }: TestRequ
   const headers = new Headers(init.headers)
   if (!headers.has('host')) headers.set('host', HOST)
   const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))
-  if (body !== undefined && !headers.has('content-length')) headers.set('content-length', String(bytes.length))
-  const incoming = Object.assign(Readable.from(bytes.length > 0 ? [Buffer.from(bytes)] : []), {
+  const isWhole = 'length' in bytes
+  if (body !== undefined && isWhole && !headers.has('content-length')) headers.set('content-length', String(bytes.length))
+  const pieces = isWhole ? (bytes.length > 0 ? [Buffer.from(bytes)] : []) : bytes
+  const incoming = Object.assign(Readable.from(pieces), {
     socket: { remoteAddress: peer },
     headers: Object.fromEntries(headers),
   })

@@ -23,7 +23,7 @@ export type {
 export type { ChannelLink, LinkStatus, QrCode } from './channel/channel-link.ts'
 export type { Companion, CompanionRequest, StartCompanion } from './channel/companion.ts'
 export { type AnswerFiles, answerFilesIn, fileNote, type UsedFiles, usedFilesIn } from './channel/file-notes.ts'
-export type { FileCaller, FileClaim, OwnedPlace } from './channel/file-owner.ts'
+export type { FileCaller, FileClaim, OwnedPlace, ReceivedFile } from './channel/file-owner.ts'
 export { attachmentPath, fileClaim, fileOwner, fileOwnerOfSession, isFormerAttachment, ownerFolder } from './channel/file-owner.ts'
 export type { Gap, ListenContext, ListenCursors, ListenReport } from './channel/listen.ts'
 export type { MarkedFile, NewReply, ReplyExtras, ReplyFile } from './channel/reply.ts'
@@ -226,7 +226,15 @@ export type {
 export { unconfinedNote } from './tool/sandbox.ts'
 export type { CallingAgent, Decider, Risk, Tool, ToolContext, ToolReport } from './tool/tool.ts'
 export { DECIDERS, defineTool, isForOperators } from './tool/tool.ts'
-export type { AgentWorkspace, FileViewer, KeptBytes, NewAttachment, OpenFile, Workspace, WorkspaceEntry } from './tool/workspace.ts'
+export type {
+  AgentWorkspace,
+  FileViewer,
+  KeptBytes,
+  NewAttachment,
+  OpenFile,
+  Workspace,
+  WorkspaceEntry,
+} from './tool/workspace.ts'
 export type { ClientId } from './values/client-id.ts'
 export type { ErrorCode, ErrorOptions } from './values/errors.ts'
 export { AppError, ERRORS, errorText } from './values/errors.ts'

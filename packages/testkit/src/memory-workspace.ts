@@ -1,4 +1,5 @@
 /** A workspace in memory. It has no links, so it needs no defence against them. */
+import { readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import {
   type AgentWorkspace,
@@ -87,7 +88,7 @@ export function agentWorkspace(workspace: Workspace): AgentWorkspace {
     async attach({ owner, bytes, extension, check }) {
       const path = attachmentPath(owner, bytes, extension)
       check?.({ own: bytes.length, pool: bytes.length })
-      await workspace.write(path, bytes)
+      await workspace.write(path, 'sha256' in bytes ? await readFile(bytes.path) : bytes)
       return path
     },
   }

@@ -1,5 +1,6 @@
 /** Turns the attachments of a message into text for the model: recordings into their words, other files into paths in the workspace. */
 
+import { readFile } from 'node:fs/promises'
 import { signalScope } from '@sluice/kit'
 import {
   type AgentWorkspace,
@@ -61,17 +62,23 @@ async function lineOf(attachment: Attachment, options: MediaOptions): Promise<st
   const label = labelOf(attachment)
   if (!options.channel.fetchMedia) return `${label} ${shownUrl(attachment)}`.trimEnd()
   const fetched = await tried('fetched', () => fetchBytes(attachment, options), { ...options, kind: attachment.kind })
-  return 'failure' in fetched ? `${label} ${fetched.failure}` : lineOfMedia(attachment, fetched.value, options)
+  return 'failure' in fetched ? `${label} ${fetched.failure}` : (await lineOfMedia(attachment, fetched.value, options)).line
 }
 
 const labelOf = ({ kind, name }: Pick<Attachment, 'kind' | 'name'>): string => `[${LABELS[kind]}: ${shownName(name)}]`
 
+/** The line of an attachment, and the reason why it was not saved. */
+export interface MediaLine {
+  readonly line: string
+  readonly error?: unknown
+}
+
 /** Resolves to the line of an attachment whose bytes are there: the words of a recording, else the path of the saved file. */
 export async function lineOfMedia(
   attachment: Pick<Attachment, 'kind' | 'name' | 'mime'>,
-  { bytes, mime: fetchedMime }: Media,
+  { bytes, mime: fetchedMime }: Pick<Media, 'mime'> & Pick<NewAttachment, 'bytes'>,
   options: SaveOptions,
-): Promise<string> {
+): Promise<MediaLine> {
   const { workspace, keep, transcribe, signal } = options
   const { kind, name, mime } = attachment
   const trial = { ...options, kind }
@@ -79,15 +86,16 @@ export async function lineOfMedia(
   const type = mime ?? fetchedMime
   let note = ''
   if (kind === 'audio' && transcribe) {
-    const recording = { bytes, name, ...(type !== undefined && { mime: type }) }
+    const recorded = 'sha256' in bytes ? await readFile(bytes.path) : bytes
+    const recording = { bytes: recorded, name, ...(type !== undefined && { mime: type }) }
     const words = await tried('transcribed', () => transcribe(recording, { signal, workspace }), trial)
-    if ('value' in words) return `[Voice] ${oneLine(words.value) || '(nothing was said)'}`
+    if ('value' in words) return { line: `[Voice] ${oneLine(words.value) || '(nothing was said)'}` }
     note = ` ${words.failure}`
   }
   // The name of the file is not the one that the sender gives, because that could be the name of another file.
   const extension = mediaExtension(name, mime, fetchedMime)
   const saved = await tried('saved', () => workspace.attach({ ...keep, bytes, extension }), trial)
-  return 'failure' in saved ? `${label} ${saved.failure}` : `${label} ${saved.value}${note}`
+  return 'failure' in saved ? { line: `${label} ${saved.failure}`, error: saved.error } : { line: `${label} ${saved.value}${note}` }
 }
 
 async function fetchBytes(attachment: Attachment, { channel, clock, signal }: MediaOptions): Promise<Media> {
@@ -98,7 +106,7 @@ async function fetchBytes(attachment: Attachment, { channel, clock, signal }: Me
   return media
 }
 
-type Outcome<Value> = { readonly value: Value } | { readonly failure: string }
+type Outcome<Value> = { readonly value: Value } | { readonly failure: string; readonly error: unknown }
 type Trial = Pick<SaveOptions, 'channel' | 'clock' | 'log' | 'signal'> & Pick<Attachment, 'kind'>
 
 /** Runs a step of an attachment, and again after `unavailable`. A failure is logged and becomes text for the model. */
@@ -118,8 +126,8 @@ async function tried<Value>(done: 'fetched' | 'transcribed' | 'saved', run: () =
       // The message of any other error may quote a URL with a token.
       const reason = error instanceof AppError ? error.message : error instanceof Error ? error.name : typeof error
       log.warn(`attachment not ${done}`, { channel: channel.name, kind, code, reason, tries })
-      if (code === 'share_used') return { failure: '(was not kept: the attachments of this sender have used up their share)' }
-      return { failure: `(could not be ${done}${code === 'too_large' ? ': too large' : ''})` }
+      if (code === 'share_used') return { failure: '(was not kept: the attachments of this sender have used up their share)', error }
+      return { failure: `(could not be ${done}${code === 'too_large' ? ': too large' : ''})`, error }
     }
   }
 }

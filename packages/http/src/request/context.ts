@@ -6,6 +6,7 @@ import {
   type ClientId,
   type IdempotencyKey,
   parseTraceparent,
+  type ReceivedFile,
   type Role,
   type Route,
   type Trace,
@@ -68,6 +69,8 @@ export type HttpEnv = {
     query: unknown
     /** The bytes of the body. */
     rawBody: Uint8Array
+    /** The file of the body; see `receiveFile`. */
+    file?: ReceivedFile
     /** The triggers on the path of the request, and the payload of its event. */
     trigger: TriggerRequest
     /** The verified sender of a request to a trigger with its own authentication; undefined for other triggers. */

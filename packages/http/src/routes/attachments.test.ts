@@ -1,3 +1,5 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
 import { expect, test } from 'vitest'
 import { type TestGatewayOptions, testGateways } from '../testing.ts'
@@ -76,4 +78,37 @@ test('a client beyond its share is answered 429, and an operator has no share', 
   ])
   const { token } = await pair('o')
   expect((await send(file, token)).status).toBe(200)
+})
+
+/** The data directory of a gateway. */
+async function dataDirOf(runtime: Awaited<ReturnType<typeof arrange>>['runtime']): Promise<string> {
+  await using file = await runtime.files.receive()
+  return join((await file.finish()).path, '../../..')
+}
+
+test('nothing of a file is read for a client whose share is used up', async () => {
+  const { send, request, runtime, pair } = await arrange({ shares: { attachmentBytes: 20_000 } })
+  const { token } = await pair('d', null, 'client')
+  const { body: saved } = await send({ name: 'x.txt', data: 'QQ==' }, token)
+  const folder = join(await dataDirOf(runtime), 'files/main', dirname(saved.text?.split('] ')[1] ?? ''))
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'kept'), Buffer.alloc(20_000))
+  let pieces = 0
+  async function* body() {
+    pieces++
+    yield Buffer.from('{"name":"y.txt","data":"')
+  }
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const refused = await request('/api/attachments', { method: 'POST', headers, body: body() })
+  expect([refused.status, pieces]).toEqual([429, 0])
+})
+
+test('a body that is refused leaves no file behind', async () => {
+  const { send, runtime } = await arrange({ shares: { attachmentBytes: 100_000 } })
+  const data = Buffer.alloc(90_000).toString('base64')
+  expect((await send({ name: 'x.txt', data: `${data}????` })).status).toBe(400)
+  expect((await send({ name: 'x.txt', data: Buffer.alloc(200_000).toString('base64') })).status).toBe(429)
+  expect((await send({ name: 7, data })).status).toBe(400)
+  expect((await send({ name: 'x.txt', data })).status).toBe(200)
+  expect(readdirSync(join(await dataDirOf(runtime), 'files/.incoming'))).toEqual([])
 })

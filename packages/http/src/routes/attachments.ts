@@ -1,8 +1,10 @@
 /** `POST /api/attachments`: saves a file for a message of a conversation, as the attachments of channels are saved. */
 import type { Runtime, Snapshot } from '@sluice/runtime'
-import { AppError, type Attachment, defineRoute, type KeptBytes, type Route } from '@sluice/sdk'
+import { AppError, type Attachment, defineRoute, type KeptBytes } from '@sluice/sdk'
 import * as v from 'valibot'
 import { limitedClient, personOf } from '../auth/identity.ts'
+import type { FileRequest, FileRoute } from '../middleware/receive-file.ts'
+import { base64Bytes } from '../request/base64-member.ts'
 import { chosenAgent } from '../request/chosen-agent.ts'
 
 export const ATTACHMENT_BYTES_MAX = 10 * 1024 * 1024
@@ -15,8 +17,9 @@ const CALLS_PER_MINUTE = 30
 const KINDS = ['image', 'audio', 'video'] as const
 const kindOf = (mime: string): Attachment['kind'] => KINDS.find((kind) => mime.startsWith(`${kind}/`)) ?? 'file'
 
-export const attachmentRoute = (runtime: Runtime, snapshot: Snapshot): Route =>
-  defineRoute({
+export const attachmentRoute = (runtime: Runtime, snapshot: Snapshot): FileRoute => ({
+  file: { name: 'data', bytesMax: ATTACHMENT_BYTES_MAX },
+  ...defineRoute({
     method: 'POST',
     path: '/api/attachments',
     summary: 'Save a file in the workspace of the agent, for a message. The message then contains `text`',
@@ -46,28 +49,18 @@ export const attachmentRoute = (runtime: Runtime, snapshot: Snapshot): Route =>
     },
     async handle(request) {
       const { name, mime, data, agent } = request.body
-      const bytes = Buffer.from(data, 'base64')
-      // A pattern for a text of this length would need too much of the stack.
-      if (bytes.toString('base64') !== data) throw new AppError('invalid_request', 'data: It must be Base64')
+      const { file } = request as FileRequest
+      const bytes = file ?? base64Bytes(data, 'data')
       if (bytes.length > ATTACHMENT_BYTES_MAX) throw new AppError('too_large', `The file is larger than ${ATTACHMENT_BYTES_MAX} bytes`)
       const chosen = chosenAgent(agent, 'agent', request, snapshot)
       const workspace = runtime.workspaceOf(chosen)
       if (!workspace) throw new AppError('unavailable', `The agent '${chosen}' has no workspace now`)
       const { lineOfMedia } = await import('@sluice/delivery/media')
       const kind = kindOf(mime)
-      const { log, clock } = runtime
-      const { shares } = runtime
+      const { log, clock, shares } = runtime
       const owner = personOf(request.device)
-      let refusal: unknown
-      const check = (kept: KeptBytes) => {
-        try {
-          shares.checkAttachments(limitedClient(owner, request.role), kept)
-        } catch (error) {
-          refusal = error
-          throw error
-        }
-      }
-      const text = await lineOfMedia(
+      const check = (kept: KeptBytes) => shares.checkAttachments(limitedClient(owner, request.role), kept)
+      const { line, error } = await lineOfMedia(
         { kind, name, ...(mime !== '' && { mime }) },
         { bytes },
         {
@@ -80,7 +73,8 @@ export const attachmentRoute = (runtime: Runtime, snapshot: Snapshot): Route =>
           signal: request.signal,
         },
       )
-      if (refusal !== undefined) throw refusal
-      return { text, kind, bytes: bytes.length }
+      if (error !== undefined) throw error
+      return { text: line, kind, bytes: bytes.length }
     },
-  })
+  }),
+})

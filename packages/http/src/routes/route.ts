@@ -2,7 +2,7 @@
 
 import { ServerResponse } from 'node:http'
 import type { Runtime } from '@sluice/runtime'
-import type { ApiCall, BrowserSession, Route, RouteRequest, Trace } from '@sluice/sdk'
+import type { ApiCall, BrowserSession, ReceivedFile, Route, RouteRequest, Trace } from '@sluice/sdk'
 import { Download } from '../answers/download.ts'
 import { CONTROL_SOCKET } from '../auth/auth.ts'
 import { CookieSession } from '../auth/browser-session.ts'
@@ -11,6 +11,7 @@ import { authenticate } from '../middleware/authenticate.ts'
 import { bufferBody, limitDeclaredSize, requireJson } from '../middleware/body.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { rateLimit } from '../middleware/rate-limit.ts'
+import { type FileRequest, type FileRoute, receiveFile } from '../middleware/receive-file.ts'
 import { BODY_BYTES_MAX, parseJson } from '../request/body.ts'
 import { type Endpoint, type HttpContext, type Step, traceOf } from '../request/context.ts'
 import { jsonText, withSecurityHeaders } from '../request/respond.ts'
@@ -30,7 +31,8 @@ export function routeEndpoint(route: Route, parts: AppParts): Endpoint {
     steps.push(rateLimit(limits.route(`${method} ${path}`, callsPerMinute, snapshot.gateway), path, snapshot))
   }
   steps.push(authenticate(route.auth, parts), validateQuery(route))
-  if (route.body) steps.push(requireJson, bufferBody(bodyBytesMax, parts))
+  const { file } = route as FileRoute
+  if (route.body) steps.push(requireJson, file ? receiveFile(file, parts) : bufferBody(bodyBytesMax, parts))
   steps.push(async (c) => {
     const body = route.body && validate(route.body, parseJson(c.get('rawBody')), 'body')
     const answer = await route.handle(new ServedRequest(c, body, parts))
@@ -84,7 +86,8 @@ const validateQuery =
   }
 
 /** Handlers may spread a request, so the members that are cheap are its own properties; the others are created when they are read. */
-class ServedRequest implements RouteRequest {
+class ServedRequest implements RouteRequest, FileRequest {
+  readonly file?: ReceivedFile
   readonly client: RouteRequest['client']
   readonly device: string | null
   readonly by: string
@@ -106,6 +109,8 @@ class ServedRequest implements RouteRequest {
     this.query = c.get('query')
     this.body = body
     this.raw = c.get('rawBody') ?? NO_BODY
+    const file = c.get('file')
+    if (file) this.file = file
     this.#context = c
     this.#parts = parts
   }

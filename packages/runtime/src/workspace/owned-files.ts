@@ -16,6 +16,8 @@ import {
   type SessionRow,
   type Store,
 } from '@sluice/sdk'
+import { keptIn } from './attach.ts'
+import { IncomingFile, incomingFolder } from './incoming-file.ts'
 import { attachmentsOf, FORMER, filesFolder, POOLS, RESULTS, resultsOf } from './owned-places.ts'
 import { areUnassigned, markAssigned, settleAttachments } from './settle-attachments.ts'
 
@@ -39,6 +41,16 @@ export class OwnedFiles {
 
   constructor(options: OwnedFilesOptions) {
     this.#options = options
+  }
+
+  /** Creates a file for bytes that arrive piece by piece. */
+  receive(): Promise<IncomingFile> {
+    return IncomingFile.create(this.#options.dataDir)
+  }
+
+  /** Resolves to the bytes of the attachments of an owner, as its share counts them. */
+  keptBy(agent: string, owner: string): Promise<number> {
+    return keptIn(attachmentsOf(filesFolder(this.#options.dataDir, agent), owner))
   }
 
   /** Resolves to the attachments that the conversation names. Call it before the conversation is erased. */
@@ -87,6 +99,9 @@ export class OwnedFiles {
   async sweep(signal: AbortSignal): Promise<void> {
     const { store, dataDir, clock, log } = this.#options
     const beforeMs = clock.nowMs() - UNNAMED_MS
+    // A daemon that was killed has left them.
+    for (const { name, modifiedAtMs } of await filesIn(incomingFolder(dataDir)))
+      if (modifiedAtMs < beforeMs) await rm(join(incomingFolder(dataDir), name), { force: true })
     const stale = new Map<string, { readonly files: string; readonly owner: string; readonly names: Set<string> }>()
     const results = new Set<string>()
     for (const agent of await foldersIn(join(dataDir, 'files'))) {

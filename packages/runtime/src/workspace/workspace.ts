@@ -15,7 +15,7 @@ import {
   type Workspace,
   type WorkspaceEntry,
 } from '@sluice/sdk'
-import { attach } from './attach.ts'
+import { attach, keepReceived } from './attach.ts'
 import { listFolder, openFile, readFile, removeEntry, replaceFile } from './file.ts'
 import { enterFolder, type Folder, handlePaths, openFolder } from './folder.ts'
 import { attachmentsOf, chosenPlace, FORMER, placeNames } from './owned-places.ts'
@@ -113,7 +113,10 @@ class FolderWorkspace implements AgentWorkspace {
   async attach(attachment: NewAttachment): Promise<string> {
     const { files } = this.#options
     if (files === undefined) throw new AppError('internal', 'This workspace keeps no attachments')
-    return attach(files, attachment, (path) => this.write(path, attachment.bytes))
+    const { owner, bytes } = attachment
+    return attach(files, attachment, (path) =>
+      'sha256' in bytes ? keepReceived(files, owner, { path, file: bytes.path }) : this.write(path, bytes),
+    )
   }
 
   get shown(): readonly string[] {

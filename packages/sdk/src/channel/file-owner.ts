@@ -61,9 +61,18 @@ export function fileOwner(session: string | null, caller: string | undefined): s
   return key === 'cli' ? LOCAL : key
 }
 
+/** A file of the data directory that was received piece by piece. Saving it as an attachment moves it. */
+export interface ReceivedFile {
+  /** The absolute path. */
+  readonly path: string
+  readonly length: number
+  /** The SHA-256 of its bytes, in hexadecimal digits. */
+  readonly sha256: string
+}
+
 /** Returns the path of an attachment, named by its whole content, so that it never means another file. */
-export const attachmentPath = (owner: string, bytes: Uint8Array, extension: string): string =>
-  `${ATTACHMENTS}/${ownerFolder(owner)}/${sha256Hex(bytes)}.${extension}`
+export const attachmentPath = (owner: string, bytes: Uint8Array | ReceivedFile, extension: string): string =>
+  `${ATTACHMENTS}/${ownerFolder(owner)}/${'sha256' in bytes ? bytes.sha256 : sha256Hex(bytes)}.${extension}`
 
 /** A place of a file with an owner: a root and the names below it. `former` has the attachments of earlier releases without an owner. */
 export interface OwnedPlace {

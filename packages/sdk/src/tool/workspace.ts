@@ -1,5 +1,5 @@
 /** The path gate: tools open files only through it, and it refuses `..`, symbolic links and hard links that leave the workspace. */
-import type { FileCaller } from '../channel/file-owner.ts'
+import type { FileCaller, ReceivedFile } from '../channel/file-owner.ts'
 
 export interface WorkspaceEntry {
   readonly name: string
@@ -46,7 +46,7 @@ export interface KeptBytes {
 export interface NewAttachment {
   /** As `fileOwner` returns it. */
   readonly owner: string
-  readonly bytes: Uint8Array
+  readonly bytes: Uint8Array | ReceivedFile
   readonly extension: string
   /** The pool that the owner belongs to. */
   readonly pool?: string | undefined
