@@ -24,7 +24,15 @@ export type { ChannelLink, LinkStatus, QrCode } from './channel/channel-link.ts'
 export type { Companion, CompanionRequest, StartCompanion } from './channel/companion.ts'
 export { type AnswerFiles, answerFilesIn, fileNote, type UsedFiles, usedFilesIn } from './channel/file-notes.ts'
 export type { FileCaller, FileClaim, OwnedPlace, ReceivedFile } from './channel/file-owner.ts'
-export { attachmentPath, fileClaim, fileOwner, fileOwnerOfSession, isFormerAttachment, ownerFolder } from './channel/file-owner.ts'
+export {
+  attachmentPath,
+  fileClaim,
+  fileOwner,
+  fileOwnerOfSession,
+  isFormerAttachment,
+  isSessionFolder,
+  ownerFolder,
+} from './channel/file-owner.ts'
 export type { Gap, ListenContext, ListenCursors, ListenReport } from './channel/listen.ts'
 export type { MarkedFile, NewReply, ReplyExtras, ReplyFile } from './channel/reply.ts'
 export { markedFiles, replaceFileMarkers, replyLane } from './channel/reply.ts'

@@ -126,14 +126,10 @@ function attackOf({ url }: RunningDaemon, bearer: string) {
   }
 }
 
-const ORDERS = ['last', 'first'] as const
-
-test.skipIf(!existsSync(STATUS)).each(ORDERS)(
-  'a client that takes all it can get, its files %s, neither delays an operator nor fills the memory',
-  async (files) => {
-    const never = new Promise<never>(() => {})
-    const model = await startModelServer({ answer: ({ lastUserText }) => (lastUserText.includes('SLOW') ? never : { text: 'ok' }) })
-    const { dir, dispose } = scratch(`
+test.skipIf(!existsSync(STATUS))('a client that takes all it can get neither delays an operator nor fills the memory', async () => {
+  const never = new Promise<never>(() => {})
+  const model = await startModelServer({ answer: ({ lastUserText }) => (lastUserText.includes('SLOW') ? never : { text: 'ok' }) })
+  const { dir, dispose } = scratch(`
 [provider]
 kind = "openai"
 base_url = "${model.url}/v1"
@@ -143,46 +139,44 @@ api_key = "${model.apiKey}"
 max_subscribers = 40
 webhook_rate_limit_per_minute = 0
 `)
-    const daemon = await startDaemon('full', dir)
-    let attack: ReturnType<typeof attackOf> | undefined
-    try {
-      const operator = await token('full', dir, 'owner')
-      const client = await token('full', dir, 'guest', 'client')
-      attack = attackOf(daemon, client)
-      const aloneMs = await turnMs(daemon.url, operator)
-      const idleMb = residentMb(daemon.pid, 'VmRSS')
-      forgetPeak(daemon.pid)
-      const line = await attack.attachment()
-      const { status } = await post(`${daemon.url}/webhook`, { message: line }, { authorization: `Bearer ${client}`, 'x-session-id': 's' })
-      expect(status).toBe(200)
-      if (files === 'first') await attack.attachments()
-      await attack.largeTurns()
-      await attack.slowTurns()
-      await attack.streams()
-      const path = encodeURIComponent(/attachments\/\S+/.exec(line)?.[0] ?? '')
-      await attack.downloads(`/api/sessions/s/file?path=${path}`)
-      if (files === 'last') await attack.attachments()
-      const attackedMs = await turnMs(daemon.url, operator)
-      const peakMb = residentMb(daemon.pid, 'VmHWM')
-      const streams = await fetch(`${daemon.url}/api/events`, { headers: { authorization: `Bearer ${operator}` } })
-      await streams.body?.cancel()
-      const figures = {
-        aloneMs,
-        attackedMs,
-        slower: attackedMs / aloneMs,
-        idleMb,
-        peakMb,
-        larger: peakMb / idleMb,
-        statuses: Object.fromEntries([...attack.statuses].map(([what, counts]) => [what, Object.fromEntries(counts)])),
-      }
-      const isHeld = figures.slower <= SLOWER_MAX && figures.larger <= LARGER_MAX
-      expect({ streams: streams.status, isHeld }, JSON.stringify(figures)).toEqual({ streams: 200, isHeld: true })
-    } finally {
-      attack?.close()
-      daemon.kill('SIGKILL')
-      await daemon.exited
-      await model.close()
-      dispose()
+  const daemon = await startDaemon('full', dir)
+  let attack: ReturnType<typeof attackOf> | undefined
+  try {
+    const operator = await token('full', dir, 'owner')
+    const client = await token('full', dir, 'guest', 'client')
+    attack = attackOf(daemon, client)
+    const aloneMs = await turnMs(daemon.url, operator)
+    const idleMb = residentMb(daemon.pid, 'VmRSS')
+    forgetPeak(daemon.pid)
+    const line = await attack.attachment()
+    const { status } = await post(`${daemon.url}/webhook`, { message: line }, { authorization: `Bearer ${client}`, 'x-session-id': 's' })
+    expect(status).toBe(200)
+    await attack.largeTurns()
+    await attack.slowTurns()
+    await attack.streams()
+    const path = encodeURIComponent(/attachments\/\S+/.exec(line)?.[0] ?? '')
+    await attack.downloads(`/api/sessions/s/file?path=${path}`)
+    await attack.attachments()
+    const attackedMs = await turnMs(daemon.url, operator)
+    const peakMb = residentMb(daemon.pid, 'VmHWM')
+    const streams = await fetch(`${daemon.url}/api/events`, { headers: { authorization: `Bearer ${operator}` } })
+    await streams.body?.cancel()
+    const figures = {
+      aloneMs,
+      attackedMs,
+      slower: attackedMs / aloneMs,
+      idleMb,
+      peakMb,
+      larger: peakMb / idleMb,
+      statuses: Object.fromEntries([...attack.statuses].map(([what, counts]) => [what, Object.fromEntries(counts)])),
     }
-  },
-)
+    const isHeld = figures.slower <= SLOWER_MAX && figures.larger <= LARGER_MAX
+    expect({ streams: streams.status, isHeld }, JSON.stringify(figures)).toEqual({ streams: 200, isHeld: true })
+  } finally {
+    attack?.close()
+    daemon.kill('SIGKILL')
+    await daemon.exited
+    await model.close()
+    dispose()
+  }
+})

@@ -37,6 +37,7 @@ describe('a path of others is known by its text', () => {
     'ATTACH~1/x',
     'attachments::$INDEX_ALLOCATION/x',
     'results/device_2fa/1.txt',
+    'results/sop_3aalarm/1.txt',
     'Results/__aa',
   ])('%j', (path) => {
     expect(isFileOfOthers(path)).toBe(true)

@@ -1,12 +1,11 @@
 /** Finds the files of a workspace that hold text of others: attachments of messages, and results that are kept for a session. */
 import { type Dirent, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { isSessionFolder } from '@sluice/sdk'
 
 /** With the short name and the endings that Windows takes for the same folder. */
 const ATTACHMENTS = /^(?:attachments|attach~\d+)[. ]*(?::.*)?$/
 const RESULTS = /^results[. ]*(?::.*)?$/
-/** The folder of a session below `results/`. Other folders there are ordinary ones. */
-const SESSION_FOLDER = /_2f|^__/
 /** `attachments/<owner>/<file>`. */
 const DEPTH_MAX = 3
 
@@ -22,7 +21,7 @@ const namesOf = (path: string): string[] => path.split(/[\\/]+/).filter((name) =
 /** Tells by its text whether a path is such a file or folder, or is below one. A path in a folder of the same name elsewhere counts too. */
 export function isFileOfOthers(path: string): boolean {
   const names = namesOf(path).map(folded)
-  return names.some((name, at) => ATTACHMENTS.test(name) || (RESULTS.test(name) && SESSION_FOLDER.test(names[at + 1] ?? '')))
+  return names.some((name, at) => ATTACHMENTS.test(name) || (RESULTS.test(name) && isSessionFolder(names[at + 1] ?? '')))
 }
 
 /** Tells whether a path of the workspace is such a file or folder, is below one, or is a folder that contains one. */
@@ -37,7 +36,7 @@ export function hasFilesOfOthers(root: string): boolean {
     return entriesOf(root).some(({ name }) => {
       if (ATTACHMENTS.test(folded(name))) return hasFile(join(root, name), DEPTH_MAX)
       if (!RESULTS.test(folded(name))) return false
-      return entriesOf(join(root, name)).some((entry) => SESSION_FOLDER.test(folded(entry.name)))
+      return entriesOf(join(root, name)).some((entry) => isSessionFolder(folded(entry.name)))
     })
   } catch {
     return true

@@ -12,8 +12,10 @@ const RESULTS = 'results'
 /** A longer name of a folder is replaced by its hash; file systems take 255 bytes. */
 const FOLDER_CHARS_MAX = 120
 
-/** The folder of a session: its key always contains a slash or a colon. Other folders below `results/` are ordinary ones. */
 const SESSION_FOLDER = /_(?:2f|3a)|^__/
+
+/** Whether a folder below `results/` is that of a session, whose key always contains a slash or a colon. Other folders there are ordinary ones. */
+export const isSessionFolder = (name: string): boolean => SESSION_FOLDER.test(name)
 
 /** The name of an attachment that an earlier release saved. */
 const FORMER_NAME = /^[0-9a-f]{16}\.[a-z0-9]{1,8}$/
@@ -93,7 +95,7 @@ export type FileClaim =
 /** Judges a path by its text. `names` lead from the workspace down to the file; none of them is `.` or `..`. No caller: the daemon itself. */
 export function fileClaim(names: readonly string[], caller: FileCaller | undefined): FileClaim {
   const [first, folder, ...rest] = names
-  if (first === RESULTS && folder !== undefined && SESSION_FOLDER.test(folder)) {
+  if (first === RESULTS && folder !== undefined && isSessionFolder(folder)) {
     const isOwn = caller === undefined || (caller.session !== null && folder === ownerFolder(caller.session))
     return { kind: 'owned', places: isOwn ? [{ root: 'results', names: [folder, ...rest] }] : [], isReadOnly: false }
   }

@@ -148,7 +148,10 @@ class Finishing implements fc.AsyncCommand<Model, Real> {
     this.key = key
     this.status = status
   }
-  check = (model: Model) => model.isInFlight(this.key)
+  /** As for `Queueing`: another turn that is unfinished may still hold the key. */
+  check = (model: Model) =>
+    model.isInFlight(this.key) &&
+    !model.rows.some(({ key, state, turn }) => key === this.key && state === 'queued' && turn !== model.turnOf(key))
   async run(model: Model, { store, clock }: Real): Promise<void> {
     const end = this.status === 'done' ? turnEnd : failedTurn
     await clock.advance(1)
