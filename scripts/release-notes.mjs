@@ -1,9 +1,13 @@
 // Turns the changesets that wait in `.changeset` into the entry of a release in CHANGELOG.md: the text that was written by hand for it, and
-// then every change, grouped by what it concerns. Changes that operators notice come first.
+// then every change, grouped by what it concerns. What operators need to know before an upgrade comes first.
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The groups in the order of the entry. A change belongs to the first group that one of its packages is in. */
+const UPGRADE = 'Before you upgrade'
+/** How a changeset begins whose change an operator must know. */
+const UPGRADE_MARK = `**${UPGRADE}.** `
+
+/** The groups of the other changes, in the order of the entry. A change belongs to the first group that one of its packages is in. */
 const GROUPS = [
   ['Running and configuration', /^(?:cli|config|daemon|runtime|backup|observability-.*)$/],
   ['Messages and channels', /^(?:delivery|channel-.*|mail-common|speech|transcription|trigger-.*|.*-channels?)$/],
@@ -28,16 +32,17 @@ export function readChangesets(root) {
     })
 }
 
-const groupOf = ({ packages }) => GROUPS.find(([, pattern]) => packages.some((name) => pattern.test(name)))[0]
+const groupOf = ({ packages, text }) =>
+  text.startsWith(UPGRADE_MARK) ? UPGRADE : GROUPS.find(([, pattern]) => packages.some((name) => pattern.test(name)))[0]
 
-const bullet = ({ bump, text }) => `- ${bump === 'major' ? '**Breaking:** ' : ''}${text.replaceAll('\n', '\n  ').replaceAll(/ +$/gm, '')}`
+const bullet = ({ bump, text }) => `- ${bump === 'major' ? '**Breaking:** ' : ''}${text.replace(UPGRADE_MARK, '').replaceAll('\n', '\n  ').replaceAll(/ +$/gm, '')}`
 
 /** Returns the changelog with the entry of a release, in place of the one in preparation if there is one. */
 export function withEntry(changelog, { version, date, changesets }) {
   const [head, ...entries] = changelog.split(/^(?=## )/m)
   const isPrepared = entries[0]?.startsWith(`## ${version} (in preparation)`)
   const written = isPrepared ? entries[0].split('\n').slice(1).join('\n').trim() : ''
-  const groups = GROUPS.flatMap(([title]) => {
+  const groups = [UPGRADE, ...GROUPS.map(([title]) => title)].flatMap((title) => {
     const own = changesets.filter((each) => groupOf(each) === title)
     const sorted = BUMPS.flatMap((bump) => own.filter((each) => each.bump === bump))
     return sorted.length === 0 ? [] : [`#### ${title}\n\n${sorted.map(bullet).join('\n')}`]
