@@ -10,6 +10,8 @@ export interface HistoryLimits {
   readonly messagesMax: number
   /** The estimated limit of the whole conversation. */
   readonly tokensMax: number
+  /** True after the model has refused a longer conversation: then also the newest results and texts are cut if nothing else helps. */
+  readonly mustFit?: boolean
 }
 
 const CHARS_PER_TOKEN = 4
@@ -18,6 +20,8 @@ const TOKENS_PER_MESSAGE = 4
 const SUMMARY_SHARE = 1 / 4
 /** The length to which old tool results are cut in a conversation that is too long. */
 const OLD_RESULT_CHARS = 2000
+/** The shortest length to which a result is cut. */
+const RESULT_CHARS_MIN = 200
 /** The number of newest messages that keep their whole tool results. */
 const PROTECTED_MESSAGES = 4
 
@@ -88,14 +92,14 @@ export function summarizedCount(messages: readonly ModelMessage[], text: string,
 export function fitConversation(
   { upTo, summary, messages }: Conversation,
   current: readonly ModelMessage[],
-  { messagesMax, tokensMax }: HistoryLimits,
+  { messagesMax, tokensMax, mustFit = false }: HistoryLimits,
 ): ModelMessage[] {
   // A person who began a new conversation left an empty summary of everything before.
-  if (!summary || summary.text === '') return fitMessages(messages, current, { messagesMax, tokensMax, before: 'nothing' })
+  if (!summary || summary.text === '') return fitMessages(messages, current, { messagesMax, tokensMax, mustFit, before: 'nothing' })
   const text = framedSummary(summary, summaryCharsMax(tokensMax))
   const left = Math.max(0, tokensMax - estimateTokens(text.length))
   const before = upTo - messages.length > summary.upTo ? 'gap' : 'summary'
-  const [first, ...rest] = fitMessages(messages, current, { messagesMax, tokensMax: left, before })
+  const [first, ...rest] = fitMessages(messages, current, { messagesMax, tokensMax: left, mustFit, before })
   const opening = { type: 'text' as const, text }
   // Some models refuse two messages of a person in a row.
   if (first?.role === 'user') return [{ ...first, content: [opening, ...first.content] }, ...rest]
@@ -125,6 +129,7 @@ function fitMessages(history: readonly ModelMessage[], current: readonly ModelMe
     const wholeInHistory = PROTECTED_MESSAGES - current.length
     blocks = toBlocks(shortenResults(blocks.flat(), wholeInHistory))
     rest = shortenResults(current, PROTECTED_MESSAGES)
+    if (limits.mustFit && tokensOf(rest) > tokensMax) rest = shortenToFit(current, tokensMax)
   }
   return [...newestThatFit(blocks, { messagesMax, tokensMax: tokensMax - tokensOf(rest), before }), ...rest]
 }
@@ -175,17 +180,35 @@ const idsOf = (messages: readonly ModelMessage[], type: 'tool-call' | 'tool-resu
 const isSameSet = (a: readonly string[], b: readonly string[]): boolean =>
   new Set(a).size === a.length && a.toSorted().join('\n') === b.toSorted().join('\n')
 
+/** Shortens all results, and the long texts of persons if that is not enough, so that the messages of one turn fit if they can. */
+function shortenToFit(messages: readonly ModelMessage[], tokensMax: number): ModelMessage[] {
+  const results = messages.flatMap((message) => (message.role === 'tool' ? message.content : []))
+  const left = tokensMax - tokensOf(messages.filter(({ role }) => role !== 'tool'))
+  const chars = Math.min(OLD_RESULT_CHARS, Math.max(RESULT_CHARS_MIN, Math.floor((left * CHARS_PER_TOKEN) / Math.max(1, results.length))))
+  const shortened = messages.map((message) => (message.role === 'tool' ? shortenResult(message, chars) : message))
+  const textChars = (tokensMax * CHARS_PER_TOKEN) / 2
+  return tokensOf(shortened) <= tokensMax ? shortened : shortened.map((message) => shortenText(message, textChars))
+}
+
+const shortenText = (message: ModelMessage, chars: number): ModelMessage =>
+  message.role !== 'user'
+    ? message
+    : { ...message, content: message.content.map((part) => (part.type === 'text' ? { ...part, text: shorten(part.text, chars) } : part)) }
+
 /** Shortens the text results in all but the newest `whole` messages. */
 function shortenResults(messages: readonly ModelMessage[], whole: number): ModelMessage[] {
   const end = messages.length - Math.max(0, whole)
-  return messages.map((message, at) => (at < end && message.role === 'tool' ? shortenResult(message) : message))
+  return messages.map((message, at) => (at < end && message.role === 'tool' ? shortenResult(message, OLD_RESULT_CHARS) : message))
 }
 
 type ToolMessage = Extract<ModelMessage, { role: 'tool' }>
 
-const shortenResult = (message: ToolMessage): ToolMessage => ({ role: 'tool', content: message.content.map(shortenPart) })
+const shortenResult = (message: ToolMessage, chars: number): ToolMessage => ({
+  role: 'tool',
+  content: message.content.map((part) => shortenPart(part, chars)),
+})
 
-function shortenPart(part: ToolMessage['content'][number]): ToolMessage['content'][number] {
+function shortenPart(part: ToolMessage['content'][number], chars: number): ToolMessage['content'][number] {
   if (part.type !== 'tool-result' || (part.output.type !== 'text' && part.output.type !== 'error-text')) return part
-  return { ...part, output: { ...part.output, value: shorten(part.output.value, OLD_RESULT_CHARS) } }
+  return { ...part, output: { ...part.output, value: shorten(part.output.value, chars) } }
 }

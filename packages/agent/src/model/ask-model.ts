@@ -17,6 +17,8 @@ export type AskModel = (scope: TurnScope, ask: ModelAsk) => Promise<ModelReply>
 
 /** When a provider asks for a longer pause, the call goes on to the next entry. */
 const RETRY_WAIT_MAX_MS = 60_000
+/** How often a conversation that is too long is shortened for one reply: to the size that the refusal names, and then by halves. */
+const SHORTENED_MAX = 3
 /** Full jitter, so that turns that failed together do not retry together. */
 const RETRY_BACKOFF = { firstMs: 500, longestMs: 8000, fixedShare: 0 }
 
@@ -40,6 +42,7 @@ export function createAskModel(deps: CallModelDeps & { readonly admission?: Admi
 
   async function askEntry(scope: TurnScope, ask: ModelAsk): Promise<Attempt> {
     const { cancellation } = scope.turn
+    let shortened = 0
     for (let attempt = 0; ; attempt++) {
       await budget.check(scope.cost)
       await admission?.checkSpending(scope.turn.limited)
@@ -48,6 +51,20 @@ export function createAskModel(deps: CallModelDeps & { readonly admission?: Admi
       const outcome = await callModel(deps, scope, ask)
       await admission?.spent(scope.turn.limited, scope.progress.usage.costUsd - beforeUsd)
       if ('reply' in outcome || outcome.isFinal) return outcome
+      const { failure, promptTokens } = outcome
+      if (failure.fits !== undefined && promptTokens !== undefined && shortened++ < SHORTENED_MAX) {
+        const tokens = Math.floor(promptTokens * failure.fits)
+        scope.registry.models.learnWindow(scope.progress.entry, tokens)
+        scope.progress.isShortened = true
+        log.warn('the conversation is longer than the window of the model, and is asked again shortened', {
+          turn: scope.turn.id,
+          model: labelOf(scope),
+          tokens,
+          reason: failure.reason,
+        })
+        attempt--
+        continue
+      }
       const { repeat, retryAfterMs } = outcome.failure
       const retriesMax = { often: endpointLimits(scope).max_retries, once: 1, never: 0 }[repeat]
       const waitMs = (retryAfterMs ?? 0) + backoffMs(attempt, RETRY_BACKOFF)

@@ -48,7 +48,14 @@ export interface CallModelDeps {
 }
 
 /** A failure is final when a listener has received a part of the answer. */
-export type Attempt = { readonly reply: ModelReply } | { readonly failure: ModelFailure; readonly isFinal: boolean }
+export type Attempt = { readonly reply: ModelReply } | FailedAttempt
+
+export interface FailedAttempt {
+  readonly failure: ModelFailure
+  readonly isFinal: boolean
+  /** The estimated tokens of the prompt; given when it was too long. */
+  readonly promptTokens?: number
+}
 
 /** The built-in provider, which answers within this process. It runs tools by name, so it needs no descriptions. */
 export const OFFLINE = 'offline'
@@ -119,6 +126,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     turn.cancellation.throwIfCancelled()
     if (timedOut && error === timedOut) return { failure: { reason: timedOut.message, repeat: 'never', kind: 'timeout' }, isFinal: isHeard }
     const failure = modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub })
+    if (failure.fits !== undefined) return { failure, isFinal: isHeard, promptTokens: estimateTokens(charsOf(prompt)) }
     if (files === 0 || !isRefusal(failure)) return { failure, isFinal: isHeard }
     progress.withoutFiles = progress.entry
     return { failure: { ...failure, repeat: 'once' }, isFinal: isHeard }

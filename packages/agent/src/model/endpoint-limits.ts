@@ -17,8 +17,11 @@ export interface EndpointLimits {
   readonly tools: boolean
 }
 
-export const endpointLimits = ({ agent, registry, progress }: TurnScope): EndpointLimits =>
-  limitsOf(agent, registry.models.settings(progress.entry) ?? {})
+export function endpointLimits({ agent, registry, progress }: TurnScope): EndpointLimits {
+  const limits = limitsOf(agent, registry.models.settings(progress.entry) ?? {})
+  const window = registry.models.window(progress.entry) ?? Number.POSITIVE_INFINITY
+  return window < limits.max_history_tokens ? { ...limits, max_history_tokens: window } : limits
+}
 
 /** Returns the window of the current model: what it gets of a conversation. */
 export const windowOf = (scope: TurnScope): HistoryLimits => ({

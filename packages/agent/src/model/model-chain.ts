@@ -8,6 +8,10 @@ export interface ModelChain {
   load(index: number): Promise<LanguageModel>
   /** Returns the settings of an entry. */
   settings(index: number): ProviderSettings | undefined
+  /** The estimated tokens of the longest conversation that the model of an entry takes, as its refusals have shown; undefined before one. */
+  window(index: number): number | undefined
+  /** Notes that the model of an entry has refused a longer conversation than one of this number of estimated tokens. */
+  learnWindow(index: number, tokens: number): void
   /** The limits that the model of an entry has shown since it was loaded, such as `does not support tools`. */
   limits(index: number): readonly string[]
   /**
@@ -37,6 +41,7 @@ export interface ModelChainOptions {
 export function createModelChain({ settings, providers, fetch, log }: ModelChainOptions): ModelChain {
   const loaded: (Promise<LanguageModel> | undefined)[] = []
   const limits: string[][] = settings.map(() => [])
+  const windows: (number | undefined)[] = []
 
   const withProvider = (entry: ProviderSettings | undefined) => {
     const provider = entry && providers.find(({ kinds }) => kinds.includes(entry.kind))
@@ -60,6 +65,10 @@ export function createModelChain({ settings, providers, fetch, log }: ModelChain
     labels: settings.map(({ kind, model }) => ({ provider: kind, model: model ?? 'default' })),
     settings: (index) => settings[index],
     limits: (index) => limits[index] ?? [],
+    window: (index) => windows[index],
+    learnWindow(index, tokens) {
+      windows[index] = Math.min(tokens, windows[index] ?? tokens)
+    },
     load(index) {
       const known = loaded[index]
       if (known) return known

@@ -3,6 +3,7 @@ import { AppError } from '@sluice/sdk'
 import type { Scrub } from '../turn/scrub.ts'
 import type { ModelReply } from './model-reply.ts'
 import { reportedError } from './reported-error.ts'
+import { isTooLong, partThatFits } from './too-long.ts'
 
 export interface ModelFailure {
   /** A phrase that follows the name of the provider, such as `answered HTTP 503: overloaded`. Has no secrets. */
@@ -13,6 +14,8 @@ export interface ModelFailure {
   readonly kind: 'provider' | 'timeout' | 'refused' | 'quota' | 'fault'
   /** The delay that the provider asked for. */
   readonly retryAfterMs?: number | undefined
+  /** Given when the request is longer than the window of the model: the part of its conversation that fits. */
+  readonly fits?: number
   /** The cause of an internal error, for the log. */
   readonly cause?: unknown
 }
@@ -68,7 +71,13 @@ export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs:
   }
   if (error instanceof AppError) return { reason: `cannot be used: ${reason}`, repeat: 'never', kind: 'provider' }
   const reported = reportedError(error)
-  const again = (failure: ModelFailure): ModelFailure => (reported?.isFailedCall ? { ...failure, repeat: 'once' } : failure)
+  const whole = reported?.message ?? said
+  const status = typeof statusCode === 'number' ? statusCode : reported?.status
+  const fits = isTooLong({ name: reported?.name ?? '', message: whole, status }) ? partThatFits(whole) : undefined
+  const again = (failure: ModelFailure): ModelFailure => {
+    if (fits !== undefined) return { ...failure, repeat: 'never', fits }
+    return reported?.isFailedCall ? { ...failure, repeat: 'once' } : failure
+  }
   if (reported?.isQuota) return { reason: `has no quota left: ${clean(reported.message)}`, repeat: 'never', kind: 'quota' }
   if (typeof statusCode === 'number' && statusCode >= 300) {
     const message = clean(reported?.message ?? said)
@@ -77,7 +86,7 @@ export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs:
   if (reported) {
     const { status, name, message } = reported
     if (status !== undefined) return again(byStatus(status, { said: `an error (${name})`, message: clean(message) }))
-    return { reason: `answered an error: ${clean(message)}`, repeat: isRetryable === true ? 'often' : 'once', kind: 'provider' }
+    return again({ reason: `answered an error: ${clean(message)}`, repeat: isRetryable === true ? 'often' : 'once', kind: 'provider' })
   }
   if (isInvalidReply(error)) return { reason: 'gave a reply that cannot be read', repeat: 'once', kind: 'provider' }
   const isOurs = error instanceof Error && isRetryable === undefined && !error.name.startsWith('AI_')

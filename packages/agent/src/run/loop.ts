@@ -46,7 +46,10 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
   const produced: ModelMessage[] = before.length > 0 ? before : [asked]
   const promptWith =
     (...last: ModelMessage[]) =>
-    (tokensMax: number): ModelMessage[] => [system, ...fitConversation(conversation, [...produced, ...last], { messagesMax, tokensMax })]
+    (tokensMax: number): ModelMessage[] => [
+      system,
+      ...fitConversation(conversation, [...produced, ...last], { messagesMax, tokensMax, mustFit: progress.isShortened === true }),
+    ]
 
   const callScope = callScopeOf(scope, () => sourcesIn(conversation, produced))
   const repeats = new Repeats()
@@ -64,9 +67,10 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
   /** The text of the replies that the provider has paused since the last tool call. */
   let begun = ''
   const ended = async (text: string, { finish }: ModelReply): Promise<LoopResult> => {
-    const { finishReason, note } = FINISHES[finish] ?? { finishReason: 'stop' }
+    const { finishReason, note: cut = '' } = FINISHES[finish] ?? { finishReason: 'stop' as const }
+    const note = `${cut}${progress.isShortened ? SHORTENED : ''}`
     if (note) turn.tell?.({ type: 'text', delta: note })
-    const answer = `${begun}${text}${note ?? ''}`
+    const answer = `${begun}${text}${note}`
     const files = await judgeFiles(deps.tools, callScope, { text: answer, messages: conversation.messages, produced })
     return { text: answer, finishReason, messages: storedMessages(produced, files), files }
   }
@@ -97,6 +101,8 @@ const FINISHES: Partial<Record<ReplyEnd, { readonly finishReason: FinishReason; 
   'content-filter': { finishReason: 'content_filter', note: '\n\n[The answer is cut off by the content filter of the provider.]' },
   refused: { finishReason: 'refusal', note: '\n\n[The model declined to answer further.]' },
 }
+
+const SHORTENED = '\n\n[A part of this conversation did not fit into the window of the model and was left out.]'
 
 /** Counts the calls of rounds before an interruption, so that the limits apply to the whole turn. */
 function recall(messages: readonly ModelMessage[], repeats: Repeats): void {

@@ -70,6 +70,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     cost: { ...v.parse(costSection.schema, {}), ...options.cost },
   }
   let leased = 0
+  const windows: number[] = []
   let ids = 0
   const registry: Registry = {
     tools: new Map([...tools, ...stubs].map((tool) => [tool.name, tool])),
@@ -79,6 +80,10 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
       load: async (index) => models[index] ?? Promise.reject(new Error('no such model')),
       settings: (index) => options.settings?.[index],
       limits: () => [],
+      window: (index) => windows[index],
+      learnWindow(index, tokens) {
+        windows[index] = tokens
+      },
       offered: () => undefined,
       loadForTest: async ({ model }) => models.find(({ modelId }) => modelId === model) ?? Promise.reject(new Error('no such model')),
     },

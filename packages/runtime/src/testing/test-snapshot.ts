@@ -21,6 +21,8 @@ export function testSnapshot(members: Partial<Snapshot> = {}): Snapshot {
         load: () => Promise.reject(new Error('a test snapshot has no models')),
         settings: () => undefined,
         limits: () => [],
+        window: () => undefined,
+        learnWindow: () => {},
         offered: () => undefined,
         loadForTest: () => Promise.reject(new Error('a test snapshot has no models')),
       },

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest'
+import { httpError, type Reply, scriptedModel, streamingModel } from '../testing/scripted-model.ts'
+import { request, testAgent, testTool } from '../testing/test-agent.ts'
+import { modelFailure } from './model-failure.ts'
+import { isTooLong, partThatFits } from './too-long.ts'
+
+/** The refusals of services and local servers, as their references, sources and public issue threads show them. */
+const REFUSALS: readonly [service: string, message: string, status?: number | undefined, name?: string][] = [
+  [
+    'OpenAI',
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+    400,
+    'context_length_exceeded',
+  ],
+  ['OpenAI, responses', 'Your input exceeds the context window of this model. Please adjust your input and try again.', 400],
+  ['Anthropic', 'prompt is too long: 210000 tokens > 200000 maximum', 400, 'invalid_request_error'],
+  [
+    'Anthropic, with the answer',
+    'input length and `max_tokens` exceed context limit: 199211 + 20000 > 200000, decrease input length or `max_tokens`',
+    400,
+  ],
+  ['Anthropic, bytes', 'Request exceeds the maximum size', 413, 'request_too_large'],
+  ['Google', 'The input token count (1048577) exceeds the maximum number of tokens allowed (1048575).', 400, 'INVALID_ARGUMENT'],
+  ['Mistral', 'Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length', 400],
+  ['Groq', 'Please reduce the length of the messages or completion.', 400],
+  ['Cerebras', 'Please reduce the length of the messages or completion. Current length is 9000 while limit is 8192', 400],
+  ['xAI', "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 400],
+  ['Cohere', 'too many tokens: size limit exceeded by 1234 tokens. Try using shorter or fewer inputs', 400],
+  ['Amazon Bedrock', 'Input is too long for requested model.', 400],
+  ['Moonshot', 'Invalid request: Your request exceeded model token limit: 8192', 400],
+  ['Qwen', '<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]', 400],
+  ['Zhipu', 'Prompt exceeds max length', 400],
+  ['Fireworks', 'The prompt is too long: 5000, model maximum context length: 4096', 400],
+  ['OpenRouter', "This endpoint's maximum context length is 32768 tokens. However, you requested about 40000 tokens", 400],
+  ['GitHub', 'prompt token count of 130000 exceeds the limit of 128000', 400],
+  ['vLLM', "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens in the messages", 400],
+  ['vLLM, engine', 'The decoder prompt (length 5000) is longer than the maximum model length of 4096.', 400],
+  ['llama.cpp', 'the request exceeds the available context size. try increasing the context size or enable context shift', 400],
+  ['llama.cpp, by type', 'it does not fit', 500, 'exceed_context_size_error'],
+  [
+    'LM Studio',
+    'Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens',
+    400,
+  ],
+  ['Ollama', 'the input length exceeds the context length', 400],
+  ['Text Generation Inference', 'Input validation error: `inputs` must have less than 4096 tokens. Given: 5000', 422],
+  ['Together', 'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000 `inputs` tokens', 422],
+  ['in a stream, without a status', 'context window exceeds limit', undefined],
+]
+
+describe('a refusal for length is recognised', () => {
+  test.each(REFUSALS)('%s', (_service, message, status, name = '') => {
+    expect(isTooLong({ name, message, status })).toBe(true)
+  })
+
+  test.each([
+    ['Rate limit reached for tokens per min (TPM): Limit 30000, Requested 40000, too many tokens', 429],
+    ["'messages.3' is not a known field", 400],
+    ['Incorrect API key provided', 401],
+    ['Invalid image: it is larger than 5 MB', 400],
+    ['max_tokens is too large: 9000. This model supports at most 4096 completion tokens', 400],
+    ['tools[0].function.name is longer than 64 characters', 400],
+    ['Please reduce the number of tools', 400],
+  ])('but not %s', (message, status) => {
+    expect(isTooLong({ name: '', message, status })).toBe(false)
+  })
+
+  test('in the body of an answer and in a frame of a stream', () => {
+    const message = 'prompt is too long: 210000 tokens > 200000 maximum'
+    const options = { nowMs: 0, scrub: (text: string) => text }
+    const frame = { type: 'error', error: { type: 'invalid_request_error', message } }
+    const answer = Object.assign(httpError(400), { responseBody: JSON.stringify(frame) })
+    for (const error of [answer, frame.error, httpError(400, message)])
+      expect(modelFailure(error, options)).toMatchObject({ repeat: 'never', fits: expect.closeTo(0.857, 3) })
+    expect(modelFailure(httpError(400, 'no'), options).fits).toBeUndefined()
+  })
+
+  test.each([
+    ['maximum context length is 8192 tokens. However, you requested 16384 tokens', 0.45],
+    ['maximum prompt length is 131,072 but the request contains 262,144 tokens', 0.45],
+    ['Input is too long for requested model.', 0.5],
+    ['a limit of 8192 tokens', 0.5],
+  ])('with the part that fits: %s', (message, part) => {
+    expect(partThatFits(message)).toBeCloseTo(part)
+  })
+})
+
+/** A model with a window: it refuses a longer conversation, as vLLM does. */
+const windowed = (tokensMax: number, reply: Reply | (() => Reply) = { text: 'fine' }) =>
+  scriptedModel([
+    ({ prompt }) => {
+      const tokens = Math.ceil(JSON.stringify(prompt).length / 4)
+      if (tokens > tokensMax)
+        throw httpError(400, `This model's maximum context length is ${tokensMax} tokens. However, you requested ${tokens} tokens`)
+      return typeof reply === 'function' ? reply() : reply
+    },
+  ])
+const words = (tokens: number) => 'word'.repeat(tokens)
+
+describe('a conversation that is longer than the window of the model', () => {
+  test('is shortened and asked again, and the reader is told so', async () => {
+    const model = windowed(3000)
+    const { agent } = testAgent({ models: [model] })
+    for (let turn = 0; turn < 8; turn++) {
+      const { text } = await agent.run(request('a', { session: 's', text: `question ${turn} ${words(900)}` }))
+      expect(text).toMatch(/^fine/)
+    }
+    const refused = model.asked.filter(({ prompt }) => JSON.stringify(prompt).length / 4 > 3000)
+    // The window is learnt: later turns are not refused again.
+    expect(refused.length).toBeLessThanOrEqual(2)
+    expect(model.asked.filter(({ prompt }) => JSON.stringify(prompt).includes('question 7'))).toHaveLength(1)
+  })
+
+  test('says what was left out only in the turn whose request was refused', async () => {
+    const model = windowed(1500)
+    const { agent } = testAgent({ models: [model] })
+    const texts: string[] = []
+    for (let turn = 0; turn < 4; turn++) texts.push((await agent.run(request('a', { session: 's', text: words(600) }))).text)
+    expect(texts.filter((text) => text.includes('did not fit into the window of the model'))).toHaveLength(1)
+  })
+
+  test('within one turn: long results are cut', async () => {
+    let calls = 0
+    const model = windowed(2000, () => (calls++ < 3 ? { calls: [{ name: 'look', input: { n: calls } }] } : { text: 'fine' }))
+    const { agent } = testAgent({ models: [model], tools: [testTool('look', () => words(1500))] })
+    const { text } = await agent.run(request('a', { session: 's' }))
+    expect(text).toMatch(/^fine/)
+    expect(calls).toBe(4)
+  })
+
+  test('and cannot be shortened enough ends after four requests', async () => {
+    const model = windowed(10)
+    const { agent } = testAgent({ models: [model] })
+    await expect(agent.run(request('a', { session: 's' }))).rejects.toMatchObject({ code: 'upstream', refusedFor: 'request' })
+    expect(model.asked).toHaveLength(4)
+  })
+
+  test('in a stream is asked again, unless a part of the answer was heard', async () => {
+    const error = Object.assign(new Error('prompt is too long: 210000 tokens > 200000 maximum'), {
+      name: 'AI_APICallError',
+      statusCode: 400,
+    })
+    const heard = streamingModel([{ type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'Hel' }, error])
+    const { agent } = testAgent({ models: [heard] })
+    await expect(agent.run(request('a', { session: 's', listen: () => {} }))).rejects.toMatchObject({ code: 'upstream' })
+  })
+})

@@ -1,0 +1,58 @@
+/**
+ * Recognises the refusal of a request that is longer than the window of the model, in the words of the services. Sources: the error texts in
+ * the API references and public issue threads of OpenAI, Anthropic, Google, Mistral, Groq, xAI, Cohere, Amazon Bedrock, Moonshot, Qwen, vLLM,
+ * llama.cpp, LM Studio, Ollama and Text Generation Inference.
+ */
+
+/** Codes and types of errors that mean nothing else. */
+const NAMES = new Set(['context_length_exceeded', 'exceed_context_size_error', 'request_too_large', 'string_above_max_length'])
+
+const WORDS = [
+  // maximum context length is 8192 tokens; exceeds the available context size; context window exceeds limit; context length of only 4096
+  /\bcontext[ _-]?(?:length|window|size|limit)\b/i,
+  // prompt is too long: 210000 tokens > 200000 maximum; Input is too long for requested model
+  /\b(?:prompt|input|request|conversation)\b[^.]{0,40}\b(?:is|are|was) too (?:long|large)\b/i,
+  // The decoder prompt (length 5000) is longer than the maximum model length of 4096
+  /\b(?:prompt|input)\b[^.]{0,40}\blonger than the maximum\b/i,
+  // The input token count (1048577) exceeds the maximum number of tokens allowed (1048575)
+  /\btoken (?:count|limit)\b[^.]{0,80}\bexceed/i,
+  // Your request exceeded model token limit: 8192; exceeds the maximum number of tokens
+  /\bexceed[a-z]*\b[^.]{0,40}\btoken/i,
+  // Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length
+  /\btokens\b[^.]{0,40}\btoo large for model\b/i,
+  // This model's maximum prompt length is 131072 but the request contains 537812 tokens; Prompt exceeds max length
+  /\bmax(?:imum)? (?:prompt |input )?length\b/i,
+  // too many tokens: size limit exceeded by 1234 tokens
+  /\btoo many (?:input |prompt )?tokens\b/i,
+  // Please reduce the length of the messages or completion
+  /\breduce (?:the length|your prompt)\b/i,
+  // inputs tokens + max_new_tokens must be <= 4097; inputs must have less than 4096 tokens
+  /\bmust (?:be <= ?\d|have less than \d+ tokens)/i,
+  // Range of input length should be [1, 30720]
+  /\brange of input length\b/i,
+]
+
+/** The statuses of such refusals. A 429 that speaks of tokens is a limit of a minute. */
+const STATUSES: ReadonlySet<number | undefined> = new Set([400, 413, 422, 500, undefined])
+
+/** `name` is the code or type of the error, `status` its HTTP status; both may be absent. */
+export const isTooLong = ({ name, message, status }: { name: string; message: string; status: number | undefined }): boolean =>
+  NAMES.has(name) || (STATUSES.has(status) && WORDS.some((words) => words.test(message)))
+
+/** Numbers of tokens, also as `131,072`. */
+const TOKENS = /\d{1,3}(?:,\d{3})+|\d{3,8}/g
+/** A prompt that is asked again is this much shorter than the refusal allows, because tokens are estimated. */
+const MARGIN = 0.9
+/** The part of a prompt that is asked again where a refusal names no numbers. */
+const HALF = 0.5
+
+/**
+ * Returns the part of the refused prompt that fits, between 0 and 1: the smaller of the two numbers in the refusal by the larger one if it
+ * names the window and the length of the request.
+ */
+export function partThatFits(message: string): number {
+  const numbers = [...message.matchAll(TOKENS)].map(([text]) => Number(text.replaceAll(',', ''))).filter((tokens) => tokens >= 256)
+  const [window, length] = [Math.min(...numbers), Math.max(...numbers)]
+  const part = window / length
+  return numbers.length > 1 && part > 0.05 && part < 1 ? part * MARGIN : HALF
+}
