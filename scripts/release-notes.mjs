@@ -35,7 +35,8 @@ export function readChangesets(root) {
 const groupOf = ({ packages, text }) =>
   text.startsWith(UPGRADE_MARK) ? UPGRADE : GROUPS.find(([, pattern]) => packages.some((name) => pattern.test(name)))[0]
 
-const bullet = ({ bump, text }) => `- ${bump === 'major' ? '**Breaking:** ' : ''}${text.replace(UPGRADE_MARK, '').replaceAll('\n', '\n  ').replaceAll(/ +$/gm, '')}`
+const bullet = ({ bump, text }) =>
+  `- ${bump === 'major' ? '**Breaking:** ' : ''}${text.replace(UPGRADE_MARK, '').replaceAll('\n', '\n  ').replaceAll(/ +$/gm, '')}`
 
 /** Returns the changelog with the entry of a release, in place of the one in preparation if there is one. */
 export function withEntry(changelog, { version, date, changesets }) {

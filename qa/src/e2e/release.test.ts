@@ -33,6 +33,7 @@ describe('the entry of a release', () => {
     date: '2030-01-31',
     changesets: [
       { packages: ['sdk'], bump: 'minor', text: 'A new port.' },
+      { packages: ['sdk', 'store'], bump: 'minor', text: '**Before you upgrade.** Sign the rows.' },
       { packages: ['channel-irc', 'sdk'], bump: 'patch', text: 'IRC joins again.' },
       { packages: ['cli'], bump: 'patch', text: 'A list:\n\n- one' },
       { packages: ['cli', 'http'], bump: 'major', text: 'A command is gone.' },
@@ -50,6 +51,10 @@ Introduction.
 By hand.
 
 ### All changes
+
+#### Before you upgrade
+
+- Sign the rows.
 
 #### Running and configuration
 

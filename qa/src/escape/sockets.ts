@@ -1,14 +1,17 @@
 /** Attempts on local sockets of other programs, such as a container engine, a key agent or a message bus. */
 import { execFile, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Rules } from '@sluice/testkit/rules'
 import { CANARY, type InBench } from '@sluice/testkit/sandbox-rules/bench'
 import { expect } from 'vitest'
 
-const KNOCK = `use IO::Socket::UNIX; for my $at (@ARGV) { my $s = IO::Socket::UNIX->new(Peer => $at) or next; print $s 'x' }`
+/** What an attempt sends, so that other programs that connect meanwhile, such as a daemon that looks for sockets, are not counted. */
+const KNOCKED = randomUUID()
+const KNOCK = `use IO::Socket::UNIX; for my $at (@ARGV) { my $s = IO::Socket::UNIX->new(Peer => $at) or next; print $s '${KNOCKED}' }`
 const ABSTRACT = `use Socket; socket my $s, AF_UNIX, SOCK_STREAM, 0; connect $s, pack('S a*', AF_UNIX, "\\0$ARGV[0]") and print 'reached'`
 const ABSTRACT_PACKET = `use Socket; socket my $s, AF_UNIX, SOCK_DGRAM, 0; send($s, 'x', 0, pack('S a*', AF_UNIX, "\\0$ARGV[0]")) and print 'reached'`
 const LISTEN = `use Socket; my ($kind, $name) = @ARGV; socket my $s, AF_UNIX, $kind eq 'stream' ? SOCK_STREAM : SOCK_DGRAM, 0;
@@ -79,11 +82,24 @@ const ENGINE = '/run/docker.sock'
 /** Why nothing can listen at the path of an engine: one runs there, the suite of another backend does, or this user cannot write to /run. */
 const NOT_FREE = ['EADDRINUSE', 'EACCES', 'EROFS', 'EPERM', 'ENOENT']
 
+/** How long a program that has connected may keep its connection open once the attempts have ended. */
+const OPEN_MS_MAX = 1000
+
+/** Returns the number of connections at a socket in which an attempt has sent `KNOCKED`. */
 async function connectionsAt(path: string, use: () => Promise<unknown>): Promise<number> {
   let count = 0
+  const open = new Set<Socket>()
   const server = createServer((socket) => {
-    count++
-    socket.on('error', () => undefined).destroy()
+    open.add(socket)
+    let text = ''
+    socket.on('data', (data) => {
+      text += data
+    })
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      open.delete(socket)
+      if (text.includes(KNOCKED)) count++
+    })
   })
   const listening = once(server, 'listening')
   server.listen(path)
@@ -91,7 +107,15 @@ async function connectionsAt(path: string, use: () => Promise<unknown>): Promise
   try {
     await use()
     await new Promise((resolve) => setTimeout(resolve, 20))
+    const closed = [...open].map((socket) => once(socket, 'close'))
+    const destroyAll = () => {
+      for (const socket of open) socket.destroy()
+    }
+    const end = setTimeout(destroyAll, OPEN_MS_MAX)
+    await Promise.all(closed)
+    clearTimeout(end)
   } finally {
+    for (const socket of open) socket.destroy()
     server.close()
   }
   return count

@@ -46,6 +46,7 @@ function readPart(part: string): { readonly name: string; readonly bytes: Buffer
   const end = part.indexOf('\r\n\r\n', 2)
   const head = part.slice(0, end)
   if (!/^content-transfer-encoding: base64$/im.test(head)) return undefined
-  const [, name = ''] = /filename="([^"]*)"/.exec(head) ?? []
-  return { name, bytes: Buffer.from(part.slice(end), 'base64') }
+  // RFC 2045, section 5.1: a value is a token or a quoted string.
+  const [, quoted, token = ''] = /filename=(?:"([^"]*)"|([^\s;"]+))/.exec(head) ?? []
+  return { name: quoted ?? token, bytes: Buffer.from(part.slice(end), 'base64') }
 }
