@@ -167,8 +167,7 @@ export class OutboxWorker {
       ...(buttons && { buttons }),
       ...(topic !== undefined && { topic }),
     }
-    // Only the prompt of an approval has buttons.
-    return buttons ? approvals.current(message, limits) : message
+    return approvals.current(message, limits)
   }
 
   /**
