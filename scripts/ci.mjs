@@ -41,6 +41,9 @@ const LANES = [
     ],
   },
 ]
+/** The lanes that run: those that SLUICE_LANES names, or all. */
+const chosen = process.env.SLUICE_LANES?.split(' ')
+const lanes = LANES.filter(({ name }) => chosen?.includes(name) ?? true)
 const alone = (suite, files) =>
   suite === ''
     ? ['npm', 'test', '--', ...files]
@@ -116,7 +119,7 @@ async function runLane({ name, steps }) {
 
 const beganMs = Date.now()
 const lines = [await runLane(FIRST)]
-if (found.problems.length === 0) lines.push(...(await Promise.all(LANES.map(runLane))))
+if (found.problems.length === 0) lines.push(...(await Promise.all(lanes.map(runLane))))
 found.problems.push(...problemsOf(readUnreliable(ROOT), { unreliable: found.unreliable, today: new Date() }))
 for (const file of found.unreliable)
   say(`UNRELIABLE: ${file} failed and then passed; list it in docs/unreliable-tests.md, and find its cause`)

@@ -8,6 +8,10 @@ const RUNS = {
   'crashes of a daemon': [...vitest, 'qa/src/chaos/chaos.test.ts'],
   'crashes of a cluster': ['exec', 'node', 'qa/src/chaos/run.ts', '--suite', 'cluster', '--seconds', '600'],
   'a million mutated requests for each signing scheme': ['exec', 'node', 'qa/src/fuzz/run.ts'],
+  'the suites with PostgreSQL': ['exec', 'SLUICE_POSTGRES=1', 'vitest', 'run', '--config', 'vitest.workspace.ts'],
+  'the suites with a browser': ['browser', 'browser.test'],
+  'a machine without compilers': ['exec', 'node', 'scripts/check-bare-machine.mjs'],
+  'virtual machines': ['exec', 'node', 'qa/src/vm/run.ts'],
   'failing disks': ['exec', 'node', 'qa/src/disk/run.ts'],
   'planted bugs': ['exec', 'node', 'scripts/mutants.mjs'],
 }
