@@ -50,12 +50,14 @@ export function createAskModel(deps: CallModelDeps & { readonly admission?: Admi
       const beforeUsd = scope.progress.usage.costUsd
       const outcome = await callModel(deps, scope, ask)
       await admission?.spent(scope.turn.limited, scope.progress.usage.costUsd - beforeUsd)
+      const { entry, shortened: to } = scope.progress
+      // A length that did not help is not learnt, because something else was refused.
+      if ('reply' in outcome && to?.entry === entry) scope.registry.models.learnWindow(entry, to.tokens)
       if ('reply' in outcome || outcome.isFinal) return outcome
       const { failure, promptTokens } = outcome
       if (failure.fits !== undefined && promptTokens !== undefined && shortened++ < SHORTENED_MAX) {
         const tokens = Math.floor(promptTokens * failure.fits)
-        scope.registry.models.learnWindow(scope.progress.entry, tokens)
-        scope.progress.isShortened = true
+        scope.progress.shortened = { entry: scope.progress.entry, tokens }
         log.warn('the conversation is longer than the window of the model, and is asked again shortened', {
           turn: scope.turn.id,
           model: labelOf(scope),

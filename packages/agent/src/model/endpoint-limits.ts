@@ -19,7 +19,9 @@ export interface EndpointLimits {
 
 export function endpointLimits({ agent, registry, progress }: TurnScope): EndpointLimits {
   const limits = limitsOf(agent, registry.models.settings(progress.entry) ?? {})
-  const window = registry.models.window(progress.entry) ?? Number.POSITIVE_INFINITY
+  const { entry, shortened } = progress
+  const learnt = registry.models.window(entry) ?? Number.POSITIVE_INFINITY
+  const window = Math.min(learnt, shortened?.entry === entry ? shortened.tokens : learnt)
   return window < limits.max_history_tokens ? { ...limits, max_history_tokens: window } : limits
 }
 

@@ -133,6 +133,10 @@ describe('a conversation that is longer than the window of the model', () => {
     const { agent } = testAgent({ models: [model] })
     await expect(agent.run(request('a', { session: 's' }))).rejects.toMatchObject({ code: 'upstream', refusedFor: 'request' })
     expect(model.asked).toHaveLength(4)
+    // Nothing is learnt from refusals that a shorter conversation did not end.
+    const again = agent.run(request('b', { session: 's', text: words(300) }))
+    await expect(again).rejects.toMatchObject({ refusedFor: 'request' })
+    expect(JSON.stringify(model.asked[4]?.prompt)).toContain(words(300))
   })
 
   test('in a stream is asked again, unless a part of the answer was heard', async () => {

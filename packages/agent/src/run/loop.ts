@@ -48,7 +48,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
     (...last: ModelMessage[]) =>
     (tokensMax: number): ModelMessage[] => [
       system,
-      ...fitConversation(conversation, [...produced, ...last], { messagesMax, tokensMax, mustFit: progress.isShortened === true }),
+      ...fitConversation(conversation, [...produced, ...last], { messagesMax, tokensMax, mustFit: progress.shortened !== undefined }),
     ]
 
   const callScope = callScopeOf(scope, () => sourcesIn(conversation, produced))
@@ -68,7 +68,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
   let begun = ''
   const ended = async (text: string, { finish }: ModelReply): Promise<LoopResult> => {
     const { finishReason, note: cut = '' } = FINISHES[finish] ?? { finishReason: 'stop' as const }
-    const note = `${cut}${progress.isShortened ? SHORTENED : ''}`
+    const note = `${cut}${progress.shortened ? SHORTENED : ''}`
     if (note) turn.tell?.({ type: 'text', delta: note })
     const answer = `${begun}${text}${note}`
     const files = await judgeFiles(deps.tools, callScope, { text: answer, messages: conversation.messages, produced })

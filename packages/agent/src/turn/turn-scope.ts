@@ -69,8 +69,8 @@ export interface Progress {
   entry: number
   /** The entry that refused the files of the message. Its requests in this turn leave them out. */
   withoutFiles?: number
-  /** True once a part of the conversation was left out because the model refused its length. */
-  isShortened?: boolean
+  /** The estimated tokens to which the conversation was shortened after the model of an entry refused its length. */
+  shortened?: { readonly entry: number; readonly tokens: number }
   /** The model that answered last. */
   model: string | null
   /** The number of answered model calls. */
