@@ -19,6 +19,35 @@ async function asked(options: Parameters<typeof bench>[0] = {}, question: object
   return { ...made, prompt, state }
 }
 
+test('an ordinary message visits approvals once, and its reply never', async () => {
+  const { say, approvals, subscribed, turns, sent } = await bench()
+  const visits: string[] = []
+  for (const member of ['matchReply', 'handleReply', 'current', 'look'] as const) {
+    const original: (...args: never[]) => unknown = approvals[member]
+    Object.defineProperty(approvals, member, {
+      value: (...args: never[]) => {
+        visits.push(member)
+        return original.apply(approvals, args)
+      },
+    })
+  }
+  expect(subscribed()).toBe(0)
+  await say('community', { text: 'hello' })
+  expect({ visits, turns: turns.length, sent: sent.length }).toEqual({ visits: ['matchReply'], turns: 1, sent: 1 })
+})
+
+test('listens to events from the first open approval to the last decision', async () => {
+  const { ask, approvals, settle, subscribed } = await bench()
+  expect(subscribed()).toBe(0)
+  await ask()
+  await ask({ stepId: 'other' })
+  expect(subscribed()).toBe(1)
+  for (const stepId of ['deploy', 'other'])
+    await approvals.decide({ ...KEY, stepId }, { state: 'approved', by: 'device:d1', who: { standing: 'listed', isAsked: true } })
+  await settle()
+  expect(subscribed()).toBe(0)
+})
+
 describe('a reply that matches resolves the approval', () => {
   test('the prompt names the keywords, has buttons and opens a thread', async () => {
     const { prompt } = await asked()

@@ -45,12 +45,18 @@ const shared = (keywords: readonly string[], defaults: readonly string[]): reado
   keywords.length === defaults.length && keywords.every((keyword, index) => keyword === defaults[index]) ? defaults : keywords
 
 export class OpenApprovals {
+  readonly #onChange: () => void
   readonly #byKey = new Map<string, OpenApproval>()
   /** The approvals by each message that is one of their prompts. */
   readonly #byMessage = new Map<string, OpenApproval>()
   readonly #byPlace = new Map<string, Set<OpenApproval>>()
   /** The approvals by the outbox number of each prompt that has no platform id yet. */
   readonly #byUnsentPrompt = new Map<number, OpenApproval>()
+
+  /** Calls `onChange` after each approval that is added or removed. */
+  constructor(onChange: () => void = () => {}) {
+    this.#onChange = onChange
+  }
 
   get size(): number {
     return this.#byKey.size
@@ -66,7 +72,7 @@ export class OpenApprovals {
 
   /** Adds the approval, or replaces the entry of its key. */
   set(approval: Approval): OpenApproval {
-    this.delete(approval)
+    this.#remove(approval)
     const open = openApprovalOf(approval)
     this.#byKey.set(keyText(open), open)
     for (const prompt of open.prompts) {
@@ -77,10 +83,16 @@ export class OpenApprovals {
       if (prompt.providerId === null) this.#byUnsentPrompt.set(prompt.number, open)
       else this.#byMessage.set(messageKey(prompt.channel, prompt.account, prompt.providerId), open)
     }
+    this.#onChange()
     return open
   }
 
   delete(key: ApprovalKey): void {
+    this.#remove(key)
+    this.#onChange()
+  }
+
+  #remove(key: ApprovalKey): void {
     const open = this.get(key)
     if (!open) return
     this.#byKey.delete(keyText(key))

@@ -74,7 +74,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   readonly #options: ApprovalOptions
   readonly #pendingMax: number
   /** Every pending approval, so that a reply to any of them is recognised. */
-  readonly #open = new OpenApprovals()
+  readonly #open = new OpenApprovals(() => this.#followEvents())
   /** The approvals that this process expires and dispatches, with the store under their lease. */
   readonly #owned = new Map<string, OwnedStore>()
   readonly #matcher: ReplyMatcher
@@ -83,13 +83,15 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   /** Callers of `decision`, by key; bounded by the approvals that wait. */
   readonly #waiters = new Map<string, Waiters>()
   #unsubscribe: readonly (() => void)[]
+  /** Leaves the event bus; undefined while no approval is open. */
+  #leaveBus: (() => void) | undefined
   #othersRead: Promise<void> | undefined
   /** Approvals that are being written to the store. */
   #opening = 0
   #state: 'new' | 'running' | 'stopped' = 'new'
 
   constructor(options: ApprovalOptions) {
-    const { store, bus, clock, log, pendingMax = PENDING_MAX } = options
+    const { store, clock, log, pendingMax = PENDING_MAX } = options
     this.#options = options
     this.#pendingMax = pendingMax
     this.#matcher = new ReplyMatcher(store, this.#open)
@@ -106,7 +108,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
       if (notice.what === 'approval')
         this.#noticed(notice).catch((error: unknown) => log.warn('approval of another node not read', { error }))
     })
-    this.#unsubscribe = [bus.subscribe(({ envelope }) => this.#onEvent(envelope)), ...(forget ? [forget] : [])]
+    this.#unsubscribe = forget ? [forget] : []
   }
 
   /** True between `start` and `stop`. */
@@ -126,6 +128,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     this.#state = 'stopped'
     this.#expiry.stop()
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    this.#followEvents()
     await this.#dispatcher.stop()
   }
 
@@ -383,6 +386,16 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const next = left.reduce((least, atMs) => Math.min(least, atMs), Number.POSITIVE_INFINITY)
     if (next === Number.POSITIVE_INFINITY) return undefined
     return failed ? Math.max(next, nowMs + EXPIRE_RETRY_MS) : next
+  }
+
+  /** Follows the events of the bus only while an approval is open, because no event concerns it otherwise. */
+  #followEvents(): void {
+    if (this.#open.size > 0 && this.#state !== 'stopped')
+      this.#leaveBus ??= this.#options.bus.subscribe(({ envelope }) => this.#onEvent(envelope))
+    else {
+      this.#leaveBus?.()
+      this.#leaveBus = undefined
+    }
   }
 
   #onEvent(event: EventEnvelope): void {

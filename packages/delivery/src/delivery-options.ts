@@ -80,7 +80,7 @@ export interface DeliveryApprovals {
   matchReply(channel: Channel, inbound: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined>
   /** Decides the approval that the message answers, or tells the sender why it decides nothing, and ends the message in the same commit. */
   handleReply(message: StartedMessage): Promise<void>
-  /** Returns the message to send now, because the approval of a prompt may have been decided while the prompt waited. */
+  /** Returns the message to send in place of one with buttons, because the approval of a prompt may have been decided while it waited. */
   current(message: Outbound, limits: Channel['limits']): Promise<Outbound>
 }
 

@@ -62,6 +62,8 @@ export interface ApprovalBench {
   readonly ownership: ShardOwnership
   readonly clock: TestClock
   readonly bus: EventBus
+  /** The number of times that approvals listen to the bus now. */
+  subscribed(): number
   readonly host: TestHost
   readonly approvals: ApprovalRegistry
   readonly deliveries: Deliveries
@@ -149,13 +151,24 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     }
   })
   let deliveries: Deliveries | undefined
+  let listening = 0
   const ownership = options.ownership?.(store) ?? new ShardOwnership({ store, clock, log })
   await ownership.start()
   const approvals = new ApprovalRegistry({
     store: store.approvals,
     ownership,
     inbox: store.inbox,
-    bus,
+    bus: {
+      emit: bus.emit.bind(bus),
+      subscribe(receive) {
+        listening += 1
+        const unsubscribe = bus.subscribe(receive)
+        return () => {
+          listening -= 1
+          unsubscribe()
+        }
+      },
+    },
     clock,
     log,
     channels: () => channels,
@@ -213,6 +226,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     ownership,
     clock,
     bus,
+    subscribed: () => listening,
     host,
     approvals,
     deliveries: inlet,

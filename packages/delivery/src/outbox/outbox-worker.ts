@@ -167,7 +167,8 @@ export class OutboxWorker {
       ...(buttons && { buttons }),
       ...(topic !== undefined && { topic }),
     }
-    return approvals.current(message, limits)
+    // Only the prompt of an approval has buttons.
+    return buttons ? approvals.current(message, limits) : message
   }
 
   /**
