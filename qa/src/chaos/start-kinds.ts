@@ -38,13 +38,16 @@ export interface KindsOptions {
 }
 
 export async function startKinds({ only = KIND_NAMES, isLinked = false, senders }: KindsOptions = {}): Promise<readonly [Kind, ...Kind[]]> {
+  const sendersOf = (kind: Pick<Kind, 'senders'>): Kind['senders'] => (senders === undefined ? kind.senders : extended(kind.senders, senders))
   const channels = CHANNELS.filter(({ name }) => only.includes(name)).map(async ({ name, testing: { crashKind } }) => {
     if (!crashKind) return []
     const link = isLinked ? new Link() : undefined
-    return [{ ...kindOf(name, await (link ? link.through(crashKind) : crashKind())), ...(link && { link }) }]
+    const kind = await (link ? link.through(crashKind) : crashKind())
+    return [{ ...kindOf(name, { ...kind, senders: sendersOf(kind) }), ...(link && { link }) }]
   })
-  const kinds = [...(only.includes(POST) ? [postKind()] : []), ...(await Promise.all(channels)).flat()]
-  const [first, ...rest] = kinds.map((kind) => (senders === undefined ? kind : { ...kind, senders: extended(kind.senders, senders) }))
+  const post = postKind()
+  const posts = only.includes(POST) ? [{ ...post, senders: sendersOf(post) }] : []
+  const [first, ...rest] = [...posts, ...(await Promise.all(channels)).flat()]
   if (!first) throw new Error(`No kind of messages has one of these names: ${only.join(', ')}.`)
   return [first, ...rest]
 }

@@ -15,7 +15,7 @@ import { HOLDINGS } from './admissions.ts'
 import { appendAudit } from './audit-log.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
-import { createStart, ENDED_WITHOUT_TURN } from './message-attempt.ts'
+import { createStart, ENDED_WITHOUT_TURN, waitsForPerson } from './message-attempt.ts'
 import { repliesTo } from './outbox.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 
@@ -32,13 +32,15 @@ const TABLE: TableDescription = {
 
 const REQUEUE_TURN = `
   UPDATE turns SET status = 'queued', attempts = changed.attempts FROM changed WHERE turns.id = changed.turn_id AND turns.ended_at IS NULL`
+// The attempt of a turn that waits for a person was not counted when it started, so it is not uncounted when it ends.
+const UNCOUNTED = `greatest(attempts - (NOT ${waitsForPerson('inbox.turn_id')})::int, 0)`
 const REQUEUED = `
-  UPDATE inbox SET state = 'pending', next_at = $2, error = $3, attempts = attempts - $4 WHERE number = $1 AND state = 'running'
-  RETURNING turn_id, attempts`
+  UPDATE inbox SET state = 'pending', next_at = $2, error = $3, attempts = CASE WHEN $4 THEN ${UNCOUNTED} ELSE attempts END
+  WHERE number = $1 AND state = 'running' RETURNING turn_id, attempts`
 const RETRY = `WITH changed AS (${REQUEUED}) ${REQUEUE_TURN}`
 const RELEASE = `
   WITH changed AS (
-    UPDATE inbox SET state = 'pending', attempts = attempts - 1 WHERE number = $1 AND state = 'running' RETURNING turn_id, attempts)
+    UPDATE inbox SET state = 'pending', attempts = ${UNCOUNTED} WHERE number = $1 AND state = 'running' RETURNING turn_id, attempts)
   ${REQUEUE_TURN}`
 const DONE = `WITH ${ENDED_WITHOUT_TURN} ${insertReplies(3, 'NULL::bigint', 'WHERE EXISTS (SELECT 1 FROM ended)')} RETURNING number`
 const LIMIT = `
@@ -137,7 +139,7 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
     known: createKnown(db, recent),
     start: createStart(db),
     async retry(number, { error, atMs, uncounted, news }) {
-      const values = [number, db.serverClock.fromLocal(atMs), error, uncounted ? 1 : 0]
+      const values = [number, db.serverClock.fromLocal(atMs), error, uncounted === true]
       if (news) return (await withNotice(news, RETRY_WITH_NEWS, values)).replies
       await writer.write(sql(RETRY, ...values))
       return []

@@ -12,12 +12,15 @@ import { createKeep, createKnown } from './keep-arrival.ts'
 import { createStart, endMessage } from './message-attempt.ts'
 import { prepareReplies, repliesTo } from './outbox.ts'
 import type { RecentIds } from './recent-ids.ts'
+import { waitsForPerson } from './turn-row.ts'
 
+// The attempt of a turn that waits for a person was not counted when it started, so it is not uncounted when it ends.
+const UNCOUNTED = `max(attempts - NOT ${waitsForPerson('inbox.turn_id')}, 0)`
 const RETRY = `
-  UPDATE inbox SET state = 'pending', next_at = ?, error = ?, attempts = attempts - ? WHERE number = ? AND state = 'running'
-  RETURNING turn_id, attempts`
+  UPDATE inbox SET state = 'pending', next_at = ?, error = ?, attempts = CASE WHEN ? THEN ${UNCOUNTED} ELSE attempts END
+  WHERE number = ? AND state = 'running' RETURNING turn_id, attempts`
 const RELEASE = `
-  UPDATE inbox SET state = 'pending', attempts = attempts - 1 WHERE number = ? AND state = 'running' RETURNING turn_id, attempts`
+  UPDATE inbox SET state = 'pending', attempts = ${UNCOUNTED} WHERE number = ? AND state = 'running' RETURNING turn_id, attempts`
 const REQUEUE_TURN = `UPDATE turns SET status = 'queued', attempts = ? WHERE id = ? AND ended_at IS NULL`
 const MARK_DEAD = `
   UPDATE inbox SET state = 'dead', next_at = NULL, ended_at = ?, error = ? WHERE number = ? AND ended_at IS NULL RETURNING turn_id`

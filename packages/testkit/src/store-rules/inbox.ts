@@ -155,6 +155,23 @@ export const inboxRules: StoreRules = {
     expect(await cut.turns.get('t1')).toMatchObject({ attempts: 1, starts: 2 + 2 * STARTS_MAX })
   },
 
+  'an attempt that waits for a person and is interrupted or cut off was not counted, and is not taken off again': async ({ store }) => {
+    const number = await keepOne(store, 'm1')
+    await store.inbox.start(number, 't1', STARTS_MAX)
+    await store.turns.waits('t1', true)
+    await store.inbox.release(number)
+    expect(await store.inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0 })
+    expect(await store.inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ attempts: 1 })
+    await store.approvals.open(asked('t1', { gate: 'tool' }), [])
+    expect(await store.inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ attempts: 1 })
+    await store.inbox.release(number)
+    expect(await store.inbox.get(number)).toMatchObject({ state: 'pending', attempts: 1 })
+    expect(await store.inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ attempts: 1 })
+    await store.inbox.retry(number, { error: 'no answer', atMs: 7_000, uncounted: true })
+    expect(await store.inbox.get(number)).toMatchObject({ state: 'pending', attempts: 1 })
+    expect(await store.turns.get('t1')).toMatchObject({ status: 'queued', attempts: 1 })
+  },
+
   'odd texts reach the turn unchanged': async ({ store: { inbox } }) => {
     for (const [at, text] of ODD_TEXTS.entries()) {
       const [number] = await inbox.keep(arrival([], { messages: [{ message: inbound(`m${at}`, { text }), session: 's' }] }))
