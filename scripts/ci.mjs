@@ -26,6 +26,7 @@ const LANES = [
   {
     name: 'source',
     steps: [
+      { command: script('check') },
       { command: script('test:source'), suite: 'SLUICE_SLOW=1' },
       { command: script('test:packages'), suite: 'SLUICE_SLOW=1' },
     ],

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const vitest = ['exec', 'SLUICE_NIGHTLY=1', 'vitest', 'run', '--config', 'vitest.workspace.ts']
+const vitest = ['exec', 'SLUICE_NIGHTLY=1', 'SLUICE_DAEMONS=1', 'vitest', 'run', '--config', 'vitest.workspace.ts']
 const RUNS = {
-  'crashes of a daemon': [...vitest, 'qa/src/chaos/chaos.test.ts'],
+  'crashes of a daemon': [...vitest, 'qa/src/chaos/chaos.daemons.test.ts'],
   'crashes of a cluster': ['exec', 'node', 'qa/src/chaos/run.ts', '--suite', 'cluster', '--seconds', '600'],
   'a million mutated requests for each signing scheme': ['exec', 'node', 'qa/src/fuzz/run.ts'],
   'the suites with PostgreSQL': ['exec', 'SLUICE_POSTGRES=1', 'vitest', 'run', '--config', 'vitest.workspace.ts'],

@@ -1,7 +1,7 @@
 // Runs the tests once, in a temporary folder of their own, and says what passed and what failed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { constants as os, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
@@ -16,6 +16,23 @@ export const OTHER_FAILURE = 2
 /** Temporary entries that a test cannot remove: folders of a killed daemon, and the compile cache of Node. */
 const LEFT_BY_OTHERS = /^(?:sluice-proof-|node-compile-cache$|\.)/
 
+/** A file system in memory that Linux offers to every program, and the room that the tests need there at most. */
+const IN_MEMORY = '/dev/shm'
+const SCRATCH_BYTES = 4 * 1024 ** 3
+
+/**
+ * The folder for the temporary files of the tests: in memory, where there is room and programs may be executed, because tests of the store
+ * wait for the disk most of the time otherwise. TMPDIR overrides it.
+ */
+function scratchRoot() {
+  if (process.env.TMPDIR || !existsSync(IN_MEMORY)) return tmpdir()
+  const { bavail, bsize } = statfsSync(IN_MEMORY)
+  const options = readFileSync('/proc/mounts', 'utf8')
+    .match(/^\S+ \/dev\/shm tmpfs (\S+)/m)?.[1]
+    .split(',') ?? ['noexec']
+  return bavail * bsize < SCRATCH_BYTES || options.includes('noexec') ? tmpdir() : IN_MEMORY
+}
+
 /** Runs a command to its end while this process goes on. `output` is a file descriptor, or `inherit`. Resolves to its exit code. */
 export async function runBeside(command, commandArgs, { output = 'inherit', ...options } = {}) {
   const child = spawn(command, commandArgs, { cwd: ROOT, stdio: ['ignore', output, output], ...options })
@@ -28,7 +45,7 @@ export async function runBeside(command, commandArgs, { output = 'inherit', ...o
  * the exit code and a `RunReport` of `qa/src/worker/run-report.ts`.
  */
 export async function runTests(selection, { env = process.env, log } = {}) {
-  const scratch = mkdtempSync(join(tmpdir(), 'sluice-'))
+  const scratch = mkdtempSync(join(scratchRoot(), 'sluice-'))
   const file = env.SLUICE_TEST_REPORT || join(scratch, 'report.json')
   const temporary = join(scratch, 't')
   mkdirSync(temporary)

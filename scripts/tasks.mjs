@@ -1,10 +1,9 @@
 // The tasks of the scripts in package.json. scripts/bootstrap.mjs runs them with the right Node, after it has installed the workspace.
 import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, globSync, statSync } from 'node:fs'
-import { constants as os, setPriority } from 'node:os'
+import { constants as os } from 'node:os'
 import { basename, join, resolve } from 'node:path'
-import { OTHER_FAILURE, runBeside, runTests } from './run-tests.mjs'
+import { runBeside, runTests } from './run-tests.mjs'
 import { testAgain } from './test-again.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -130,55 +129,19 @@ function types() {
   for (const project of TYPED) must(bin('tsc'), ['-p', project])
 }
 
-/** The priority of checks beside the tests: they use processors while tests wait, and no test waits for them. */
-const PRIORITY_BESIDE = 10
-
-/** Checks lint and types while this process goes on. Resolves to the output of the checks that failed. */
-async function lintAndTypes() {
-  const failures = []
-  for (const [command, commandArgs] of CHECKS) {
-    const child = spawn(command, commandArgs, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], env: CHECK_ENV })
-    const stop = () => child.kill()
-    process.on('exit', stop)
-    if (child.pid) setPriority(child.pid, PRIORITY_BESIDE)
-    const output = []
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(data))
-    const [code] = await once(child, 'close')
-    process.off('exit', stop)
-    if (code === 0) continue
-    const title = `[check] FAILED: ${[basename(command), ...commandArgs].join(' ')}`
-    console.error(`${title}; its output follows the tests`)
-    failures.push(`${title}\n${Buffer.concat(output)}`)
-  }
-  return failures
+/** Checks lint and types, all of them also after a failure. */
+function check() {
+  const failed = CHECKS.filter(([command, commandArgs]) => run(command, commandArgs, CHECK_ENV) !== 0)
+  for (const [command, commandArgs] of failed) console.error(`[check] FAILED: ${[basename(command), ...commandArgs].join(' ')}`)
+  process.exitCode = failed.length === 0 ? 0 : 1
 }
 
-/** Prints the output of failed checks. Returns the exit code. */
-function printFailures(failures) {
-  for (const failure of failures) console.error(failure)
-  return failures.length > 0 ? 1 : 0
-}
-
-/** Checks lint and types and runs the tests with the present bundles. */
-async function check() {
-  const checks = lintAndTypes()
-  const code = await runBeside(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args])
-  process.exitCode = printFailures(await checks) || code
-}
-
-/**
- * Builds the profiles and runs every test once, and checks lint and types meanwhile. The last line counts the tests, and failed checks as tests.
- * With arguments, only the tests of these files run, without the checks.
- */
+/** Builds the profiles and runs every test once. The last line counts the tests. With arguments, only the tests of these files run. */
 async function test() {
-  const isWhole = args.length === 0
-  const checks = isWhole ? lintAndTypes() : []
-  if (isWhole) await buildAllUnlessFresh()
+  if (args.length === 0) await buildAllUnlessFresh()
   const { code, report } = await runTests(args)
-  const failures = await checks
-  process.exitCode = printFailures(failures) === 0 ? code : OTHER_FAILURE
-  const failed = report.failed + failures.length
-  console.log(`${report.passed} passed, ${Math.max(failed, process.exitCode === 0 ? 0 : 1)} failed, ${report.skipped} skipped`)
+  process.exitCode = code
+  console.log(`${report.passed} passed, ${Math.max(report.failed, code === 0 ? 0 : 1)} failed, ${report.skipped} skipped`)
 }
 
 /** Runs tests many times; see scripts/test-again.mjs. */

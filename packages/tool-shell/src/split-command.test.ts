@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError } from '@sluice/sdk'
@@ -129,6 +129,32 @@ describe('splitCommand', () => {
     return args.map(({ text }) => text + WORD_END).join('')
   }
 
+  interface Runs {
+    readonly file: string
+    readonly options: readonly string[]
+    readonly here: string
+    readonly bin: string
+    readonly log: string
+    readonly commands: readonly string[]
+  }
+  /** Runs each command in a shell and reads what it logged. A small process starts the shells: it forks much faster than a worker of the tests. */
+  const RUN_EACH = `
+    import { execFileSync } from 'node:child_process'
+    import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+    const { file, options, here, bin, log, commands } = JSON.parse(readFileSync(0, 'utf8'))
+    const results = commands.map((text) => {
+      writeFileSync(log, '')
+      try {
+        execFileSync(file, [...options, '-c', text], { cwd: here, env: { PATH: bin }, stdio: 'ignore', timeout: 10_000 })
+      } catch {
+        // The exit code does not matter.
+      }
+      return { logged: readFileSync(log, 'utf8'), files: readdirSync(here) }
+    })
+    process.stdout.write(JSON.stringify(results))`
+  const runEach = (runs: Runs): readonly { readonly logged: string; readonly files: readonly string[] }[] =>
+    JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', RUN_EACH], { input: JSON.stringify(runs), encoding: 'utf8' }))
+
   /** The number of commands that each shell runs. */
   const RUNS = 120
 
@@ -149,28 +175,21 @@ describe('splitCommand', () => {
       ...['/dev/null', '2>&1', '>/dev/null', '=', '-', 'ü', '\t', 'p ', ' p', "'p a'", '"p"', '; p b', "' '"],
     )
     const command = fc.array(piece, { minLength: 1, maxLength: 12 }).map((pieces) => `p ${pieces.join('')}`)
-    let ran = 0
-    for (const text of fc.sample(command, { numRuns: 3000, seed: 7 })) {
-      if (ran === RUNS) break
-      let expected: Segment[]
+    const commands = fc.sample(command, { numRuns: 3000, seed: 7 }).flatMap((text) => {
       try {
-        expected = splitCommand(text)
+        return [{ text, possible: splitCommand(text).map(argumentsOf) }]
       } catch {
-        continue
+        return []
       }
-      ran++
-      writeFileSync(log, '')
-      try {
-        execFileSync(file, [...options, '-c', text], { cwd: here, env: { PATH: bin }, stdio: 'ignore', timeout: 10_000 })
-      } catch {
-        // The exit code does not matter.
-      }
-      const calls = readFileSync(log, 'utf8').split(CALL_END).slice(0, -1)
-      const possible = expected.map(argumentsOf)
-      for (const call of calls) expect(possible, JSON.stringify(text)).toContain(call)
-      expect(readdirSync(here), JSON.stringify(text)).toEqual([])
+    })
+    const run = commands.slice(0, RUNS)
+    const results = runEach({ file, options, here, bin, log, commands: run.map(({ text }) => text) })
+    for (const [at, { text, possible }] of run.entries()) {
+      const { logged, files } = results[at] ?? { logged: '', files: ['no result'] }
+      for (const call of logged.split(CALL_END).slice(0, -1)) expect(possible, JSON.stringify(text)).toContain(call)
+      expect(files, JSON.stringify(text)).toEqual([])
     }
     rmSync(folder, { recursive: true })
-    expect(ran).toBe(RUNS)
+    expect(results).toHaveLength(RUNS)
   })
 })

@@ -38,7 +38,8 @@ export interface KindsOptions {
 }
 
 export async function startKinds({ only = KIND_NAMES, isLinked = false, senders }: KindsOptions = {}): Promise<readonly [Kind, ...Kind[]]> {
-  const sendersOf = (kind: Pick<Kind, 'senders'>): Kind['senders'] => (senders === undefined ? kind.senders : extended(kind.senders, senders))
+  const sendersOf = (kind: Pick<Kind, 'senders'>): Kind['senders'] =>
+    senders === undefined ? kind.senders : extended(kind.senders, senders)
   const channels = CHANNELS.filter(({ name }) => only.includes(name)).map(async ({ name, testing: { crashKind } }) => {
     if (!crashKind) return []
     const link = isLinked ? new Link() : undefined
