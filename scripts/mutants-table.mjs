@@ -125,8 +125,8 @@ const intake = [
   bug(
     'intake: a webhook is answered before its message is durable',
     'packages/http/src/webhooks/webhook-receiver.ts',
-    'kept.then(\n        (reception)',
-    'Promise.resolve({ kept: 1, duplicate: 0, denied: 0 }).then(\n        (reception)',
+    'watch.ended(verdictOf(await this.#keep(raw, watch)))',
+    "void this.#keep(raw, watch)\n      watch.ended('kept')",
     ['packages/http/src/routes/webhooks.test.ts'],
   ),
   bug(

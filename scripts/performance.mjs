@@ -1,4 +1,6 @@
 // Generates docs/performance.md from the recorded results of the benchmark.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { readProfile } from '../bench/lib/profile-record.mjs'
 import { readResults } from '../bench/lib/results.mjs'
 import { barText, number, range, roundsText, short, verdict } from '../bench/lib/table.mjs'
@@ -53,7 +55,7 @@ const us = (value) => (value === undefined ? '' : number(value))
 const WHY_MORE = [
   'The difference comes from these parts:',
   '',
-  '- The database makes the same number of system calls for a message on both sides, whose time varies with the disk. Sluice binds 12 values (`insert`) where the bare server binds 10, because its rows also have a number and a trace.',
+  '- The database makes the same number of system calls for a message on both sides, whose time varies with the disk. Sluice binds 16 values (`insert`) where the bare server binds 10, because one statement stores every kind of request, with a number and a trace.',
   '- `parseJson` decodes and parses the body on both sides; the bare server has this time in `parse` and `utf8Slice`. Sluice also refuses invalid UTF-8.',
   '- `Hmac`, `digest` and `hash` are one signature and one key of a row on both sides.',
   '- The engine itself and garbage collection take longer because Sluice runs more code and keeps more objects for each message. A larger young generation of V8 (`--max-semi-space-size`) takes nothing from it.',
@@ -84,6 +86,22 @@ function profileChapter() {
   ]
 }
 
+const DEVICES_FILE = join(import.meta.dirname, '..', 'bench', 'devices.json')
+
+/** What was built to save processor time, and what became of it. */
+function devicesChapter() {
+  const { setting, columns, rows } = JSON.parse(readFileSync(DEVICES_FILE, 'utf8'))
+  const cell = (found) => (found ? `${short(found.median)} (${short(found.from)}–${short(found.to)})` : '')
+  return [
+    '## Speed that was measured, and what became of it',
+    `A device that saves processor time stays if it saves a tenth of a row from one end to the other; otherwise the simpler code takes its place. A cell is the processor time of the daemon for one message or turn without the device, divided by the time with it: the median of the rounds, and their middle half in brackets. The first line compares a build with itself, which is the noise of the machine. ${setting}`,
+    table(
+      ['device', ...columns.map(({ title }) => title), 'result'],
+      [...rows.map(({ device, found, result: became }) => [device, ...columns.map(({ name }) => cell(found[name])), became])],
+    ),
+  ]
+}
+
 /** Returns the page. */
 export function performancePage() {
   const { runs } = readResults()
@@ -94,5 +112,6 @@ export function performancePage() {
     'Both sides of a row run one after the other in each round. A cell shows the median of the rounds, and the range from the lowest to the highest in brackets. CPU time is that of the server for one unit of work: a message, a turn, or an event for one subscriber. `rounds` are those that count, of all: a round during which other processes used more than a quarter of a core is dropped.',
     ...runs.flatMap(chapter),
     ...profileChapter(),
+    ...devicesChapter(),
   )
 }

@@ -23,7 +23,7 @@ const KINDS = {
 /** Returns undefined for unknown types and for types that need no answer, such as reactions. */
 export function contentOf(message: Members): Content | undefined {
   const content = ownContent(message)
-  // Most messages have no context. To build no lines for them takes 1 % from the processor time of an accepted message.
+  // Most messages have no context, and no lines are built for them.
   if (!content || !hasContext(message)) return content
   const lines = [content.text, ...contextLines(message, content.text)]
   return { ...content, text: lines.filter((line) => line !== '').join('\n') }

@@ -163,9 +163,8 @@ export class DeliveryQueue {
 }
 
 /**
- * A row and its place in the lanes. Many of them wait, so that each is one object: the garbage collector copies what stays. Together with the
- * entries of the lane queue and the digests made as text, few members took 11 to 21 µs from the 145 to 159 µs of an accepted message; one
- * object instead of two, and texts that messages of a conversation share, took the bytes that stay of each from 570 to 360.
+ * A row and its place in the lanes. Many of them wait, so that each is one object with few members: the garbage collector copies what
+ * stays.
  */
 class DeliveryJob implements Job, OwnedRow {
   readonly number: number

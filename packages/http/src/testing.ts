@@ -53,9 +53,9 @@ import { ForwardingWatch } from './middleware/client-peer.ts'
 import { EVERY_PATH } from './middleware/observe.ts'
 import { createLimits } from './middleware/rate-limit.ts'
 import { BodyBudget } from './request/body-budget.ts'
-import { createApp } from './server/app.ts'
+import type { Connection } from './request/context.ts'
+import { createApp, createApps, type ServedApp } from './server/app.ts'
 import type { DaemonParts, Intake } from './server/app-parts.ts'
-import { createFetch, type Fetch, type Served } from './server/create-fetch.ts'
 import { createStreams } from './streams/streams.ts'
 
 type TestTurn = Omit<TurnRequest, 'signal' | 'listen' | 'approve'>
@@ -117,8 +117,9 @@ export interface TestGateway {
   readonly file: string
   readonly clock: TestClock
   readonly auth: Auth
-  readonly fetch: Fetch
-  readonly serveDirectly: Served['serveDirectly']
+  readonly fetch: (request: Request, connection: Connection) => Response | Promise<Response>
+  /** The application of the snapshot in force. */
+  readonly app: () => ServedApp
   /** The parts that the application is made from. */
   readonly parts: DaemonParts
   /** The lines of level info and above. */
@@ -188,7 +189,8 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     ...(streams && { streams }),
     ...(intake && { intake }),
   }
-  const { fetch, serveDirectly } = createFetch(parts)
+  const app = createApps(parts)
+  const fetch: TestGateway['fetch'] = (request, connection) => app().app.fetch(request, connection)
   return {
     runtime,
     store,
@@ -196,7 +198,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     clock,
     auth,
     fetch,
-    serveDirectly,
+    app,
     parts,
     logs,
     observations,
@@ -361,7 +363,7 @@ const idle = (startedAtMs: number): Vitals => ({
 })
 
 /** A request as the server makes it of a socket. */
-function requestOf(path: string, { peer = '127.0.0.1', body, ...init }: TestRequest = {}): Parameters<Fetch> {
+function requestOf(path: string, { peer = '127.0.0.1', body, ...init }: TestRequest = {}): [Request, Connection] {
   const headers = new Headers(init.headers)
   if (!headers.has('host')) headers.set('host', HOST)
   const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))

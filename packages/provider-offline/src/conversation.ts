@@ -33,7 +33,7 @@ export function readConversation(prompt: ModelPrompt): Conversation {
   return { userMessages, outcomes }
 }
 
-/** Call it only for messages that the reply shows: it searches the whole text for frames, which took 15 µs of a turn for all of them. */
+/** Call it only for messages that the reply shows: it searches the whole text for frames. */
 export const userText = (content: UserContent): string =>
   content.map((part) => (part.type === 'text' ? withoutFrames(part.text) : `[file ${part.filename ?? part.mediaType}]`)).join('\n')
 

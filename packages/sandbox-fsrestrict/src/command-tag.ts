@@ -86,7 +86,7 @@ function hasTag(pid: number, { soft, hard }: CommandTag): boolean {
   }
 }
 
-/** Reads from memory, which takes a few microseconds. */
+/** Reads from memory. */
 const lastPid = (): number => Number(readFileSync('/proc/loadavg', 'utf8').trim().split(' ').at(-1))
 
 function kill(pid: number): void {

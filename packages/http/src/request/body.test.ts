@@ -1,14 +1,13 @@
 /** Bodies of requests: their bytes, and the JSON in them. */
 
 import { EventEmitter } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { processorMs } from '@sluice/testkit/processor-time'
 import { describe, expect, test } from 'vitest'
 import { testGateways } from '../testing.ts'
-import { readIncoming, takeBody } from './body.ts'
+import { readIncoming } from './body.ts'
 
 const gateway = testGateways()
 
@@ -128,39 +127,4 @@ test('an unfinished body in one-byte pieces takes at most three times its bytes'
   incoming.emit('end')
   expect(after - before).toBeLessThan(3 * bytes)
   return expect(body).resolves.toHaveLength(bytes)
-})
-
-test('takes a body from the parser of Node, in one piece or in several, and from the stream once something has read there', async () => {
-  const seen: string[] = []
-  const server = createServer((incoming, outgoing) => {
-    if (incoming.url === '/paused') incoming.pause()
-    const pieces: Buffer[] = []
-    takeBody(incoming, {
-      take: (piece) => pieces.push(piece),
-      end() {
-        seen.push(`${incoming.url} ${Buffer.concat(pieces)} ${incoming.listenerCount('data')}`)
-        outgoing.end()
-      },
-      cutOff: () => seen.push(`${incoming.url} cut off`),
-    })
-    if (incoming.url === '/paused') incoming.resume()
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const head = (path: string, bytes: number) => `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${bytes}\r\n\r\n`
-  const until = (found: string) => expect.poll(() => seen).toContain(found)
-  try {
-    const socket = connect(port, '127.0.0.1')
-    socket.write(`${head('/whole', 5)}whole${head('/next', 4)}next${head('/empty', 0)}${head('/pieces', 6)}abc`)
-    await until('/empty  0')
-    socket.write('def')
-    await until('/pieces abcdef 0')
-    socket.write(`${head('/paused', 6)}paused${head('/cut', 10)}abc`)
-    await until('/paused paused 1')
-    socket.destroy()
-    await until('/cut cut off')
-    expect(seen.slice(0, 3)).toEqual(['/whole whole 0', '/next next 0', '/empty  0'])
-  } finally {
-    server.close()
-  }
 })

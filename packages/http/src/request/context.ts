@@ -14,7 +14,7 @@ import {
   type WebhookAuth,
 } from '@sluice/sdk'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { RequestHeaders } from '../middleware/client-address.ts'
+import type { HeaderReader, RequestHeaders } from '../middleware/client-address.ts'
 
 /** The connection that a request came over. */
 export interface Connection extends Partial<HttpBindings> {
@@ -113,14 +113,14 @@ export interface EndpointDoc extends Omit<Route, 'handle'> {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Serves a request from Node's own objects, or returns false so that the steps of the route serve it. */
-export type DirectRoute = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
+/** Serves a request from Node's own objects, in place of the steps of its route. Never rejects. */
+export type DirectRoute = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
 /** One route: its description, and the steps that serve it in the order in which they run. */
 export interface Endpoint {
   readonly doc: EndpointDoc
   readonly steps: readonly Step[]
-  /** Answers as the steps do, with less work. */
+  /** Answers as the steps do. */
   readonly direct?: DirectRoute
 }
 
@@ -161,8 +161,11 @@ export function basePathOf({ env }: HttpContext): string {
 export function traceOf(c: HttpContext): Trace {
   const known = c.get('trace')
   if (known) return known
-  const headers = headersOf(c)
-  const trace = newTrace(parseTraceparent(headers.get('traceparent') ?? '', headers.get('tracestate')))
+  const trace = traceIn(headersOf(c))
   c.set('trace', trace)
   return trace
 }
+
+/** A new span, in the trace that the `traceparent` header names. */
+export const traceIn = (headers: HeaderReader): Trace =>
+  newTrace(parseTraceparent(headers.get('traceparent') ?? '', headers.get('tracestate')))

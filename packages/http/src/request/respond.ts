@@ -14,6 +14,9 @@ export const SECURITY_HEADERS = {
 /** The headers of a JSON answer. Frozen and shared, because copying headers is the most expensive part of a small answer. */
 export const JSON_HEADERS = Object.freeze({ 'content-type': 'application/json', ...SECURITY_HEADERS })
 
+/** The usual answer to a webhook of a chat platform: its messages are durable, also if there were none or all were repeats. */
+export const RECEIVED = JSON.stringify({ status: 'ok' })
+
 export const jsonResponse = (value: unknown, status = 200): Response => jsonText(JSON.stringify(value), status)
 
 export const jsonText = (json: string, status = 200): Response => new Response(json, { status, headers: JSON_HEADERS })

@@ -1,11 +1,12 @@
 /** `GET /health`, `GET /ready` and `GET /metrics`: routes that ask for no token. */
-
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Runtime } from '@sluice/runtime'
 import { healthSchema, readySchema } from '@sluice/runtime/health'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import type { Endpoint } from '../request/context.ts'
 import { JSON_HEADERS } from '../request/respond.ts'
+import { isUsualHost } from '../request/usual-host.ts'
 import type { AppParts } from '../server/app-parts.ts'
 
 /** The body of `GET /health`, before and after the application is loaded. The status is always 200: faults are in the body. */
@@ -48,6 +49,20 @@ export const readyEndpoint = (runtime: Runtime): Endpoint => ({
     },
   ],
 })
+
+/** Answers `GET /health` and `GET /ready` before the application is loaded. Returns false for every other request. */
+export function answerProbe(runtime: Runtime, incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+  const { method, url, headers } = incoming
+  const write = ({ status, body }: { readonly status: number; readonly body: string }): void => {
+    outgoing.writeHead(status, { ...JSON_HEADERS, 'content-length': Buffer.byteLength(body) })
+    outgoing.end(method === 'HEAD' ? undefined : body)
+  }
+  if ((method !== 'GET' && method !== 'HEAD') || !isUsualHost(headers.host)) return false
+  if (url === '/health') write({ status: 200, body: healthBody(runtime) })
+  else if (url === '/ready') void readiness(runtime).then(write)
+  else return false
+  return true
+}
 
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const METRICS_OFF = '# Textmetrics backend not enabled. Set [observability] backend = "textmetrics" in config.\n'

@@ -1,5 +1,6 @@
 /** The HTTP application of one snapshot. Hono serves every route; this file shows all of them, and the middleware before them. */
 
+import type { IncomingMessage } from 'node:http'
 import type { Runtime, StubRoute } from '@sluice/runtime'
 import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import { Hono } from 'hono'
@@ -10,6 +11,7 @@ import { EVERY_PATH, observe } from '../middleware/observe.ts'
 import { catchThrownValues, createProblemHandler } from '../middleware/problems.ts'
 import type { DirectRoute, Endpoint, EndpointDoc, HttpContext, HttpEnv, Step } from '../request/context.ts'
 import { refusal } from '../request/problem.ts'
+import { isUsualHost } from '../request/usual-host.ts'
 import { healthEndpoint, metricsEndpoint, readyEndpoint } from '../routes/health.ts'
 import { ownRoutes } from '../routes/own-routes.ts'
 import { pairEndpoint } from '../routes/pair.ts'
@@ -17,15 +19,26 @@ import { routeEndpoint } from '../routes/route.ts'
 import { triggerSteps } from '../routes/triggers.ts'
 import { webhookEndpoint } from '../routes/webhook.ts'
 import { channelEndpoints } from '../routes/webhooks.ts'
-import type { AppParts } from './app-parts.ts'
+import type { AppParts, DaemonParts } from './app-parts.ts'
 
 export type App = Hono<HttpEnv>
 
 /** The application of one snapshot. */
 export interface ServedApp {
   readonly app: App
-  /** The direct form of `POST` routes that have one, by path. */
-  readonly direct: ReadonlyMap<string, DirectRoute>
+  /** Returns the direct form of the route of a request, if it has one. An unusual `Host` is left to Node's adaptor, which judges it. */
+  directRoute(incoming: IncomingMessage): DirectRoute | undefined
+}
+
+/** Returns a function that gives the application of the snapshot in force. The first request after a reload makes a new one. */
+export function createApps(parts: DaemonParts): () => ServedApp {
+  const { runtime } = parts
+  const make = (): ServedApp => createApp({ ...parts, snapshot: runtime.snapshot() })
+  let served: ServedApp | undefined = make()
+  runtime.onSnapshot(() => {
+    served = undefined
+  })
+  return () => (served ??= make())
 }
 
 /** A new snapshot needs a new application. */
@@ -59,13 +72,17 @@ export function createApp(given: Omit<AppParts, 'peers'>): ServedApp {
   for (const stub of snapshot.stubs) routes.addStub(stub)
 
   app.on('POST', ['*'], ...triggerSteps(parts))
-  return { app, direct: routes.direct }
+  return {
+    app,
+    directRoute: ({ method, url = '', headers }) =>
+      method === 'POST' && isUsualHost(headers.host) ? routes.direct.get(url.split('?', 1)[0] ?? '') : undefined,
+  }
 }
 
 /** Adds routes to an application and remembers them for the OpenAPI document. The first route of a method and path wins. */
 class RouteTable {
   readonly docs: EndpointDoc[] = []
-  /** By path. */
+  /** The direct forms of `POST` routes, by path. */
   readonly direct = new Map<string, DirectRoute>()
   readonly #app: App
   readonly #runtime: Runtime

@@ -4,25 +4,24 @@ import type { Duplex } from 'node:stream'
 import { AppError } from '@sluice/sdk'
 import type { Connection } from '../request/context.ts'
 import { refusal } from '../request/problem.ts'
-import type { ApplicationLoader } from './application-loader.ts'
+import type { Application } from './server.ts'
 
 /** The folder of the paths of all WebSockets. */
 const SOCKETS = '/ws/'
 const BUSY_LOOK_MS = 20
 
 export class Mounted {
-  readonly #loader: ApplicationLoader
-  /** Never listens: its listeners serve what other servers pass on. */
-  readonly #server = createServer()
+  /** Never listens: its listeners, which `HttpSide` attaches, serve what other servers pass on. */
+  readonly server = createServer()
+  readonly #load: () => Promise<Application>
   /** True once a request came: the address that the other server is reached at is not known here. */
   isUsed = false
   /** The number of requests without an answer. */
   #running = 0
   #isClosed = false
 
-  constructor(loader: ApplicationLoader) {
-    this.#loader = loader
-    loader.serve(this.#server, undefined)
+  constructor(load: () => Promise<Application>) {
+    this.#load = load
   }
 
   /** Resolves to the answer; a failure is an answer, too. */
@@ -31,7 +30,7 @@ export class Mounted {
     this.isUsed = true
     this.#running++
     try {
-      const application = await this.#loader.load()
+      const application = await this.#load()
       return await application.fetch(request, connection)
     } finally {
       this.#running--
@@ -48,7 +47,7 @@ export class Mounted {
     this.isUsed = true
     this.#running++
     outgoing.once('close', () => this.#running--)
-    this.#server.emit('request', incoming, outgoing)
+    this.server.emit('request', incoming, outgoing)
   }
 
   /** What precedes the path of a WebSocket is the path that the API is mounted under. */
@@ -60,7 +59,7 @@ export class Mounted {
     const url = request.url ?? '/'
     const start = (url.split('?', 1)[0] ?? '').lastIndexOf(SOCKETS)
     if (start > 0) request.url = url.slice(start)
-    this.#server.emit('upgrade', request, socket, head)
+    this.server.emit('upgrade', request, socket, head)
   }
 
   /** Refuses from now on, and waits at most `graceMs` for running requests. */
@@ -68,7 +67,7 @@ export class Mounted {
     this.#isClosed = true
     for (const endMs = performance.now() + graceMs; this.#running > 0 && performance.now() < endMs; )
       await new Promise((resolve) => setTimeout(resolve, BUSY_LOOK_MS))
-    this.#server.emit('close')
+    this.server.emit('close')
   }
 }
 

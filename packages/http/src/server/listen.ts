@@ -1,12 +1,16 @@
-/** The HTTP servers of ports, of the control socket and of an embedding program: their sockets, their limits, and how they end. Loads the application with the first request that needs it. */
-import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+/**
+ * The HTTP servers of ports, of the control socket and of an embedding program: where they listen, and how they end. Loads the application
+ * with the first request that needs it.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { AppError } from '@sluice/sdk'
-import { ApplicationLoader } from './application-loader.ts'
-import { answerClientError } from './client-error.ts'
+import { answerProbe } from '../routes/health.ts'
+import { type ClosableServer, createClosableServer, type Timeouts } from './closable-server.ts'
 import { bindControlSocket } from './control-socket.ts'
 import { Mounted } from './host-requests.ts'
-import type { ServerParts } from './server.ts'
+import type { Application, ServerParts } from './server.ts'
 
 export interface HttpOptions extends Omit<ServerParts, 'url'> {
   /** Requests wait until it resolves. */
@@ -34,16 +38,6 @@ export interface ControlOptions {
   readonly operator: string
 }
 
-/** Times in milliseconds. The members of the same name as those of `http.createServer` mean the same. */
-export interface Timeouts {
-  readonly headersTimeout?: number
-  readonly requestTimeout?: number
-  readonly keepAliveTimeout?: number
-  readonly connectionsCheckingInterval?: number
-  /** A peer that reads nothing of an answer for this time loses its connection. */
-  readonly unreadTimeout?: number
-}
-
 export interface Bound {
   /** `http://host:port`. */
   readonly url: string
@@ -55,23 +49,10 @@ export interface Bound {
 export interface Listening extends Bound, Pick<HttpSide, 'close' | 'endStreams'> {}
 
 const BACKLOG = 1024
-const IDLE_SWEEP_MS = 50
 /** The time that requests over the control socket have to end, after those over the port. */
 const CONTROL_GRACE_MS = 1000
 /** Without any request the application is loaded after this time, so that the first request does not wait for it. */
 const LOAD_AFTER_MS = 250
-
-/** A client that is slow to send its request loses its connection. */
-const SERVER_OPTIONS: ServerOptions = {
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  connectionsCheckingInterval: 1000,
-  keepAliveTimeout: 30_000,
-  maxHeaderSize: 16_384,
-  shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
-}
-
-const UNREAD_MS = 60_000
 
 /** Resolves once connections are accepted. Rejects with `conflict` if the port is taken. */
 export async function listen({ host, port, socket, control, ...options }: ListenOptions): Promise<Listening> {
@@ -85,18 +66,19 @@ export async function listen({ host, port, socket, control, ...options }: Listen
 export class HttpSide {
   /** Serves what a server of the embedding program passes on. */
   readonly mounted: Mounted
-  readonly #options: HttpOptions
-  readonly #loader: ApplicationLoader
+  readonly #options: HttpOptions & ServerParts
+  /** Attach the application to the servers that wait for it. */
+  readonly #attach: ((application: Application) => void)[] = []
+  #loading: Promise<Application> | undefined
   readonly #servers: ClosableServer[] = []
   readonly #bound: Bound[] = []
   #control: ClosableServer | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: HttpOptions) {
-    const { ready, timeouts, ...parts } = options
-    this.#options = options
-    this.#loader = new ApplicationLoader({ ...parts, url: () => this.#bound[0]?.url ?? null }, ready)
-    this.mounted = new Mounted(this.#loader)
+    this.#options = { ...options, url: () => this.#bound[0]?.url ?? null }
+    this.mounted = new Mounted(() => this.#load())
+    this.#serve(this.mounted.server)
   }
 
   /**
@@ -142,11 +124,11 @@ export class HttpSide {
   }
 
   /** Closes every stream with its reason, and admits no more. Streams do not end by themselves. */
-  readonly endStreams = async (reason: string): Promise<void> => (await this.#loader.load()).endStreams(reason)
+  readonly endStreams = async (reason: string): Promise<void> => (await this.#load()).endStreams(reason)
 
   async #close(graceMs: number): Promise<void> {
-    await Promise.all([this.mounted.close(graceMs), ...this.#servers.map((server) => closeServer(server, graceMs))])
-    if (this.#control) await closeServer(this.#control, Math.min(graceMs, CONTROL_GRACE_MS))
+    await Promise.all([this.mounted.close(graceMs), ...this.#servers.map((server) => server.close(graceMs))])
+    await this.#control?.close(Math.min(graceMs, CONTROL_GRACE_MS))
   }
 
   /** Returns an unsubscribe function. */
@@ -159,60 +141,46 @@ export class HttpSide {
   }
 
   #newServer(operator?: string): ClosableServer {
-    const { unreadTimeout = UNREAD_MS, ...timeouts } = this.#options.timeouts ?? {}
-    const server = createServer({ ...SERVER_OPTIONS, ...timeouts }).on('clientError', answerClientError)
-    endUnread(server, unreadTimeout)
-    this.#loader.serve(server, operator)
-    return { server, sockets: trackSockets(server) }
+    const made = createClosableServer(this.#options.timeouts)
+    this.#serve(made.server, operator)
+    return made
+  }
+
+  /**
+   * Until the application is loaded, answers probes at once; every other request loads the application and waits for it. With `operator`,
+   * every peer of the server is this operator.
+   */
+  #serve(server: Server, operator?: string): void {
+    const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse & { req: IncomingMessage }): void => {
+      if (!answerProbe(this.#options.runtime, incoming, outgoing)) void this.#load().then(() => server.emit('request', incoming, outgoing))
+    }
+    const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+      socket.on('error', () => socket.destroy())
+      void this.#load().then(() => server.emit('upgrade', request, socket, head))
+    }
+    server.on('request', onRequest).on('upgrade', onUpgrade)
+    this.#attach.push((application) => {
+      server.off('request', onRequest).off('upgrade', onUpgrade)
+      server.on('request', application.serve(server, operator))
+    })
+  }
+
+  /** Resolves once the application serves the requests of all servers. Loads it only once. */
+  #load(): Promise<Application> {
+    this.#loading ??= this.#loadApplication()
+    return this.#loading
+  }
+
+  async #loadApplication(): Promise<Application> {
+    const [{ createApplication }] = await Promise.all([import('./server.ts'), this.#options.ready])
+    const application = createApplication(this.#options)
+    for (const attach of this.#attach) attach(application)
+    return application
   }
 
   #loadSoon(): void {
-    void this.#options.runtime.clock.sleep(LOAD_AFTER_MS).then(() => this.#loader.load())
+    void this.#options.runtime.clock.sleep(LOAD_AFTER_MS).then(() => this.#load())
   }
-}
-
-/**
- * Closes a connection whose peer reads nothing of an answer for the time; data that leaves slowly is read. A peer that waits for an answer
- * keeps its connection.
- */
-function endUnread(server: Server, timeoutMs: number): void {
-  // A timer of the server would stay in the memory of each WebSocket.
-  server.on('request', ({ socket }: IncomingMessage) => socket.setTimeout(timeoutMs))
-  server.on('timeout', (socket: Socket) => {
-    // Node leaves to this listener also the connections without a request, whose time-out is `keepAliveTimeout`.
-    if (socket.timeout !== timeoutMs || socket.writableLength > 0) socket.destroy()
-  })
-}
-
-interface ClosableServer {
-  readonly server: Server
-  /** The open sockets, kept up to date. */
-  readonly sockets: ReadonlySet<Socket>
-}
-
-/** Returns the set of open sockets, kept up to date. */
-function trackSockets(server: Server): ReadonlySet<Socket> {
-  const open = new Set<Socket>()
-  // One function for all sockets: the socket is its `this`.
-  function onClose(this: Socket): void {
-    open.delete(this)
-  }
-  server.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.on('close', onClose)
-  })
-  return open
-}
-
-async function closeServer({ server, sockets }: ClosableServer, graceMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
-  const end = setTimeout(() => {
-    for (const socket of sockets) socket.destroy()
-  }, graceMs)
-  await closed
-  clearInterval(sweep)
-  clearTimeout(end)
 }
 
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

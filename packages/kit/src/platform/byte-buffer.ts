@@ -10,7 +10,7 @@ const GROWTH = 1.5
 export class ByteBuffer {
   /** The first piece, which is not copied while it is the only one. */
   #only: Uint8Array | undefined
-  /** Made with the second piece: most bodies have one, and a block for each cost a microsecond with its collection. */
+  /** Made with the second piece: most bodies have only one. */
   #block: ArrayBuffer | undefined
   #length = 0
 

@@ -39,7 +39,7 @@ export function isTimezone(timezone: string): boolean {
 
 /** Returns the first due instant after `afterMs`, or null when there is none. Throws for an invalid schedule. */
 export function nextOccurrence({ expression, timezone }: CronSchedule, afterMs: number): number | null {
-  // Parsing takes microseconds, and a parsed expression holds a field for each year up to 9999, so nothing is cached.
+  // Parsing is quick, and a parsed expression holds a field for each year up to 9999, so nothing is cached.
   if (timezone === 'UTC' || !namesItsHours(expression)) return nextRun(expression, timezone, afterMs)
   const zone = new ZoneTime(timezone)
   // Wall clock times are computed in UTC, where no hour is skipped or repeated.

@@ -76,7 +76,7 @@ export class Database {
 
   /**
    * Keeps in memory the pages that SQLite copies to undo one statement. By default it writes them to a file outside of the data folder,
-   * in which texts of messages may stand. Without that file, the store takes 250 instead of 288 µs of processor time for a stored turn.
+   * in which texts of messages may stand; without that file, a stored turn also takes less processor time.
    * Call this method after the migrations, which may sort and rewrite more than fits into memory.
    */
   keepUndoInMemory(): void {
@@ -113,7 +113,7 @@ export class Database {
 
   /**
    * Returns a number that changes with every commit of another process, but not with this one's. It is read once per tick of the event loop:
-   * a read locks and unlocks the file, and the reads of one turn took 70 of its 1,300 µs on a busy machine.
+   * a read locks and unlocks the file, and a turn would do so several times.
    */
   foreignVersion(): number {
     if (this.#foreignVersion !== undefined) return this.#foreignVersion

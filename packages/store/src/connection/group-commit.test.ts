@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,54 +48,6 @@ test('all writes of one tick of the event loop share a commit', async () => {
   await Promise.all([keep('b'), Promise.resolve().then(() => keep('c'))])
   await keep('d')
   expect(commits).toEqual([100, 2, 1])
-})
-
-/** Resolves with an event of the event loop, for which it does not sleep, and keeps it busy for a while. */
-async function busyEvent(): Promise<void> {
-  const { port1, port2 } = new MessageChannel()
-  const arrived = once(port2, 'message')
-  setImmediate(() => undefined)
-  port1.postMessage('')
-  await arrived
-  port1.close()
-  for (const start = performance.now(); performance.now() - start < 2; );
-}
-
-test('a commit waits for the callers of the last one while the event loop handles events', async () => {
-  const names = ['a', 'b', 'c', 'd']
-  await Promise.all(names.map(keep))
-  const again = []
-  for (const name of names) {
-    await busyEvent()
-    again.push(keep(`${name} again`))
-  }
-  await Promise.all(again)
-  expect(commits).toEqual([4, 4])
-})
-
-test('a commit does not wait for callers that never come', async () => {
-  const states: string[] = []
-  await Promise.all(['a', 'b'].map(keep))
-  await keep('nothing happens')
-  await Promise.all(['c', 'd'].map(keep))
-  const write = keep('other events happen').then(() => states.push('kept'))
-  while (states.length === 0) {
-    await busyEvent()
-    await host.clock.advance(1)
-  }
-  await write
-  expect(commits).toEqual([2, 1, 2, 1])
-})
-
-test('a write is committed while fake timers replace the global clock', async () => {
-  await Promise.all(['a', 'b'].map(keep))
-  vi.useFakeTimers({ toFake: ['performance'] })
-  try {
-    await keep('c')
-  } finally {
-    vi.useRealTimers()
-  }
-  expect(commits).toEqual([2, 1])
 })
 
 test('512 waiting writes are committed at once', async () => {

@@ -1,22 +1,10 @@
 /** The only writer: all writes requested in one tick of the event loop become durable in one commit. */
-import { performance } from 'node:perf_hooks'
 import { AppError, type Clock, type LeaseName, type Logger, leaseLost, type StoreHealth } from '@sluice/sdk'
-import { BatchSize } from './batch-size.ts'
 import type { Database } from './database.ts'
 import { isDamaged, storageError, storageFault } from './storage-error.ts'
 
 /** This many waiting writes are committed at once, without waiting for the end of the tick. */
 const UNITS_MAX = 512
-/**
- * How often a commit that waits for the callers of the last one asks whether it waits on: while the event loop handles events, one of which
- * may bring a caller. A wait of 1 ms in all split 16 clients, whose turns take 8 ms, into alternating commits of 6 and 10. Since commits wait
- * on, they nearly always hold all 16, and these clients get 0.39 instead of 0.31 times the turns of a bare server on a busy machine.
- */
-const LOOK_EVERY_MS = 1
-/** A loop that was idle for so long, in all, has no caller to bring. */
-const IDLE_MS = 0.5
-/** A commit waits no longer than this in all. */
-const WAIT_MS_MAX = 20
 /** The number of rows dropped in one transaction; each row has pages of its own. */
 const SLICE_ROWS = 250
 
@@ -58,11 +46,9 @@ interface Failure {
 export class GroupCommit {
   readonly #db: Database
   readonly #options: GroupCommitOptions
-  readonly #batchSize = new BatchSize()
   #waiting: Unit[] = []
   #commits = 0
   #immediate: NodeJS.Immediate | undefined
-  #timer: NodeJS.Timeout | undefined
   #isClosed = false
   #lastCommitMs: number | null = null
   /** The fault of the disk or the file that made the last write fail. */
@@ -121,7 +107,8 @@ export class GroupCommit {
       reject,
     })
     if (this.#waiting.length >= UNITS_MAX) this.flush()
-    else this.#schedule()
+    // At the end of this tick.
+    else this.#immediate ??= setImmediate(() => this.flush())
     return promise
   }
 
@@ -136,9 +123,7 @@ export class GroupCommit {
   /** Commits the waiting writes now. */
   flush(): void {
     clearImmediate(this.#immediate)
-    clearTimeout(this.#timer)
     this.#immediate = undefined
-    this.#timer = undefined
     const units = this.#waiting
     this.#waiting = []
     if (units.length > 0) this.#commitAll(units)
@@ -148,25 +133,6 @@ export class GroupCommit {
   close(): void {
     this.flush()
     this.#isClosed = true
-  }
-
-  /** Commits at the end of this tick, or a little later when more writers are expected. */
-  #schedule(): void {
-    if (this.#immediate) return
-    if (this.#batchSize.isComplete(this.#waiting.length)) this.#immediate = setImmediate(() => this.flush())
-    else this.#timer ??= this.#waitOn(loopNow().idleMs, this.#options.clock.monotonicMs())
-  }
-
-  /** Commits once the event loop brings no more callers. `idleMs` and `sinceMs` are from the beginning of the wait. */
-  #waitOn(idleMs: number, sinceMs: number): NodeJS.Timeout {
-    const before = loopNow()
-    return setTimeout(() => {
-      const now = loopNow()
-      const isQuiet = now.polls > before.polls && now.events === before.events
-      const isBusy = !isQuiet && now.idleMs - idleMs < IDLE_MS
-      if (isBusy && this.#options.clock.monotonicMs() - sinceMs < WAIT_MS_MAX) this.#timer = this.#waitOn(idleMs, sinceMs)
-      else this.flush()
-    }, LOOK_EVERY_MS)
   }
 
   #commitAll(units: readonly Unit[]): void {
@@ -203,7 +169,6 @@ export class GroupCommit {
     this.#fault = null
     this.#lastCommitMs = clock.monotonicMs()
     const tookMs = this.#lastCommitMs - startedMs
-    this.#batchSize.committed(units.length)
     onCommit?.(units.length, tookMs)
     return undefined
   }
@@ -216,15 +181,6 @@ export class GroupCommit {
     if (isDamaged(error)) this.#db.damage ??= fault ?? null
     unit.reject(storageError(error, 'The store cannot write now'))
   }
-}
-
-/**
- * How often the event loop has asked for events, how many it has got, and for how long it had nothing to do. `performance` is imported,
- * because fake timers replace the global object by one without these numbers, with which every write threw.
- */
-function loopNow(): { readonly polls: number; readonly events: number; readonly idleMs: number } {
-  const { uvMetricsInfo, idleTime } = performance.nodeTiming
-  return { polls: uvMetricsInfo.loopCount, events: uvMetricsInfo.events, idleMs: idleTime }
 }
 
 /** The result of a unit that did not run, because its fence is no longer held. */

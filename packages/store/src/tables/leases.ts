@@ -83,7 +83,7 @@ class HeldLease implements Lease, Fence {
     return this.#db.get(HELD, this.epoch) !== undefined
   }
 
-  /** Takes a few microseconds. A lease is in doubt while the file cannot be read. */
+  /** Reads the file. A lease is in doubt while the file cannot be read. */
   mayAct(): boolean {
     if (this.lost.aborted) return false
     try {

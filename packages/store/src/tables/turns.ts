@@ -58,14 +58,13 @@ const FINISH_STORED = `
     idempotency = coalesce(?, idempotency), checkpoint_json = NULL
   WHERE id = ? AND ended_at IS NULL
   RETURNING idempotency`
-// What triggers do at the end of a stored turn. On inserts, triggers cost 13 µs of 36: with one, SQLite copies each page that the insert changes.
+// What triggers do at the end of a stored turn. With a trigger on inserts, SQLite copies each page that an insert changes.
 const END_ADMISSION = 'UPDATE admissions SET open = 0 WHERE id = ?'
 const ADD_COSTS = `
   INSERT INTO costs_by_model (quarter, agent, model, usd, turns, input_tokens, output_tokens) VALUES (?, ?, ?, ?, 1, ?, ?)
   ON CONFLICT DO UPDATE SET usd = usd + excluded.usd, turns = turns + 1, input_tokens = input_tokens + excluded.input_tokens,
     output_tokens = output_tokens + excluded.output_tokens`
-// An insert that ends as an update writes the page of AUTOINCREMENT for nothing, so most turns only update: 8.9 instead of 9.8 µs without
-// the sync.
+// An insert that ends as an update writes the page of AUTOINCREMENT for nothing, so most turns only update.
 const TOUCH_SESSION = `
   UPDATE sessions SET last_active_at = max(last_active_at, ?1), message_count = message_count + ?2 WHERE id = ?3
   RETURNING number, message_count`

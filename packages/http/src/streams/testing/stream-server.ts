@@ -112,7 +112,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   app.use(clientPeer(parts.peers))
   for (const { doc, steps } of streams.endpoints(parts)) app.on(doc.method, [doc.path], ...steps)
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }) as RequestListener)
-  serveUpgrades(server, { fetch: app.fetch })
+  serveUpgrades(server, app.fetch)
   const transports = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     transports.add(socket)
