@@ -1,7 +1,7 @@
 /** The primitives of Sluice, each written once: abort scopes, bounded collections, backoff, queues and calls to platforms. */
 
 export { createDurably, replaceDurably, syncFolder } from './files/durable-file.ts'
-export { hasFilesOfOthers, isFileOfOthers, leadsToFilesOfOthers } from './files/files-of-others.ts'
+export { foldedFileName, hasFilesOfOthers, isFileOfOthers, leadsToFilesOfOthers } from './files/files-of-others.ts'
 export { type InsideFile, readInside } from './files/read-inside.ts'
 export { type FolderRun, type RunFolder, runInFolder } from './files/run-in-folder.ts'
 export { type WatchedFolder, type WatchFolderOptions, watchFolder } from './files/watch-folder.ts'

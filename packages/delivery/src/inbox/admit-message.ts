@@ -44,6 +44,8 @@ export interface AskingMessage {
   readonly channel: Channel
   readonly number: number
   readonly message: Inbound
+  /** The principal of the message. */
+  readonly client: LimitedClient
   /** The session of the message. */
   readonly session: string
   /** The number of messages that wait, so that many of them do not ask too often. */
@@ -73,25 +75,20 @@ export const clientOf = (
 /** Resolves to undefined when the message may run; otherwise it has ended as `limited`, or asks again later. */
 export async function admitMessage(options: AdmitOptions, asking: AskingMessage): Promise<JobOutcome | undefined> {
   const { admission, clock } = options
-  const { owned, channel, number, message, session } = asking
+  const { owned, number, client, session } = asking
   const state = await owned.admissions.loopState(number)
   // A message that began a turn before goes on, and one that an operator replayed has no limit.
   if (!state || state.isAdmitted) return undefined
   if (await isPaused(options, asking, state)) return endInLoop(options, asking)
-  const client = clientOf(channel, message, options.operators(channel.name))
   const exceeded = await admission.take(client, { id: `inbox:${number}`, shard: shardOfSession(session) }, owned.admissions)
   if (!exceeded) return undefined
-  if (exceeded.limit !== 'turns_in_flight') return endOverLimit(options, asking, { client: client.client, exceeded })
+  if (exceeded.limit !== 'turns_in_flight') return endOverLimit(options, asking, exceeded)
   return { retryAtMs: clock.nowMs() + Math.max(ASK_AGAIN_MS, asking.waiting * ASK_AGAIN_EACH_MS) }
 }
 
 /** Ends a message as `limited` because too many messages of its sender wait. */
-export function endBeyondShare(
-  options: AdmitOptions,
-  asking: AskingMessage,
-  { client, exceeded }: { readonly client: string; readonly exceeded: ExceededShare },
-): Promise<JobOutcome> {
-  return endOverLimit(options, asking, { client, exceeded: { ...exceeded, freeAtMs: options.clock.nowMs() + SHARE_MS } })
+export function endBeyondShare(options: AdmitOptions, asking: AskingMessage, exceeded: ExceededShare): Promise<JobOutcome> {
+  return endOverLimit(options, asking, { ...exceeded, freeAtMs: options.clock.nowMs() + SHARE_MS })
 }
 
 /** Counts a quick message, and pauses the conversation when there were too many in a row. */
@@ -135,8 +132,8 @@ async function endInLoop({ clock }: AdmitOptions, { owned, number }: AskingMessa
 
 async function endOverLimit(
   options: AdmitOptions,
-  { owned, channel, number, message }: AskingMessage,
-  { client, exceeded }: { readonly client: string; readonly exceeded: Exceeded },
+  { owned, channel, number, message, client: { client } }: AskingMessage,
+  exceeded: Exceeded,
 ): Promise<JobOutcome> {
   const { admission, clock, onReplies, texts } = options
   const atMs = clock.nowMs()

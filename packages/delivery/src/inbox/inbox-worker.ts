@@ -80,11 +80,18 @@ interface Told extends Omit<Starting, 'number'> {
   readonly channel: string
 }
 
-interface Turn {
-  readonly owned: OwnedStore
+/** A message whose turn begins. */
+interface Beginning {
   readonly channel: Channel
-  readonly started: StartedMessage
+  readonly message: Inbound
+  /** The sender. */
+  readonly client: LimitedClient
   readonly attempt: Attempt
+}
+
+interface Turn extends Omit<Beginning, 'message'> {
+  readonly owned: OwnedStore
+  readonly started: StartedMessage
   readonly draft: Draft | undefined
   readonly trace: Trace
   readonly onWait: (isWaiting: boolean) => void
@@ -102,7 +109,7 @@ export class InboxWorker {
   /** The messages that count for the waiting turns of their senders, until their turns begin. */
   readonly #waiting = new Map<number, Held>()
   /** The messages that their senders' shares have no room for, which end as `limited`. */
-  readonly #beyond = new Map<number, { readonly client: string; readonly exceeded: ExceededShare }>()
+  readonly #beyond = new Map<number, ExceededShare>()
   readonly #earlyChanges = new EarlyChanges()
   readonly #arrived = new ArrivedMessages()
   /** The webhook that found no message in the request of a row. Another one, such as after a reload, is tried again. */
@@ -169,7 +176,7 @@ export class InboxWorker {
     const mayEnd = isNew && (row.kind === 'turn' || row.kind === 'procedure_event')
     const exceeded = mayEnd ? shares.exceededBy(client, bytes) : undefined
     if (exceeded) {
-      this.#beyond.set(row.number, { client: client.client, exceeded })
+      this.#beyond.set(row.number, exceeded)
       const hasEntered = this.#besideTurns.enter(row, owned)
       if (!hasEntered) this.#beyond.delete(row.number)
       return hasEntered
@@ -223,7 +230,9 @@ export class InboxWorker {
     if (!channel) return later
     if (kind === 'command') return this.#command(owned, channel, number, message)
     const admitting = { ...this.#options, ...this.#options.limits, texts: features.texts() }
-    const asking = { owned, channel, number, message, session: lane, waiting: this.#messages.size }
+    // Each attempt judges the sender once, by the allowlists of now.
+    const client = clientOf(channel, message, this.#options.limits.operators(name))
+    const asking = { owned, channel, number, message, client, session: lane, waiting: this.#messages.size }
     const beyond = this.#beyond.get(number)
     if (beyond) return endBeyondShare(admitting, asking, beyond)
     for (const early of this.#earlyChanges.of(lane)) await this.#earlyChange(owned, early)
@@ -232,9 +241,8 @@ export class InboxWorker {
     this.#endWait(number)
     // A message without a kind is classified now.
     const procedures = kind === 'turn' ? undefined : features.procedures()
-    const by = clientOf(channel, message, this.#options.limits.operators(name))
-    if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message, by)) return 'done'
-    return this.#turn(row, channel, message, attempt)
+    if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message, client)) return 'done'
+    return this.#turn(row, { channel, message, client, attempt })
   }
 
   /** Reads a message that is not in memory. Resolves to undefined if it has ended. */
@@ -319,7 +327,7 @@ export class InboxWorker {
     return 'done'
   }
 
-  async #turn({ owned, number, lane }: OwnedRow, channel: Channel, message: Inbound, attempt: Attempt): Promise<JobOutcome> {
+  async #turn({ owned, number, lane }: OwnedRow, { channel, message, client, attempt }: Beginning): Promise<JobOutcome> {
     const { clock, log, onReplies, stopping, telemetry } = this.#options
     const turnId = newTurnId(clock.nowMs())
     const started = await this.#start(owned, { number, message, lane }, turnId)
@@ -330,7 +338,7 @@ export class InboxWorker {
     const draft = await telemetry.within(trace, () => openDraft(drafting))
     const typing = startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
     try {
-      const replies = await this.#answer({ owned, channel, started, attempt, draft, trace, onWait: typing.pause })
+      const replies = await this.#answer({ owned, channel, started, client, attempt, draft, trace, onWait: typing.pause })
       ended('ok')
       await draft?.stop()
       onReplies(replies)
@@ -345,20 +353,19 @@ export class InboxWorker {
   }
 
   /** Runs the turn inside the permit of the job. Resolves to its replies, which are in the outbox by then. */
-  async #answer({ owned, channel, started, attempt, draft, trace, onWait }: Turn): Promise<readonly QueuedReply[]> {
+  async #answer({ owned, channel, started, client, attempt, draft, trace, onWait }: Turn): Promise<readonly QueuedReply[]> {
     const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
     const caller = senderOf(channel.name, message)
     const agent = agentOfSession(started.session)
     const workspace = features.workspace(agent)
     if (!workspace) throw new AppError('unavailable', notConfigured(agent))
-    const client = clientOf(channel, message, limits.operators(channel.name))
     const keep = {
       owner: caller,
       pool: limits.shares.of(client).pool?.key,
       check: (kept: KeptBytes) => limits.shares.checkAttachments(client, kept),
     }
-    const media = { channel, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
+    const media = { channel, standing: client.standing, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
     const late = await lateChanges(owned, started.session)
     const text = await telemetry.within(trace, () => textForModel(withPreface(message, late.text), media))
     const { replies } = await turns.agent.run({

@@ -3,6 +3,7 @@ import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { agentWorkspace } from '@sluice/testkit/memory-workspace'
 import { expect, test } from 'vitest'
+import { standingOfSender } from './standing-of-sender.ts'
 import { textForModel } from './text-for-model.ts'
 
 const ADA: Inbound = { id: '1', account: 'bot', sender: 'ada', to: { to: 'room' }, text: 'hello' }
@@ -13,8 +14,12 @@ const CHANNEL: Channel = {
   send: async () => ({ id: '1' }),
 }
 
-function textOf(message: Partial<Inbound> = {}, channel: Partial<Channel> = {}) {
+function textOf(more: Partial<Inbound> = {}, about: Partial<Channel> = {}) {
   const { log, by } = testHost()
+  const [message, channel] = [
+    { ...ADA, ...more },
+    { ...CHANNEL, ...about },
+  ]
   const { signal } = new AbortController()
   const options = {
     workspace: agentWorkspace(by.workspace),
@@ -24,7 +29,7 @@ function textOf(message: Partial<Inbound> = {}, channel: Partial<Channel> = {}) 
     clock: testClock(),
     signal,
   }
-  return textForModel({ ...ADA, ...message }, { ...options, channel: { ...CHANNEL, ...channel } })
+  return textForModel(message, { ...options, channel, standing: standingOfSender(channel, message, []) })
 }
 
 const framed = (text: string) => frameUntrusted('message from ada on x', text)

@@ -10,7 +10,7 @@ const RESULTS = /^results[. ]*(?::.*)?$/
 const DEPTH_MAX = 3
 
 /** Returns a name as any file system may compare it: without case, width and invisible characters. */
-const folded = (name: string): string =>
+export const foldedFileName = (name: string): string =>
   name
     .normalize('NFKC')
     .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
@@ -20,23 +20,23 @@ const namesOf = (path: string): string[] => path.split(/[\\/]+/).filter((name) =
 
 /** Tells by its text whether a path is such a file or folder, or is below one. A path in a folder of the same name elsewhere counts too. */
 export function isFileOfOthers(path: string): boolean {
-  const names = namesOf(path).map(folded)
+  const names = namesOf(path).map(foldedFileName)
   return names.some((name, at) => ATTACHMENTS.test(name) || (RESULTS.test(name) && isSessionFolder(names[at + 1] ?? '')))
 }
 
 /** Tells whether a path of the workspace is such a file or folder, is below one, or is a folder that contains one. */
 export function leadsToFilesOfOthers(root: string, path: string): boolean {
   const inside = namesOf(path)
-  return isFileOfOthers(path) || inside.includes('..') || resolve(root, path) === root || RESULTS.test(folded(inside.at(-1) ?? ''))
+  return isFileOfOthers(path) || inside.includes('..') || resolve(root, path) === root || RESULTS.test(foldedFileName(inside.at(-1) ?? ''))
 }
 
 /** Tells whether the workspace has such a file now. A folder that cannot be read counts as one with files. */
 export function hasFilesOfOthers(root: string): boolean {
   try {
     return entriesOf(root).some(({ name }) => {
-      if (ATTACHMENTS.test(folded(name))) return hasFile(join(root, name), DEPTH_MAX)
-      if (!RESULTS.test(folded(name))) return false
-      return entriesOf(join(root, name)).some((entry) => isSessionFolder(folded(entry.name)))
+      if (ATTACHMENTS.test(foldedFileName(name))) return hasFile(join(root, name), DEPTH_MAX)
+      if (!RESULTS.test(foldedFileName(name))) return false
+      return entriesOf(join(root, name)).some((entry) => isSessionFolder(foldedFileName(entry.name)))
     })
   } catch {
     return true

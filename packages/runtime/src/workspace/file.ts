@@ -109,12 +109,17 @@ export async function listFolder(folder: Folder, limit: number): Promise<{ entri
     if (names.length > ENTRIES_SCANNED_MAX) break
   }
   names.sort()
+  return { entries: await entriesNamed(folder, names.slice(0, limit)), more: names.length > limit }
+}
+
+/** Describes the entries with these names. An entry that is gone is left out. */
+export async function entriesNamed(folder: Folder, names: readonly string[]): Promise<WorkspaceEntry[]> {
   const entries: WorkspaceEntry[] = []
-  for (const name of names.slice(0, limit)) {
+  for (const name of names) {
     const found = await lstat(folder.at(name)).catch(() => undefined)
     if (found) entries.push(describe(name, found))
   }
-  return { entries, more: names.length > limit }
+  return entries
 }
 
 function describe(name: string, found: Stats): WorkspaceEntry {

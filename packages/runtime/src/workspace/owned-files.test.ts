@@ -134,6 +134,17 @@ test('files stay while a turn of their owner has not ended, because its conversa
   expect([path, results].map(kept)).toEqual([false, false])
 })
 
+test('a file that a waiting turn of another conversation names stays, and the sweep deletes it once no conversation names it', async () => {
+  const path = await sent(MINE, 'contract', 25 * HOUR_MS)
+  open = [OTHER]
+  expect(await erase(MINE)).toBe(0)
+  await owned().sweep(new AbortController().signal)
+  expect(kept(path)).toBe(true)
+  open = []
+  await owned().sweep(new AbortController().signal)
+  expect(kept(path)).toBe(false)
+})
+
 test('attachments of an earlier release go to the senders whose conversations name them, and nothing is deleted', async () => {
   mkdirSync(join(root(), 'attachments'), { recursive: true })
   for (const name of [...FORMER, 'notes.md']) writeFileSync(join(root(), 'attachments', name), name)

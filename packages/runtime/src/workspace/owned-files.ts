@@ -59,8 +59,9 @@ export class OwnedFiles {
   }
 
   /**
-   * Deletes the files of an erased conversation: its results, the attachments that it named and no other conversation of its owner does, and
-   * older ones that none names, unless a turn of the owner that has not ended may name them. Resolves to their number.
+   * Deletes the files of an erased conversation: its results, and the attachments that no other conversation of its owner names, if it named
+   * them or they are old. While a turn of the owner has not ended, whose conversation may not name its attachments yet, the sweep deletes
+   * them later. Resolves to the number of deleted files.
    */
   async erased(session: string, named: Names): Promise<number> {
     const { store, dataDir, clock } = this.#options
@@ -69,10 +70,9 @@ export class OwnedFiles {
     const results = await this.erasedResults(session)
     const present = await filesIn(join(files, ATTACHMENTS, owner))
     if (present.length === 0) return results
-    const others = await sessionsOfOwner(store, session)
-    const kept = await namedIn(store, others)
-    const isBusy = ownersOf(await store.turns.openSessions()).has(ownerPath(session))
-    const beforeMs = isBusy ? Number.NEGATIVE_INFINITY : clock.nowMs() - HOUR_MS
+    if (ownersOf(await store.turns.openSessions()).has(ownerPath(session))) return results
+    const kept = await namedIn(store, await sessionsOfOwner(store, session))
+    const beforeMs = clock.nowMs() - HOUR_MS
     const gone = present.filter(({ name, modifiedAtMs }) => !kept.has(name) && (named.has(name) || modifiedAtMs < beforeMs))
     await removeFiles(files, owner, gone)
     return results + gone.length

@@ -13,10 +13,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import promises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AppError, attachmentPath, type FileCaller, fileOwnerOfSession, ownerFolder, type Workspace } from '@sluice/sdk'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { COUNTED_BYTES_MIN } from './attach.ts'
 import { settleAttachments } from './settle-attachments.ts'
 import { createWorkspace } from './workspace.ts'
@@ -109,6 +111,47 @@ describe.each([
   })
 })
 
+test('a list for one owner looks at no folder of another', async () => {
+  await attachAnn()
+  for (const owner of ['device:zoe', 'device:amy']) await all().attach({ owner, bytes: SECRET, extension: 'txt' })
+  const lstat = vi.spyOn(promises, 'lstat')
+  syncBuiltinESMExports()
+  try {
+    expect(await names(as(ANN), 'attachments')).toEqual(['device_3aann'])
+    const seen = lstat.mock.calls.map(([path]) => String(path))
+    expect(seen.filter((path) => path.includes('device_3a'))).toEqual([expect.stringContaining('device_3aann')])
+  } finally {
+    lstat.mockRestore()
+    syncBuiltinESMExports()
+  }
+  expect(await all().list('attachments', { limit: 2 })).toMatchObject({
+    entries: [{ name: 'device_3aamy' }, { name: 'device_3aann' }],
+    more: true,
+  })
+})
+
+test('where file names ignore case, each spelling of the folder is claimed, and the names of files stay as they are', async () => {
+  const path = await attachAnn()
+  const { platform } = process
+  vi.resetModules()
+  Object.defineProperty(process, 'platform', { value: 'darwin' })
+  try {
+    const { createWorkspace: create } = await import('./workspace.ts')
+    const folding = create({ root, forbidden: [join(root, 'secrets')], files })
+    const own = folding.as({ caller: ANN })
+    for (const first of ['Attachments', 'attachment\u017f', 'attach\u200bments'])
+      expect(await read(own, path.replace('attachments', first))).toBe(String(SECRET))
+    expect(await read(folding.as({ caller: BEN }), path.replace('attachments', 'ATTACHMENTS'))).toBe('forbidden')
+    expect(await read(own, '\u017fecrets/key')).toBe('forbidden')
+    const results = `results/${ownerFolder('ann/s')}`
+    for (const name of ['Report.txt', 'report.txt']) await own.write(`${results}/${name}`, Buffer.from(name))
+    expect(await names(own, results)).toEqual(['Report.txt', 'report.txt'])
+  } finally {
+    Object.defineProperty(process, 'platform', { value: platform })
+    vi.resetModules()
+  }
+})
+
 test('results of a session are open to its turns only', async () => {
   const path = `results/${ownerFolder('ann/s')}/1.txt`
   await as(ANN).write(path, SECRET)
@@ -173,6 +216,15 @@ test('a folder that a command puts in the place of the link holds no attachments
   symlinkSync(base, join(root, 'attachments'))
   await settleAttachments(root, files)
   expect(readlinkSync(join(root, 'attachments'))).toBe('../files/main/attachments')
+})
+
+test('an absolute link to the attachments, as Windows has it, is not made again for each command', async () => {
+  await attachAnn()
+  rmSync(join(root, 'attachments'))
+  const target = `${join(files, 'attachments')}/`
+  symlinkSync(target, join(root, 'attachments'))
+  await settleAttachments(root, files)
+  expect(readlinkSync(join(root, 'attachments'))).toBe(target)
 })
 
 test('a restored data directory keeps its attachments at another path', async () => {

@@ -1,5 +1,6 @@
 /** The rules for paths of the workspace, applied to their text before any file is touched. */
 import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { foldedFileName } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 
 const PATH_BYTES_MAX = 4096
@@ -7,7 +8,7 @@ const PATH_BYTES_MAX = 4096
 const foldsCase = process.platform === 'darwin' || process.platform === 'win32'
 
 /** Returns a name as the file system compares it. */
-export const foldedName = (name: string): string => (foldsCase ? name.toLowerCase() : name)
+export const foldedName = (name: string): string => (foldsCase ? foldedFileName(name) : name)
 
 /** The names from `root` down to an absolute path; `undefined` if the path is not at or below it. */
 function namesBelow(root: string, path: string): string[] | undefined {

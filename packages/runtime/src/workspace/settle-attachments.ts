@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { cp, lstat, mkdir, readdir, readFile, readlink, realpath, rename, rm, rmdir, symlink, unlink } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { replaceDurably } from '@sluice/kit'
 import { ATTACHMENTS } from '@sluice/sdk'
 import { FORMER } from './owned-places.ts'
@@ -41,7 +41,7 @@ async function settle(root: string, files: string): Promise<void> {
   const settled = await readSettled(files)
   const isSettled = settled?.workspaces.includes(real) === true
   const found = await lstat(at).catch(absent)
-  const isLinked = found?.isSymbolicLink() === true && (await readlink(at).catch(() => '')) === target
+  const isLinked = found?.isSymbolicLink() === true && resolve(real, await readlink(at).catch(() => '')) === kept
   if (isSettled && isLinked) return
   const isMoved = found?.isDirectory() === true && !isSettled
   if (isMoved) await moveEntries(at, join(files, FORMER))

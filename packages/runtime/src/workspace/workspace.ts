@@ -13,10 +13,9 @@ import {
   type OpenFile,
   ownerFolder,
   type Workspace,
-  type WorkspaceEntry,
 } from '@sluice/sdk'
 import { attach, keepReceived } from './attach.ts'
-import { listFolder, openFile, readFile, removeEntry, replaceFile } from './file.ts'
+import { entriesNamed, listFolder, openFile, readFile, removeEntry, replaceFile } from './file.ts'
 import { enterFolder, type Folder, handlePaths, openFolder } from './folder.ts'
 import { attachmentsOf, chosenPlace, FORMER, placeNames } from './owned-places.ts'
 import { foldedName, forbiddenBelow, isForbidden, parsePath } from './path.ts'
@@ -36,6 +35,10 @@ export interface WorkspaceOptions {
 }
 
 export const createWorkspace = (options: WorkspaceOptions): AgentWorkspace => new FolderWorkspace(options)
+
+/** The root and the owner, by which files are claimed. The file system compares the names below them. */
+const OWNED_DEPTH = 2
+const NOTHING = { entries: [], more: false } as const
 
 type Use = 'read' | 'write' | 'remove'
 
@@ -94,7 +97,7 @@ class FolderWorkspace implements AgentWorkspace {
     const names = await this.#parse(path)
     if (this.#claim(names).kind === 'folder') return this.#listOwners(limit)
     const { base, names: below } = await this.#locate(path, names, 'read')
-    if (base === 'workspace' && below.length === 0 && this.#place.real === undefined) return { entries: [], more: false }
+    if (base === 'workspace' && below.length === 0 && this.#place.real === undefined) return NOTHING
     try {
       await using folder = await this.#enter(base, below, false)
       const { entries, more } = await listFolder(folder, limit)
@@ -133,16 +136,17 @@ class FolderWorkspace implements AgentWorkspace {
   async #listOwners(limit: number): ReturnType<Workspace['list']> {
     const { files = '', viewer } = this.#options
     await settleAttachments(this.root, files)
-    const found = async (name: string): Promise<WorkspaceEntry[]> => {
+    const found = async (name: string, only?: string): ReturnType<Workspace['list']> => {
       const at = await realpath(join(files, name)).catch(() => undefined)
-      if (at === undefined) return []
+      if (at === undefined) return NOTHING
       await using folder = await openFolder(at, this.#handles)
-      return (await listFolder(folder, Number.MAX_SAFE_INTEGER)).entries
+      return only === undefined ? await listFolder(folder, limit) : { entries: await entriesNamed(folder, [only]), more: false }
     }
     const { caller } = viewer ?? {}
-    const owners = (await found(ATTACHMENTS)).filter(({ name }) => !caller || name === ownerFolder(caller.owner))
-    const entries = [...owners, ...(caller?.isOperator === false ? [] : await found(FORMER))]
-    return { entries: entries.slice(0, limit), more: entries.length > limit }
+    const owners = await found(ATTACHMENTS, caller && ownerFolder(caller.owner))
+    const former = caller?.isOperator === false ? NOTHING : await found(FORMER)
+    const entries = [...owners.entries, ...former.entries]
+    return { entries: entries.slice(0, limit), more: owners.more || former.more || entries.length > limit }
   }
 
   /** The names from the workspace down to the path. Throws `forbidden` for a path outside or in `forbidden_paths`. */
@@ -157,7 +161,12 @@ class FolderWorkspace implements AgentWorkspace {
 
   #claim(names: readonly string[]): FileClaim {
     const { files, viewer } = this.#options
-    return files === undefined ? { kind: 'shared' } : fileClaim(names.map(foldedName), viewer?.caller)
+    return files === undefined
+      ? { kind: 'shared' }
+      : fileClaim(
+          names.map((name, at) => (at < OWNED_DEPTH ? foldedName(name) : name)),
+          viewer?.caller,
+        )
   }
 
   /** Finds where a path lies. Throws `forbidden` for a file of others, and for a change of an attachment. */
