@@ -33,7 +33,7 @@ const APART = [
   'packages/tool-browser/src/native/native-driver.test.ts',
   'qa/src/channels.test.ts',
   // Playwright changes `fs` and `process`. Without a browser, these files have nothing to do.
-  ...(SLUICE_BROWSER ? ['qa/src/**/*.browser.test.ts'] : []),
+  ...(SLUICE_BROWSER ? ['{packages,qa}/**/src/**/*.browser.test.ts'] : []),
 ]
 const ALL = ['packages/*/src/**/*.test.ts', 'qa/src/**/*.test.ts']
 // The other files of a worker share its process and the libraries, and nothing else: see each-file.ts.

@@ -189,7 +189,11 @@ async function goTo(page: Page, url: string, timeout: number, signal: AbortSigna
       return answer
     } catch (error) {
       // The previous page was navigating by itself at the same time.
-      if (tries === OPEN_TRIES_MAX || !errorText(error).includes('interrupted by another navigation')) throw error
+      const interrupted = errorText(error).includes('interrupted by another navigation')
+      if (!interrupted || tries === OPEN_TRIES_MAX) throw error
+      await page.waitForLoadState('domcontentloaded', { timeout, signal })
+      // A navigation that an earlier try began has ended after all. Its answer is not known.
+      if (errorText(error).includes(`by another navigation to "${url}"`)) return null
       await page.waitForTimeout(RETRY_MS)
     }
   }

@@ -5,7 +5,7 @@ import { type Site, startSite, VECTORS } from '../testing/site.ts'
 import { chromiumSetup, createWorld, foundChromium, skipNote, type World } from '../testing/world.ts'
 
 /** How often a test polls for the effect of a page's scripts. */
-const TRIES_MAX = 30
+const TRIES_MAX = 200
 
 const refusal = (error: unknown): string => {
   if (error instanceof AppError && error.code === 'forbidden') return `[refused: ${error.message}]`
