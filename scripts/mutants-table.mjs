@@ -298,8 +298,8 @@ const replies = [
   bug(
     'replies: an unrecorded failed attempt leaves its reply in state sending',
     'packages/delivery/src/outbox/outbox-worker.ts',
-    'await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))',
-    'await owned.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs })',
+    'await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted }))',
+    'await owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted })',
     [OUTBOX_TESTS],
   ),
   {
@@ -317,8 +317,15 @@ const replies = [
   bug(
     'replies: an ambiguous reply is sent again',
     'packages/delivery/src/outbox/outbox-worker.ts',
-    '(UNKNOWN.has(code) && isSafe)',
-    'UNKNOWN.has(code)',
+    '(isSafe || started.asks === true)',
+    'true',
+    [OUTBOX_TESTS],
+  ),
+  bug(
+    'replies: an uncertain prompt of an open question is not sent again',
+    'packages/delivery/src/outbox/outbox-worker.ts',
+    '(isSafe || started.asks === true)',
+    'isSafe',
     [OUTBOX_TESTS],
   ),
   bug(
@@ -331,7 +338,7 @@ const replies = [
   bug(
     'replies: an outage of the platform counts as an attempt',
     'packages/delivery/src/outbox/outbox-worker.ts',
-    'isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)',
+    'isRepeatable && (isCounted ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)',
     'isRepeatable && attempts < max_attempts',
     [OUTBOX_TESTS],
   ),

@@ -136,6 +136,27 @@ describe('a message', () => {
     expect(await store.inbox.get(number ?? 0)).toMatchObject({ attempts: 5, error: expect.stringContaining('started 5 times') })
   })
 
+  test('that crashes interrupted while its reply was shown leaves no half of an answer', async () => {
+    const edits: unknown[] = []
+    const store = open()
+    const [number = 0] = (await store.inbox.keep({
+      channel: 'x',
+      verdict: 'test',
+      raw: null,
+      receivedAtMs: clock.nowMs(),
+      messages: [{ message: message('m1'), session: 's' }],
+    })) as number[]
+    for (let start = 0; start < 5; start++) await store.inbox.start(number, 't1', 5)
+    await store.inbox.draft(number, 'half an answer')
+    const made = await bench({ store, channel: { update: async (_to, { id }, { text }) => void edits.push([id, text]) } })
+    await until(() => edits.length > 0)
+    expect(edits).toEqual(
+      [['half an answer', GATEWAY_TEXTS.unanswered.text.slice(0, 100)]].map(([id, text]) => [id, expect.stringContaining(String(text))]),
+    )
+    expect(made.sent).toEqual([])
+    await untilRow(store.inbox, { state: 'dead' })
+  })
+
   test('that crashes the daemon is the only one that is given up', async () => {
     const store = open()
     const messages = Array.from({ length: 20 }, (_, index) => ({ message: message(`m${index}`), session: `session ${index}` }))

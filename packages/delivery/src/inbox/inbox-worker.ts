@@ -80,6 +80,9 @@ interface Told extends Omit<Starting, 'number'> {
   readonly channel: string
 }
 
+/** A message whose reply was shown while it was written. */
+type Drafted = Pick<StartedMessage, 'channel' | 'account' | 'message' | 'turnId' | 'trace'>
+
 /** A message whose turn begins. */
 interface Beginning {
   readonly channel: Channel
@@ -264,7 +267,7 @@ export class InboxWorker {
     const nowMs = clock.nowMs()
     if (nowMs - receivedAtMs >= features.config().max_age_hours * HOUR_MS) {
       const error = unreadable ?? noSuchMessage(channel)
-      return this.#giveUp(owned, { spent: true, number, channel, attempts: interruptions }, { error })
+      return this.#giveUp(owned, { number, channel, attempts: interruptions }, { error })
     }
     if (unreadable !== null) log.error('stored message cannot be read', { channel, inbox: number, reason: unreadable })
     return { retryAtMs: nowMs + ABSENT_DELAY_MS }
@@ -287,10 +290,12 @@ export class InboxWorker {
     const { clock, features } = this.#options
     const started = await owned.inbox.start(number, turnId ?? newTurnId(clock.nowMs()), features.config().max_attempts, message)
     if (!started || !('spent' in started)) return started
-    await this.#giveUp(owned, started, {
-      error: `it was started ${started.attempts} times and never reached its end`,
-      news: this.#newsFor({ ...started, lane, message }, 'unanswered'),
-    })
+    const { draft, turnId: ofTurn, attempts } = started
+    // The edit of a draft tells the sender.
+    const isTold = draft !== null && ofTurn !== null
+    if (isTold) await this.#endDraft(owned, { ...started, message, turnId: ofTurn }, { draft, isStopped: false })
+    const news = isTold ? undefined : this.#newsFor({ ...started, lane, message }, 'unanswered')
+    await this.#giveUp(owned, started, { error: `it was started ${attempts} times and never reached its end`, news })
     return undefined
   }
 
@@ -477,7 +482,7 @@ export class InboxWorker {
   /** Replaces the draft of a reply that will never be sent. */
   async #endDraft(
     owned: OwnedStore,
-    { channel, account, message, turnId, trace }: StartedMessage,
+    { channel, account, message, turnId, trace }: Drafted,
     { draft, isStopped }: { readonly draft: string; readonly isStopped: boolean },
   ): Promise<void> {
     const { clock, features, onReplies } = this.#options
@@ -500,7 +505,7 @@ export class InboxWorker {
   /** Makes the message a dead letter, and tells its sender. */
   async #giveUp(
     owned: OwnedStore,
-    { number, channel, attempts }: StartedMessage | SpentMessage,
+    { number, channel, attempts }: Pick<SpentMessage, 'number' | 'channel' | 'attempts'>,
     { error, news }: { readonly error: string; readonly news?: MessageNews | undefined },
   ): Promise<JobOutcome> {
     const { clock, events, log, onReplies } = this.#options

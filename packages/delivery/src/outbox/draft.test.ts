@@ -68,6 +68,14 @@ describe('a draft', () => {
     expect(sent).toEqual([])
   })
 
+  test('of an interrupted attempt is replaced, and not edited meanwhile, where the channel shows none any more', async () => {
+    const { open, shown } = bench({ draftEveryMs: undefined } as object, { ...STARTED, draft: 'p0' })
+    const draft = await open()
+    draft?.onPart({ type: 'text', delta: 'One' })
+    await settle()
+    expect([draft?.id, shown]).toEqual(['p0', []])
+  })
+
   test('is edited with all text so far, at most as often as the channel allows', async () => {
     const { open, shown, clock } = bench()
     const draft = await open()

@@ -21,8 +21,10 @@ const SEND_MS_MAX = 5000
 /** Resolves to undefined if the channel shows no drafts or the draft could not be sent; the reply is then an ordinary message. */
 export async function openDraft(options: DraftOptions): Promise<Draft | undefined> {
   const { channel, started, owned, log } = options
-  if (channel.draftEveryMs === undefined || !channel.update) return undefined
+  if (!channel.update) return undefined
+  // Also where the channel shows no drafts any more: the whole reply replaces it.
   if (started.draft !== null) return new Draft(options, started.draft)
+  if (channel.draftEveryMs === undefined) return undefined
   try {
     const message = { text: PLACEHOLDER, clientId: `draft-${started.turnId}` }
     using limit = signalScope([options.signal], SEND_MS_MAX)
@@ -55,7 +57,7 @@ export class Draft {
   readonly onPart = (part: TurnPart): void => {
     // Text before a tool call is not part of the answer.
     if (part.type === 'tool_call') this.#text = ''
-    if (part.type !== 'text' || this.#stopped.signal.aborted) return
+    if (part.type !== 'text' || this.#options.channel.draftEveryMs === undefined || this.#stopped.signal.aborted) return
     this.#text += part.delta
     if (this.#text.trim() !== '') this.#showing ??= this.#show()
   }

@@ -1,4 +1,5 @@
-import { AppError, type Channel, type Clock, type NewReply } from '@sluice/sdk'
+import { AppError, type Channel, type Clock, type NewReply, type Store } from '@sluice/sdk'
+import { asked, decision } from '@sluice/testkit/store-rules/approval-samples'
 import { own } from '@sluice/testkit/store-rules/store-bench'
 import { describe, expect, test } from 'vitest'
 import {
@@ -359,6 +360,52 @@ describe('a reply', () => {
     expect(made.sent.map(({ text }) => text)).toEqual(['waiting'])
     expect((await states(made)).outbox).toEqual(['sent', 'ambiguous'])
     expect(host.logs).toContainEqual(expect.objectContaining({ level: 'warn', fields: expect.objectContaining({ replies: 1 }) }))
+  })
+
+  describe('that asks a person', () => {
+    const runId = 'run'
+    const askedOn = async (store: Store): Promise<void> => {
+      const prompt = { channel: 'x', account: 'a', to: { to: 'room' }, text: 'May it run?', part: 1, parts: 1, clientId: 'c', turnId: null }
+      await store.approvals.open(asked(runId, { expiresAtMs: null }), [{ ...prompt, createdAtMs: clock.nowMs() }])
+    }
+    const broken = async (_attempt?: unknown) => {
+      throw new AppError('upstream', 'the connection broke')
+    }
+
+    test('is sent again after a crash and after a lost connection, while the question is open', async () => {
+      const store = open()
+      await askedOn(store)
+      await store.outbox.start(1)
+      let attempts = 0
+      const made = await bench({
+        store,
+        async send() {
+          if (++attempts < 3) throw new AppError('upstream', 'the connection broke')
+          return { id: 'p1' }
+        },
+      })
+      await advanceUntil(() => attempts === 3)
+      expect(made.sent).toMatchObject([{ text: 'May it run?', clientId: 'c' }])
+      await untilRow(store.outbox, { state: 'sent', providerId: 'p1' })
+    })
+
+    test('is ambiguous after max_attempts sends of unknown outcome', async () => {
+      const store = open()
+      await askedOn(store)
+      let attempts = 0
+      await bench({ store, send: () => broken(void attempts++) })
+      await advanceUntil(() => attempts === 5)
+      await untilRow(store.outbox, { state: 'ambiguous', attempts: 5 })
+    })
+
+    test('is not sent again once it is decided', async () => {
+      const store = open()
+      await askedOn(store)
+      await store.approvals.decide({ runId, stepId: asked(runId).stepId }, decision('approved'))
+      await bench({ store, send: broken })
+      await settle()
+      await untilRow(store.outbox, { state: 'ambiguous', attempts: 1 })
+    })
   })
 
   test('of a slow conversation delays no other conversation', async () => {

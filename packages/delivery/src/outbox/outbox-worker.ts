@@ -203,16 +203,19 @@ export class OutboxWorker {
     else if (code === 'rate_limited' || code === 'upstream_timeout') this.#pace.refused(startedMs, askedSecs)
     // An edit may be repeated any number of times.
     const isSafe = channel.limits.dedupesClientIds === true || started.extras?.edits !== undefined
-    const isRepeatable = NOT_SENT.has(code) || (UNKNOWN.has(code) && isSafe)
+    const isUnknown = UNKNOWN.has(code) && !isSafe
+    const isRepeatable = NOT_SENT.has(code) || (UNKNOWN.has(code) && (isSafe || started.asks === true))
     const { max_attempts, max_age_hours } = features.config()
     const ageMs = clock.nowMs() - started.sinceMs
     const isOurs = code === 'internal'
-    if (isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)) {
+    // A prompt that may have arrived is not repeated for ever.
+    const isCounted = isOurs || isUnknown
+    if (isRepeatable && (isCounted ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)) {
       const delayMs = isOurs ? retryDelayMs(attempts) : Math.max(this.#pace.pauseMs, awayDelayMs(ageMs, askedSecs))
       const atMs = clock.nowMs() + delayMs
       const closed = closedReason(started, channel, atMs)
       if (closed !== undefined) return this.#giveUp(stateAfter(code), `${reason}; ${closed}`, { owned, started, channel, ended })
-      await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))
+      await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted }))
       ended('error')
       return { retryAtMs: atMs }
     }

@@ -103,8 +103,12 @@ export interface SpentMessage {
   readonly spent: true
   readonly number: number
   readonly channel: string
+  readonly account: string
+  readonly turnId: string | null
   /** The number of starts. */
   readonly attempts: number
+  /** The provider's id of the message that shows the unfinished reply. */
+  readonly draft: string | null
 }
 
 export interface DeliveryFilter {
@@ -267,6 +271,8 @@ export interface StartedReply extends NewReply {
   readonly sinceMs: number
   /** The attempts that count, with this one. */
   readonly attempts: number
+  /** Whether it is a prompt of an approval that is still pending. It may be sent twice, because the first decision wins. */
+  readonly asks?: true
 }
 
 export interface OutboxRow {

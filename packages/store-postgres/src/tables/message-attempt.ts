@@ -1,5 +1,5 @@
 /** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
-import type { Inbound, InboxStore, StartedMessage } from '@sluice/sdk'
+import type { Inbound, InboxStore, SpentMessage, StartedMessage } from '@sluice/sdk'
 import { sql } from '../connection/connection.ts'
 import { columnsOf, type Database, isOpen } from '../connection/database.ts'
 import type { Kind } from '../connection/group-commit.ts'
@@ -33,7 +33,7 @@ export const STARTED = `
   SELECT number, inbox.shard, channel, account, inbox.session, received_at, turn_id, inbox.attempts, draft, trace, replayed_at, approval_run_id,
     approval_step_id, message_json, checkpoint_json
   FROM inbox LEFT JOIN turns ON turns.id = turn_id WHERE number = ANY ($1::bigint[]) AND ${isOpen('inbox.ended_at')} AND state = 'running'`
-const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = $1 AND ended_at IS NULL'
+const SPENT = 'SELECT channel, account, turn_id AS "turnId", attempts, draft FROM inbox WHERE number = $1 AND ended_at IS NULL'
 export const END_MESSAGE = `
   UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $2, error = NULL WHERE number = $1 AND ended_at IS NULL`
 /** Ends a message (parameter 1) without running it at a time (parameter 2), and aborts the turn it may have started. For a `WITH` clause. */
@@ -99,7 +99,7 @@ export function createStart(db: Database): InboxStore['start'] {
   return async (number, turnId, startsMax, given) => {
     const row = await db.writer.add(START_KIND, { number, turnId, startsMax, given })
     if (!row) {
-      const spent = await db.get<{ channel: string; attempts: number }>(SPENT, number)
+      const spent = await db.get<Omit<SpentMessage, 'spent' | 'number'>>(SPENT, number)
       return spent && { spent: true, number, ...spent }
     }
     const message: Inbound | undefined = row.message_json === null ? given : JSON.parse(row.message_json)

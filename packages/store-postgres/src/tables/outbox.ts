@@ -1,6 +1,6 @@
 /** Outbox messages, from the queue to the platform's answer. */
 import { type OutboxRow, type OutboxStore, type OwnedOutboxStore, replyLane, type ShardRange } from '@sluice/sdk'
-import { discardRecord, type OutboxColumns, toOutboxRow, toStartedReply } from '@sluice/store/shared'
+import { ASKS, discardRecord, type OutboxColumns, type StartedColumns, toOutboxRow, toStartedReply } from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
 import { columnsOf, type Database, isOpen } from '../connection/database.ts'
 import type { Kind } from '../connection/group-commit.ts'
@@ -26,8 +26,8 @@ const INTERRUPTED = 'The daemon stopped while this was being sent.'
 const ADD = `${insertReplies(1, 'NULL::bigint', '')} RETURNING number`
 const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL
-  WHERE number = ANY ($1::bigint[]) AND ${isOpen()} AND state IN ('queued', 'failed') RETURNING ${COLUMNS}`
-export const STARTED = `SELECT ${COLUMNS} FROM outbox WHERE number = ANY ($1::bigint[]) AND state = 'sending'`
+  WHERE number = ANY ($1::bigint[]) AND ${isOpen()} AND state IN ('queued', 'failed') RETURNING ${COLUMNS}, ${ASKS} AS asks`
+export const STARTED = `SELECT ${COLUMNS}, ${ASKS} AS asks FROM outbox WHERE number = ANY ($1::bigint[]) AND state = 'sending'`
 // Replies to the prompt of an approval quote it by this id.
 const SENT = `
   WITH answer AS (SELECT * FROM unnest($1::bigint[], $2::text[], $3::float8[]) AS answer (sent, provider_id, at)),
@@ -68,16 +68,16 @@ const REPLIES = `SELECT ${COLUMNS} FROM outbox WHERE inbox = $1 ORDER BY number`
 const RECOVER = `
   WITH due AS (
       UPDATE outbox SET state = 'failed', error = '${INTERRUPTED}', next_at = $5
-      WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND (channel = ANY ($4::text[]) OR is_edit))
+      WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND (channel = ANY ($4::text[]) OR is_edit OR ${ASKS}))
   UPDATE outbox SET state = 'ambiguous', marked = 'ambiguous', error = '${INTERRUPTED}', ended_at = $3
-  WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND NOT (channel = ANY ($4::text[]) OR is_edit)
+  WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND NOT (channel = ANY ($4::text[]) OR is_edit OR ${ASKS})
   RETURNING number`
 
-const START_KIND: Kind<number, OutboxColumns | undefined> = {
+const START_KIND: Kind<number, StartedColumns | undefined> = {
   keys: (number) => [`reply ${number}`],
   statements: (numbers) => [sql(START, numbers)],
   results(numbers, [rows = []]) {
-    const started = new Map((rows as unknown as OutboxColumns[]).map((row) => [row.number, row]))
+    const started = new Map((rows as unknown as StartedColumns[]).map((row) => [row.number, row]))
     return numbers.map((number) => started.get(number))
   },
   readAgain: (numbers) => [sql(STARTED, numbers)],

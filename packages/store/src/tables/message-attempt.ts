@@ -11,7 +11,7 @@ const START = `
   WHERE number = ? AND ended_at IS NULL AND (attempts < ? OR ${waitsForPerson('inbox.turn_id')})
   RETURNING
     channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at, approval_run_id, approval_step_id, message_json`
-const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = ? AND ended_at IS NULL'
+const SPENT = 'SELECT channel, account, turn_id AS turnId, attempts, draft FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START_TURN = `
   INSERT INTO turns (id, agent, session_id, owner, source, status, input, attempts, created_at, inbox, starts)
   VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, 1)
@@ -33,7 +33,7 @@ interface StartedColumns extends Pick<InboxColumns, 'channel' | 'account' | 'ses
   readonly approval_step_id: string | null
 }
 
-type Spent = Pick<SpentMessage, 'channel' | 'attempts'>
+type Spent = Omit<SpentMessage, 'spent' | 'number'>
 
 /** Returns the function that starts an attempt, or reports a message that has used up its attempts. */
 export function createStart(db: Database, writer: Writer): InboxStore['start'] {

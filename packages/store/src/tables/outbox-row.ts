@@ -25,6 +25,16 @@ export interface OutboxColumns {
   readonly replayed_at: number | null
 }
 
+export interface StartedColumns extends OutboxColumns {
+  /** Truthy for a prompt of a pending approval. */
+  readonly asks: unknown
+}
+
+/** SQL of whether a row of the outbox is a prompt of a pending approval. */
+export const ASKS = `EXISTS (
+  SELECT 1 FROM approval_prompts JOIN approvals ON approvals.number = approval_prompts.approval
+  WHERE approval_prompts.outbox = outbox.number AND approvals.state = 'pending')`
+
 export const OUTBOX_COLUMNS =
   'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace, replayed_at'
 
@@ -63,10 +73,11 @@ export const toOutboxRow = (row: OutboxColumns): OutboxRow => ({
   inbox: row.inbox,
 })
 
-export const toStartedReply = (row: OutboxColumns): StartedReply => ({
+export const toStartedReply = (row: StartedColumns): StartedReply => ({
   ...toNumberedReply(row),
   sinceMs: row.replayed_at ?? row.created_at,
   attempts: row.attempts,
+  ...(row.asks ? { asks: true as const } : {}),
   ...(row.extras_json !== null && { extras: JSON.parse(row.extras_json) }),
   ...(row.trace !== null && { trace: row.trace }),
 })

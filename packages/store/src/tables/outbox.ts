@@ -4,7 +4,7 @@ import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
 import { discardRecord, prepareAudit } from './audit-log.ts'
 import { createDeliveryTable } from './delivery-table.ts'
-import { OUTBOX_COLUMNS, OUTBOX_TABLE, type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
+import { ASKS, OUTBOX_COLUMNS, OUTBOX_TABLE, type OutboxColumns, type StartedColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
 
 /** This text also distinguishes the parts that died with an earlier part from the parts that failed themselves. */
 const EARLIER_PART = 'An earlier part of the message was not sent.'
@@ -14,7 +14,7 @@ const ADD = `
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL WHERE number = ? AND state IN ('queued', 'failed')
-  RETURNING ${OUTBOX_COLUMNS}`
+  RETURNING ${OUTBOX_COLUMNS}, ${ASKS} AS asks`
 const SENT = `
   UPDATE outbox SET state = 'sent', provider_id = ?, ended_at = ?, next_at = NULL, error = NULL WHERE number = ? AND ended_at IS NULL`
 // For the prompt of an approval: replies quote it by this id.
@@ -50,7 +50,7 @@ export function createOutbox(db: Database, writer: Writer, clock: Clock): Outbox
   return {
     add: async (replies) => writer.write(prepareReplies(db, replies, null)),
     async start(number) {
-      const row = await writer.write(() => db.get<OutboxColumns>(START, number))
+      const row = await writer.write(() => db.get<StartedColumns>(START, number))
       return row && toStartedReply(row)
     },
     async sent(number, { providerId, atMs }) {

@@ -18,7 +18,7 @@ import { APPROVAL_COLUMNS, type ApprovalColumns } from './approval-row.ts'
 import { createFindApproval } from './approvals.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import { INBOX_TABLE, type InboxColumns } from './inbox-row.ts'
-import { OUTBOX_TABLE, type OutboxColumns } from './outbox-row.ts'
+import { ASKS, OUTBOX_TABLE, type OutboxColumns } from './outbox-row.ts'
 import { COLUMNS as TURN_COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
 
 const INTERRUPTED = 'The daemon stopped while this was being sent.'
@@ -59,7 +59,7 @@ export function recoverOutbox(db: Database, writer: Writer, shards: ShardRange |
   const interrupted = `state = 'sending' AND state <> 'sent'${condition}`
   const MAKE_DUE = `
     UPDATE outbox SET state = 'failed', error = '${INTERRUPTED}', next_at = ?
-    WHERE ${interrupted} AND (channel IN (SELECT value FROM json_each(?)) OR extras_json ->> '$.edits' IS NOT NULL)`
+    WHERE ${interrupted} AND (channel IN (SELECT value FROM json_each(?)) OR extras_json ->> '$.edits' IS NOT NULL OR ${ASKS})`
   const MAKE_AMBIGUOUS = `
     UPDATE outbox SET state = 'ambiguous', error = '${INTERRUPTED}', ended_at = ? WHERE ${interrupted} RETURNING number`
   return {

@@ -1,5 +1,7 @@
 /** Rules for outgoing messages. */
+import type { OutboxStore } from '@sluice/sdk'
 import { expect } from 'vitest'
+import { asked, decision } from './approval-samples.ts'
 import { reply, replyParts } from './delivery-samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
 
@@ -228,6 +230,24 @@ export const outboxRules: StoreRules = {
     const { outbox } = await own(await restart())
     expect(await outbox.recover({ repeatable: [], atMs: 6_000 })).toEqual([plain])
     expect(await outbox.get(edit)).toMatchObject({ state: 'failed', nextAtMs: 6_000 })
+  },
+
+  'a prompt of a pending approval is marked at its start, and is sent again after a crash': async ({ store, restart }) => {
+    const prompts = replyParts(['may it', 'run?'])
+    await store.approvals.open(asked('open'), prompts)
+    await store.approvals.open(asked('decided'), [reply('and this?')])
+    const { runId, stepId } = asked('decided')
+    await store.approvals.decide({ runId, stepId }, decision('approved'))
+    const [plain = 0] = await store.outbox.add([reply('a')])
+    const numbers = (await store.outbox.list({ limit: 10 })).map(({ number }) => number).toSorted((a, b) => a - b)
+    const [first = 0, second = 0, other = 0] = numbers
+    const asks = async (outbox: Pick<OutboxStore, 'start'>, all: readonly number[]) =>
+      (await Promise.all(all.map((number) => outbox.start(number)))).map((started) => started?.asks)
+    expect(await asks(store.outbox, numbers)).toEqual([true, true, undefined, undefined])
+    const { outbox } = await own(await restart())
+    expect(await outbox.recover({ repeatable: [], atMs: 6_000 })).toEqual([other, plain])
+    for (const number of [first, second]) expect(await outbox.get(number)).toMatchObject({ state: 'failed', nextAtMs: 6_000, attempts: 1 })
+    expect(await asks(outbox, [first, second])).toEqual([true, true])
   },
 
   'a message sent instead of an edit keeps its extras': async ({ store, restart }) => {
