@@ -35,7 +35,8 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
   const source = (command: string) => (typeof tool.untrusted === 'function' ? tool.untrusted({ command }, host.by) : tool.untrusted)
   const decider = (command: string) =>
     typeof tool.decider === 'function' ? tool.decider({ command }, { ...host.by, standing: 'client' }) : tool.decider
-  return { run, risk, source, decider, requests, reports, abort }
+  const precheck = async (command: string) => tool.precheck?.({ command, timeout_secs: 60 }, context)
+  return { run, risk, source, decider, precheck, requests, reports, abort }
 }
 
 afterEach(() => vi.unstubAllEnvs())
@@ -144,6 +145,15 @@ describe('shell tool', () => {
     expect([decider('python3 x.py'), decider('ls -l | wc')]).toEqual(['operator', 'asker'])
     confines = true
     expect(decider('python3 x.py')).toBe('asker')
+  })
+
+  test('is judged once the sandbox is chosen', async () => {
+    const chosen = Promise.withResolvers<void>()
+    const { precheck } = arrange({}, { sandboxChosen: () => chosen.promise })
+    const checked = precheck('python3 x.py')
+    expect(await Promise.race([checked, 'waits'])).toBe('waits')
+    chosen.resolve()
+    expect(await checked).toBeUndefined()
   })
 
   test('refuses configuration values out of bounds', () => {

@@ -11,7 +11,7 @@ const COMMAND_CHARS_MAX = 32_768
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 
 /** Returns the tool. A call throws `forbidden` for a command that the policy refuses, and `aborted` when its turn was aborted. */
-export const shell = (host: Pick<Host, 'spawn' | 'confines' | 'service'>, config: ShellConfig): Tool =>
+export const shell = (host: Pick<Host, 'spawn' | 'confines' | 'sandboxChosen' | 'service'>, config: ShellConfig): Tool =>
   defineTool({
     name: 'shell',
     description:
@@ -24,7 +24,11 @@ export const shell = (host: Pick<Host, 'spawn' | 'confines' | 'service'>, config
       ),
     }),
     // Runs before the approval, so that the operator is not asked about a command that the policy refuses anyway.
-    precheck: ({ command }, by) => checkCommand(command, by, readableFolders(host, by)),
+    async precheck({ command }, by) {
+      checkCommand(command, by, readableFolders(host, by))
+      // Who may decide the call depends on the sandbox.
+      await host.sandboxChosen()
+    },
     alwaysAsks: ({ command }, { policy }) => asksForArguments(command, policy),
     risk: ({ command }, { workspace }) => commandRisk(command, workspace),
     // Without a sandbox a command has the rights of the daemon, and so the rights of an operator.

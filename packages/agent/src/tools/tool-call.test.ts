@@ -380,6 +380,27 @@ describe('a call that would fail with an approval', () => {
     expect(await asking(reach({ precheck: missing }), { level: 'full' })).toMatchObject({ asked: [], text: 'ran' })
   })
 
+  test('is judged again after the check, which may have waited for the sandbox', async () => {
+    const asked: string[] = []
+    const check = (policy: NonNullable<TestAgentOptions['policy']>) => {
+      let isConfined = false
+      const precheck = async () => {
+        isConfined = true
+      }
+      const tool = reach({ precheck, decider: () => (isConfined ? 'asker' : 'operator') })
+      const approve = async ({ decider }: ToolApprovalRequest) => {
+        asked.push(decider)
+        return { by: 'device:d', standing: 'client' as const }
+      }
+      const limited = { client: 'device:d', standing: 'client' } as const
+      return callTools([[call('reach')]], { tools: [tool], approve, policy }, { limited })
+    }
+    expect(await check({})).toMatchObject({ text: 'ran' })
+    expect(asked).toEqual(['asker'])
+    expect(await check({ level: 'full' })).toMatchObject({ text: 'ran' })
+    expect(asked).toEqual(['asker'])
+  })
+
   test('logs the fault of a failing check', async () => {
     const broken = async () => {
       throw new TypeError('undefined is no function')

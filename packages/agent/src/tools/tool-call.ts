@@ -184,13 +184,16 @@ export class ToolExecutor {
     { question = prepared.call.id, onAsk, onBegin, trace }: RunOptions & { readonly trace: Trace },
   ): Promise<CallResult> {
     const { tool, input } = prepared
-    const judged = this.judge(scope, prepared)
+    let judged = this.judge(scope, prepared)
     if (!tool || judged.refusal !== undefined) return this.refused(scope, judged.refusal ?? '')
     if (judged.verdict === 'ask') {
       const problem = await this.#problem(scope, tool, input)
       if (problem !== undefined) return this.refused(scope, problem)
-      await onAsk?.()
+      // The check may have waited until a sandbox was chosen.
+      judged = this.judge(scope, prepared)
+      if (judged.refusal !== undefined) return this.refused(scope, judged.refusal)
     }
+    if (judged.verdict === 'ask') await onAsk?.()
     const answer =
       judged.verdict === 'ask'
         ? await askPerson(this.#deps, scope, {

@@ -29,9 +29,10 @@ const guardsOf = async (toml: string) => {
 test.each(['backend = "none"', 'backend = "auto"', 'required = true'])(
   'without a working sandbox nothing is confined: %s',
   async (toml) => {
-    const { confines, sandbox } = await guardsOf(`[security.sandbox]\n${toml}\n`)
+    const { confines, sandbox, sandboxChosen } = await guardsOf(`[security.sandbox]\n${toml}\n`)
     expect(confines()).toBe(false)
-    await sandbox.choice()
+    await sandboxChosen()
+    expect(sandbox.latest()).toBeDefined()
     expect(confines()).toBe(false)
   },
 )

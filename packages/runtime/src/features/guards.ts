@@ -52,17 +52,19 @@ export function createGuards(config: LoadedConfig, sources: GuardSources): Guard
     }),
     log.child('sandbox'),
   )
+  const chosen = async () => {
+    await started
+    return (await sandbox.choice()).sandbox
+  }
   const publicAddresses = createPublicAddresses({ allowPrivate: config.core(httpSection).allow_private, log: log.child('http') })
   return {
     workspaces,
     workspace: createWorkspace({ root, forbidden: closedFolders(dataDir) }),
     sandbox,
+    sandboxChosen: async () => void (await chosen()),
     confines: () => (sandbox.latest()?.sandbox.strength ?? 0) > 0,
     spawn: createSpawn({
-      sandbox: async () => {
-        await started
-        return (await sandbox.choice()).sandbox
-      },
+      sandbox: chosen,
       required,
       limits: commandLimits(isolation),
       workspaces,

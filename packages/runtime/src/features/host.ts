@@ -46,6 +46,7 @@ export interface HostGuards {
   readonly workspace: Workspace
   readonly spawn: Spawn
   readonly confines: Host['confines']
+  readonly sandboxChosen: Host['sandboxChosen']
   readonly publicFetch: Host['publicFetch']
   readonly publicAddresses: Host['publicAddresses']
 }
@@ -65,6 +66,7 @@ export function createHost(feature: FeatureId, services: HostServices, control: 
     publicAddresses: (...query) => control.guards().publicAddresses(...query),
     spawn: (request) => control.guards().spawn(request),
     confines: () => control.guards().confines(),
+    sandboxChosen: () => control.guards().sandboxChosen(),
     companion: startCompanion,
     keyValue: store.keyValue(ownerOf(feature, store)),
     secrets: secretStore(secrets, store.keyValue(`secret:${feature}`), `secrets.${feature}`),

@@ -98,6 +98,7 @@ function lifecycleOf(features: readonly Feature[], host = testHost(), guards?: L
         workspace: host.workspace,
         spawn: host.spawn,
         confines: host.confines,
+        sandboxChosen: host.sandboxChosen,
         publicFetch: host.publicFetch,
         publicAddresses: host.publicAddresses,
       })),
@@ -448,6 +449,7 @@ describe('Lifecycle on a changed configuration', () => {
         workspace: testHost().workspace,
         spawn: async () => ({ exitCode: made }) as never,
         confines: () => made > 1,
+        sandboxChosen: async () => {},
         publicFetch: testHost().publicFetch,
         publicAddresses: async () => [String(made)] as never,
       }

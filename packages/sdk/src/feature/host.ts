@@ -237,6 +237,8 @@ export interface Host {
   readonly spawn: Spawn
   /** Whether a program that starts now runs in a sandbox that a probe has verified. */
   readonly confines: () => boolean
+  /** Resolves once a sandbox is chosen, which takes seconds after a start: `confines` is false before. */
+  readonly sandboxChosen: () => Promise<void>
   /** Runs a module of the feature in a process next to the daemon. */
   readonly companion: StartCompanion
   /** Durable key-value pairs of this feature. */
