@@ -31,12 +31,10 @@ function arrange() {
     bus,
     store: {
       health: () => seen.store,
-      keyValue: () => ({
-        set() {
-          seen.probes += 1
-          return seen.probe()
-        },
-      }),
+      probe() {
+        seen.probes += 1
+        return seen.probe()
+      },
     },
     snapshot: () => ({
       channels: [channel],
@@ -145,6 +143,21 @@ describe('HealthWatch', () => {
       throw new AppError('unavailable', 'The store cannot keep this now: database or disk is full')
     }
     expect(await health.notReady()).toBe('The store cannot keep this now: database or disk is full')
+  })
+
+  test('probes a store at fault although other writes are committed, and is not ready until the probe succeeds', async () => {
+    const { health, seen, clock } = arrange()
+    health.started()
+    seen.store = { lastCommitMs: clock.monotonicMs(), fault: 'no space left on device' }
+    seen.probe = async () => {
+      throw new AppError('unavailable', 'no space left on device')
+    }
+    health.look()
+    health.look()
+    expect(seen.probes).toBe(1)
+    expect(await health.notReady()).toBe('no space left on device')
+    seen.probe = async () => {}
+    expect(await health.notReady()).toBeNull()
   })
 
   test('stays ready while a channel or the provider is down', async () => {

@@ -1,7 +1,7 @@
 /** The health of this daemon, as `GET /health` and `GET /ready` report it. Everything it reports is in memory. */
 
 import { healthOf } from '@sluice/delivery'
-import type { Clock, KeyValue, StoreHealth, Vitals } from '@sluice/sdk'
+import type { Clock, Store, Vitals } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { EventBus } from './events/event-bus.ts'
 import type { Snapshot } from './features/snapshot.ts'
@@ -52,7 +52,7 @@ export type ForwardingSetting = 'trust_forwarded_headers' | 'trusted_proxies'
 
 export interface HealthSources {
   readonly clock: Pick<Clock, 'monotonicMs'>
-  readonly store: { health(): StoreHealth; keyValue(owner: string): Pick<KeyValue, 'set'> }
+  readonly store: Pick<Store, 'health' | 'probe'>
   readonly bus: Pick<EventBus, 'observe'>
   readonly snapshot: () => Pick<Snapshot, 'channels' | 'links' | 'gateway'>
   /** The shard leases that this process holds, and those that it wants. */
@@ -112,7 +112,7 @@ export class HealthWatch {
   look = (): Health => {
     const { channels, links, gateway } = this.#sources.snapshot()
     const { fault, lastCommitMs } = this.#sources.store.health()
-    this.#probeIfIdle(lastCommitMs)
+    this.#probeIfIdle(lastCommitMs, fault)
     const connections = {
       channels: channels.map((channel) => ({ name: channel.name, state: healthOf(channel).state })),
       links: links().map(({ name, state }) => ({ name, state })),
@@ -147,8 +147,10 @@ export class HealthWatch {
     return this.#probeOnce()
   }
 
-  #probeIfIdle(lastCommitMs: number | null): void {
-    const lastMs = Math.max(lastCommitMs ?? Number.NEGATIVE_INFINITY, this.#probedMs)
+  #probeIfIdle(lastCommitMs: number | null, fault: string | null): void {
+    // While there is a fault, other writes may be committed although no message can be kept.
+    const provenMs = fault === null ? (lastCommitMs ?? Number.NEGATIVE_INFINITY) : Number.NEGATIVE_INFINITY
+    const lastMs = Math.max(provenMs, this.#probedMs)
     if (this.#phase === 'serving' && this.#sources.clock.monotonicMs() - lastMs > IDLE_MS) void this.#probeOnce()
   }
 
@@ -165,7 +167,7 @@ export class HealthWatch {
     const { clock, store } = this.#sources
     this.#probedMs = clock.monotonicMs()
     try {
-      await store.keyValue('gateway:health').set('probe', clock.monotonicMs())
+      await store.probe()
       return null
     } catch (error) {
       return error instanceof Error ? error.message : 'The store cannot keep this now'

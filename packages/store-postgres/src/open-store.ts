@@ -36,6 +36,7 @@ import { createDevices } from './tables/devices.ts'
 import { Histories } from './tables/history-cache.ts'
 import { createIdempotency } from './tables/idempotency.ts'
 import { createInbox, ownedInbox } from './tables/inbox.ts'
+import { probeArrival } from './tables/keep-arrival.ts'
 import { createKeyValue } from './tables/key-value.ts'
 import { createMemory } from './tables/memory.ts'
 import { createOutbox, ownedOutbox } from './tables/outbox.ts'
@@ -156,6 +157,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     usage: () => usageOf(db),
     pending: () => commits.pending,
     health: () => commits.health,
+    probe: () => probeArrival(db),
     ...(signer && {
       async unverifiedRows() {
         const { surveyOf, unverifiedRows } = await import('./schema/unverified-rows.ts')

@@ -55,8 +55,9 @@ export function openStore(given: StoreOptions): Store {
   const changes = new ChangeWatch(db, { clock, log, onForeignCommit: () => leases.loseTaken() })
   const createWork = workOf(db, options)
   const known = new WeakMap<Lease, OwnedStore>()
+  const work = createWork(writer)
   return {
-    ...createWork(writer),
+    ...work,
     devices: createDevices(db, writer, clock),
     memory: createMemory(db, writer),
     counters: memoryCounters(clock),
@@ -72,6 +73,8 @@ export function openStore(given: StoreOptions): Store {
     usage: async () => usageOf(db, file),
     pending: () => writer.pending,
     health: () => writer.health,
+    // Each commit writes into the log first, so that any write shows whether there is room.
+    probe: () => work.keyValue('gateway:health').set('probe', clock.monotonicMs()),
     async check() {
       if (!db.isOpen) throw new AppError('unavailable', 'The store is closed.')
       const { checkFile } = await import('./connection/check-file.ts')

@@ -35,7 +35,8 @@ export const readyEndpoint = (runtime: Runtime): Endpoint => ({
   doc: {
     method: 'GET',
     path: '/ready',
-    summary: 'Whether to send requests here: the daemon has started, is not stopping, and its store took a write within 5 seconds',
+    summary:
+      'Whether to send requests here: the daemon has started, is not stopping, its store took a write within 5 seconds and refuses no messages',
     auth: 'open',
     answers: {
       200: { description: 'Ready', schema: readySchema },

@@ -443,6 +443,8 @@ export interface Store extends WorkStore {
   pending(): number
   /** Returns the health known in memory, without a read. */
   health(): StoreHealth
+  /** Writes as an arriving message does, and keeps nothing. Rejects with `unavailable` while the store cannot keep messages. */
+  probe(): Promise<void>
   /** Reads the whole file and checks it; empty when all is well. For `doctor`. */
   check(): Promise<readonly StoreProblem[]>
   /** Finds rows of configuration, devices and grants without a right HMAC; absent for the embedded database. For `doctor`. */

@@ -44,6 +44,37 @@ async function proxied(): Promise<{ readonly proxy: CutProxy; readonly url: stri
   return { proxy, url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres` }
 }
 
+test('a fault of arriving messages ends with one that can be kept, not with other writes', async () => {
+  const schema = `faults_${++schemas}`
+  const store = await open(schema)
+  const admin = new pg.Client(server.url)
+  await admin.connect()
+  undo.push(() => admin.end())
+  await admin.query(`
+    CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$;
+    CREATE TRIGGER no_room BEFORE INSERT ON ${schema}.inbox FOR EACH ROW EXECUTE FUNCTION ${schema}.refuse()`)
+  const keep = (...ids: readonly string[]) =>
+    store.inbox.keep({
+      channel: 'roomchat',
+      verdict: 'v',
+      raw: null,
+      receivedAtMs: 1,
+      messages: ids.map((id) => ({ message: { id, account: 'bot', sender: 'ann', to: { to: 'room' }, text: 'hello' }, session: 's' })),
+    })
+  for (const ids of [['a'], ['b', 'c']]) {
+    await expect(keep(...ids)).rejects.toMatchObject({ code: 'unavailable' })
+    await store.keyValue('test').set('beat', 1)
+    expect(store.health().fault).toMatch(/No space left/)
+    await expect(store.probe()).rejects.toMatchObject({ code: 'unavailable' })
+  }
+  await admin.query(`DROP TRIGGER no_room ON ${schema}.inbox`)
+  await store.probe()
+  expect(store.health().fault).toBeNull()
+  expect(await store.inbox.list({ limit: 10 })).toEqual([])
+  expect(await keep('a', 'b')).toEqual([expect.any(Number), expect.any(Number)])
+})
+
 interface Load {
   readonly acknowledged: Map<string, number>
   /** Rejected without a word about a stored change. */

@@ -36,6 +36,11 @@ export interface Kind<I, R> {
    * never wait for those locks. A commit of them has writes of one kind.
    */
   readonly isApart?: true
+  /**
+   * True: the items are arriving messages. A fault of such a write ends with the next one that succeeds: on a full disk other writes may
+   * still fit into pages that exist.
+   */
+  readonly isArrival?: true
   /** The keys of the rows that the write touches. Two writes with the same key never share a statement. */
   keys(item: I): readonly string[]
   statements(items: readonly I[]): readonly Statement[]
@@ -58,8 +63,8 @@ export interface Writer {
   write<R = Row>(...statements: readonly Statement[]): Promise<R[]>
   /** Adds an item to the next statement of its kind. */
   add<I, R>(kind: Kind<I, R>, item: I): Promise<R>
-  /** Runs a transaction of several round trips. `use` may run again when it loses against another transaction. */
-  transaction<T>(use: (tx: Tx) => Promise<T>): Promise<T>
+  /** Runs a transaction of several round trips. `use` may run again when it loses against another transaction. See `Kind.isArrival`. */
+  transaction<T>(use: (tx: Tx) => Promise<T>, about?: Pick<Kind<unknown, unknown>, 'isArrival'>): Promise<T>
   /** Drops at most `limit` rows in small transactions. The statement takes the number of rows as its last parameter and returns one row for each. */
   dropInSlices(limit: number, text: string, ...values: readonly unknown[]): Promise<number>
 }
@@ -108,6 +113,8 @@ export class GroupCommit {
   #commits = 0
   #lastCommitMs: number | null = null
   #fault: string | null = null
+  /** The fault that refused the last arriving message. */
+  #arrivalFault: string | null = null
   #isClosed = false
 
   constructor(options: GroupCommitOptions) {
@@ -127,7 +134,7 @@ export class GroupCommit {
   }
 
   get health(): StoreHealth {
-    return { lastCommitMs: this.#lastCommitMs, fault: this.#fault }
+    return { lastCommitMs: this.#lastCommitMs, fault: this.#fault ?? this.#arrivalFault }
   }
 
   /** Returns the writer of a caller whose writes fail with `isLeaseLost`, and change nothing, once the lease is lost. */
@@ -137,7 +144,7 @@ export class GroupCommit {
     return {
       add,
       write,
-      transaction: (use) => this.#transact(fence, use),
+      transaction: (use, about) => this.#transact(fence, use, about),
       async dropInSlices(limit, text, ...values) {
         for (let dropped = 0; ; ) {
           const rows = Math.min(limit - dropped, SLICE_ROWS)
@@ -220,7 +227,11 @@ export class GroupCommit {
       const { isCommitted, results, error } = await connection.run(statements.flat(), epochs)
       if (isCommitted) {
         this.#pending -= units.length
-        this.#committed(units.length, startedMs)
+        this.#committed(
+          units.length,
+          startedMs,
+          units.some(({ kind }) => kind.isArrival === true),
+        )
         await this.#settle(parts, statements, results)
         return undefined
       }
@@ -307,40 +318,50 @@ export class GroupCommit {
     return held
   }
 
-  #committed(units: number, startedMs: number): void {
+  #committed(units: number, startedMs: number, hasArrivals: boolean): void {
     this.#commits++
     this.#lastCommitMs = this.#options.clock.monotonicMs()
-    if (this.#fault !== null) this.#options.log.info('store accepts writes again')
+    const before = this.health.fault
     this.#fault = null
+    if (hasArrivals) this.#arrivalFault = null
+    if (before !== null && this.health.fault === null) this.#options.log.info('store accepts writes again')
     this.#options.onCommit?.(units, this.#lastCommitMs - startedMs)
   }
 
   #refuse(unit: Unit, error: unknown): void {
     this.#pending--
-    unit.reject(this.#errorOf(error, unit.fence))
+    unit.reject(this.#errorOf(error, unit.fence, unit.kind.isArrival))
   }
 
-  #errorOf(error: unknown, fence: Fence | undefined): unknown {
+  #errorOf(error: unknown, fence: Fence | undefined, isArrival = false): unknown {
     if (fence?.isLost && (isLeaseLost(error) || sqlState(error) === NOT_BEGUN)) return leaseLost(fence.name)
     const fault = sqlState(error) === NOT_BEGUN ? 'another connection of this process took over' : faultOf(error)
-    if (this.#fault === null && fault !== undefined) this.#options.log.error('store cannot write', { error })
+    if (this.health.fault === null && fault !== undefined) this.#options.log.error('store cannot write', { error })
     this.#fault = fault ?? this.#fault
+    if (isArrival) this.#arrivalFault = fault ?? this.#arrivalFault
     if (sqlState(error) === NOT_BEGUN) return awayError('The store cannot write now: the connection was replaced.', error)
     return storeError(error, 'The store cannot write now')
   }
 
-  async #transact<T>(fence: Fence | undefined, use: (tx: Tx) => Promise<T>): Promise<T> {
+  async #transact<T>(
+    fence: Fence | undefined,
+    use: (tx: Tx) => Promise<T>,
+    { isArrival = false }: { readonly isArrival?: boolean } = {},
+  ): Promise<T> {
     if (this.#isClosed) throw closedError()
     if (fence?.isLost) throw leaseLost(fence.name)
     this.#pending++
     try {
-      return await this.#withConnection((connection) => this.#attempt(connection, fence, use))
+      return await this.#withConnection((connection) => this.#attempt(connection, { fence, use, isArrival }))
     } finally {
       this.#pending--
     }
   }
 
-  async #attempt<T>(connection: MarkedConnection, fence: Fence | undefined, use: (tx: Tx) => Promise<T>): Promise<T> {
+  async #attempt<T>(
+    connection: MarkedConnection,
+    { fence, use, isArrival }: { readonly fence: Fence | undefined; readonly isArrival: boolean; use(tx: Tx): Promise<T> },
+  ): Promise<T> {
     const startedMs = this.#options.clock.monotonicMs()
     for (let attempt = 1; ; attempt++) {
       let transaction: Transaction | undefined
@@ -348,13 +369,13 @@ export class GroupCommit {
         transaction = await connection.begin(fence ? [fence.epoch] : [])
         const result = await use(txOf(transaction))
         await transaction.commit()
-        this.#committed(1, startedMs)
+        this.#committed(1, startedMs, isArrival)
         return result
       } catch (error) {
         await transaction?.rollBack(error)
         if (isRepeatable(error) && attempt < ATTEMPTS_MAX) continue
         if (fence && sqlState(error) === NOT_BEGUN) await this.#lostAmong([{ fence } as Unit], error)
-        throw this.#errorOf(error, fence)
+        throw this.#errorOf(error, fence, isArrival)
       }
     }
   }

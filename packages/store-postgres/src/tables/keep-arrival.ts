@@ -1,9 +1,10 @@
 /** Stores an arrived request and its messages, each once. The platform gets its answer only after this write. */
+import { randomBytes } from 'node:crypto'
 import { type Arrival, type InboxStore, shardOfSession } from '@sluice/sdk'
 import { joinTexts, type RecentIds, rowKey } from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
 import { columnsOf, type Database } from '../connection/database.ts'
-import type { Kind } from '../connection/group-commit.ts'
+import type { Kind, Tx } from '../connection/group-commit.ts'
 
 const COLUMNS =
   'key, shard, channel, account, message_id, sender, session, received_at, verdict, message_json, trace, kind, approval_run_id, approval_step_id'
@@ -55,6 +56,7 @@ interface Numbered {
 
 /** Requests with one message and no nonce, which most are. */
 const KEEP_KIND: Kind<ArrivedRow, number | null> = {
+  isArrival: true,
   keys: ({ hex }) => [hex],
   statements: (rows) => [
     sql(
@@ -126,7 +128,7 @@ function toRow(
 
 /** A request with a nonce or with several messages. The first message that is new keeps the body for all of them. */
 function keepAll(db: Database, { channel, raw, receivedAtMs, nonce }: Arrival, rows: readonly ArrivedRow[]): Promise<Kept> {
-  return db.writer.transaction(async (tx): Promise<Kept> => {
+  const keep = async (tx: Tx): Promise<Kept> => {
     if (nonce) {
       const used = await tx.get(USE_NONCE, rowKey(joinTexts(channel, nonce.value)), nonce.untilMs, receivedAtMs)
       if (!used) return 'replayed'
@@ -147,5 +149,21 @@ function keepAll(db: Database, { channel, raw, receivedAtMs, nonce }: Arrival, r
       break
     }
     return numbers
-  })
+  }
+  return db.writer.transaction(keep, { isArrival: true })
+}
+
+const PROBE_BYTES = 16_384
+const DROP_PROBE = 'WITH body AS (DELETE FROM inbox_bodies WHERE number = $1) DELETE FROM inbox WHERE number = $1'
+
+/** Stores a message as large as an ordinary one, and drops it in the same commit, so that no reader sees it. */
+export async function probeArrival(db: Database): Promise<void> {
+  // Random bytes, which the server cannot compress.
+  const bytes = randomBytes(PROBE_BYTES)
+  const values = [bytes.subarray(0, 16), 0, '', '', '', '', '', db.clock.nowMs(), '', null, null, null, null, null]
+  const probe = async (tx: Tx): Promise<void> => {
+    const kept = await tx.get<{ number: number }>(KEEP_ONE, ...values, bytes)
+    if (kept) await tx.all(DROP_PROBE, kept.number)
+  }
+  await db.writer.transaction(probe, { isArrival: true })
 }
