@@ -37,6 +37,20 @@ describe('send', () => {
     )
   })
 
+  test('sends without the quote when the platform refuses the quoted message', async () => {
+    // "Parameter value is not valid": https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
+    const details = 'The message_id of the context is not valid'
+    const error = {
+      message: '(#131009) Parameter value is not valid',
+      code: 131009,
+      error_data: { messaging_product: 'whatsapp', details },
+    }
+    fake.fail({ fault: 'status', status: 400, body: { error } })
+    await send({ replyTo: 'wamid.gone' })
+    expect(fake.sent).toMatchObject([{ text: 'hello' }])
+    expect(fake.sent[0]).not.toHaveProperty('replyTo')
+  })
+
   test('sends to a user without a number and to a group', async () => {
     await send({ to: 'US.90000000000001' })
     await send({ to: 'group:Y2FwaV9ncm91cDoxNTU1MDAwMTExMTow' })

@@ -44,6 +44,9 @@ export async function showTyping({ graph, account }: Pick<Sender, 'graph' | 'acc
   await graph.call({ method: 'POST', path: `${pathSegment(account)}/messages`, body, signal })
 }
 
+/** The error "Parameter value is not valid" and "Invalid parameter", with words about the quoted message. */
+const BAD_QUOTE = /(?=.*(?:131009|#?100\b))(?=.*(?:context|message_id))/is
+
 const fitsButtons = (text: string, { length }: readonly Button[]): boolean =>
   length > 0 && length <= BUTTONS.count && text.trim() !== '' && text.length <= BUTTONS.text
 
@@ -60,7 +63,19 @@ const fileMessage = ({ type, id, name, hasCaption }: Upload, caption: string): o
   [type]: { id, ...(hasCaption && caption !== '' && { caption }), ...(type === 'document' && { filename: name }) },
 })
 
-async function sendOne({ graph, account }: Sender, to: Address, content: object, signal: AbortSignal): Promise<Sent> {
+/** A quoted message that the platform does not know any more is left out. */
+async function sendOne(sender: Sender, to: Address, content: object, signal: AbortSignal): Promise<Sent> {
+  try {
+    return await sendOnce(sender, to, content, signal)
+  } catch (error) {
+    const isQuote = error instanceof AppError && error.code === 'invalid_request' && BAD_QUOTE.test(error.message)
+    if (!isQuote || to.replyTo === undefined) throw error
+    const { replyTo: _, ...unquoted } = to
+    return sendOnce(sender, unquoted, content, signal)
+  }
+}
+
+async function sendOnce({ graph, account }: Sender, to: Address, content: object, signal: AbortSignal): Promise<Sent> {
   const body = {
     messaging_product: 'whatsapp',
     ...recipientOf(to.to),

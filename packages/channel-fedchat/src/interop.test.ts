@@ -50,6 +50,18 @@ test('replies quote, threads continue, and only the author is mentioned', async 
   ])
 })
 
+test('a message that cannot begin a thread is answered outside of one, once', async () => {
+  const { fake, bot } = await arrange()
+  const [first, second] = [fake.say({ text: 'hello' }), fake.say({ text: 'more', thread: '$root' })]
+  await bot.channel.send({ to: FEDCHAT_ROOM, thread: first }, { text: 'in the thread', clientId: 'c-1' }, NEVER)
+  const answer = () => bot.channel.send({ to: FEDCHAT_ROOM, thread: second }, { text: 'outside', clientId: 'c-2' }, NEVER)
+  expect(await answer()).toEqual(await answer())
+  expect(fake.sent().map(({ content }) => [content.body, (content as { 'm.relates_to'?: object })['m.relates_to'] !== undefined])).toEqual([
+    ['in the thread', true],
+    ['outside', false],
+  ])
+})
+
 test('a repeated send has the same transaction, so the homeserver keeps one message', async () => {
   const { fake, bot } = await arrange()
   const first = await bot.channel.send({ to: FEDCHAT_ROOM }, { text: 'once', clientId: 'c-1' }, NEVER)

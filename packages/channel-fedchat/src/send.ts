@@ -1,13 +1,16 @@
 /** Sends messages, edits, reactions and the typing indicator. The transaction id of a message is the same in each attempt. */
 import { text } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Clock, errorText, type Logger, type Outbound, type Sent, sha256Hex } from '@sluice/sdk'
-import { isRefused } from './api.ts'
+import { isRefused, refusalOf } from './api.ts'
 import { bytesOf, editContent, fileContent, mimeOf, reactionContent, textContent } from './compose.ts'
 import { upload } from './media.ts'
 import { reactionKey } from './presses.ts'
 import type { Session } from './session.ts'
 
 const TYPING_MS = 8000
+/** How homeservers refuse a relation to an event that is gone, or that cannot begin a thread. */
+const BAD_RELATION_CODES = ['M_UNKNOWN', 'M_INVALID_PARAM', 'M_BAD_JSON', 'M_NOT_FOUND']
+const BAD_RELATION = /thread|relat|repl(?:y|ies)/i
 /** The last message has the rest of a longer text. */
 const PARAGRAPHS_MAX = 10
 
@@ -32,13 +35,14 @@ export async function sendMessage(
   for (const [index, paragraph] of paragraphs.entries()) {
     if (index > 0 && pace && pace.everyMs > 0) await pace.clock.sleep(pace.everyMs, signal)
     const txn = index === 0 ? clientId : `${clientId}.p${index}`
-    ids.push(await sendEvent(session, room, textContent(to, paragraph), txn, signal))
+    ids.push(await sendRelated(session, room, to, (place) => textContent(place, paragraph), txn, signal))
   }
   const isEncrypted = (await session.rooms.encryptionOf(room, signal)) !== undefined
   for (const [index, attachment] of attachments.entries()) {
     const bytes = bytesOf(attachment)
     const uploaded = await upload(session.api, { bytes, name: attachment.name, mime: mimeOf(attachment) }, isEncrypted, signal)
-    ids.push(await sendEvent(session, room, fileContent(to, attachment, bytes.length, uploaded), `${clientId}.${index}`, signal))
+    const content = (place: Address) => fileContent(place, attachment, bytes.length, uploaded)
+    ids.push(await sendRelated(session, room, to, content, `${clientId}.${index}`, signal))
   }
   const [id = ''] = ids
   if (buttons.length > 0) await showButtons(session, room, id, message, log, signal)
@@ -63,6 +67,26 @@ export async function showTyping(session: Session, { to }: Address, signal: Abor
   const room = await session.rooms.targetOf(to, signal)
   const path = ['rooms', room, 'typing', session.identity.userId]
   await session.api.client('PUT', path, { body: { typing: true, timeout: TYPING_MS }, signal })
+}
+
+/** A message that takes no thread or reply, such as one of a thread itself, is left out. */
+async function sendRelated(
+  session: Session,
+  room: string,
+  to: Address,
+  content: (to: Address) => object,
+  txn: string,
+  signal: AbortSignal,
+): Promise<string> {
+  try {
+    return await sendEvent(session, room, content(to), txn, signal)
+  } catch (error) {
+    const { thread, replyTo, ...plain } = to
+    if ((thread === undefined && replyTo === undefined) || !isRefused(error, ...BAD_RELATION_CODES)) throw error
+    if (!BAD_RELATION.test(refusalOf(error)?.text ?? '')) throw error
+    // A repeat of the first transaction would be answered as the first one was.
+    return sendEvent(session, room, content(plain), `${txn}.plain`, signal)
+  }
 }
 
 /** Returns the id of the event. In an encrypted room, nothing leaves before its key is durable and the devices of the room have it. */

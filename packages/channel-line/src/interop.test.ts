@@ -43,6 +43,16 @@ describe('send', () => {
     ])
   })
 
+  test.each(['reply', 'push'])('a %s without the quote follows the refusal of its quote token', async (by) => {
+    // The properties of a refused request: https://developers.line.biz/en/reference/messaging-api/#error-responses
+    const details = [{ message: 'The quote token is invalid', property: 'messages[0].quoteToken' }]
+    fake.fail({ fault: 'status', status: 400, body: { message: 'The request body has 1 error(s)', details } })
+    const replyTo = by === 'reply' ? { replyTo: fake.replyToken('a', LINE_GROUP) } : {}
+    await channelWith().send({ to: LINE_GROUP, ...replyTo, more: { quote: 'gone' } }, message('answer'), signal)
+    expect(fake.sent).toMatchObject([{ text: 'answer', by }])
+    expect(fake.sent[0]).not.toHaveProperty('quoteToken')
+  })
+
   test('a reply token that was used, or is too old, is replaced by a push', async () => {
     const channel = channelWith()
     const replyTo = fake.replyToken('a', LINE_USER)

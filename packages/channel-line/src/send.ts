@@ -20,11 +20,24 @@ const BAD_REQUEST = 400
 const CONFLICT = 409
 const MONTHLY_LIMIT = /monthly limit/i
 const BAD_TOKEN = /invalid reply token/i
+/** LINE names the property that it refuses. */
+const BAD_QUOTE = /quote ?token/i
 /** Codes of failures after which LINE may have accepted a push. Its key makes a repeat safe. */
 const UNCERTAIN = ['upstream', 'upstream_timeout', 'aborted']
 
-/** See `Channel.send`. */
+/** See `Channel.send`. A message that cannot be quoted is left out. */
 export async function sendMessage(api: LineApi, to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> {
+  try {
+    return await sendOnce(api, to, message, signal)
+  } catch (error) {
+    const isQuote = error instanceof AppError && error.code === 'invalid_request' && BAD_QUOTE.test(error.message)
+    if (!isQuote || to.more?.quote === undefined) throw error
+    const { quote: _, ...more } = to.more
+    return sendOnce(api, { ...to, more }, message, signal)
+  }
+}
+
+async function sendOnce(api: LineApi, to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> {
   const messages = textMessages(to, message)
   if (to.replyTo !== undefined) {
     const sent = await reply(api, to.replyTo, messages, signal)

@@ -42,8 +42,18 @@ export const isUncertain = (word: string | undefined): boolean => word !== undef
 export function refusal(method: string, word: string, tokenKey: string, retryAfterSecs: number | undefined): AppError {
   const code = codeOf(word)
   const hint = code === 'forbidden' || word === 'missing_scope' ? ` (are ${tokenKey} and its scopes right?)` : ''
-  return new AppError(code, `slack answered ${word} to ${method}${hint}`, retryAfterSecs === undefined ? {} : { retryAfterSecs })
+  const options = { cause: { word }, ...(retryAfterSecs !== undefined && { retryAfterSecs }) }
+  return new AppError(code, `slack answered ${word} to ${method}${hint}`, options)
 }
+
+/** The message that a thread hangs on is gone, or takes no replies. */
+const THREAD_GONE = new Set(['thread_not_found', 'cannot_reply_to_message', 'message_not_found'])
+/** Slack cannot show the blocks. */
+const BAD_BLOCKS = new Set(['invalid_blocks', 'invalid_blocks_format', 'msg_blocks_too_long'])
+
+const wordOf = (error: unknown): string => (error instanceof AppError && (error.cause as { word?: string } | undefined)?.word) || ''
+export const isThreadGone = (error: unknown): boolean => THREAD_GONE.has(wordOf(error))
+export const isBadBlocks = (error: unknown): boolean => BAD_BLOCKS.has(wordOf(error))
 
 /** A word in none of the lists means that the call itself is wrong. */
 function codeOf(word: string): ErrorCode {

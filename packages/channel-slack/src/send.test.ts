@@ -37,6 +37,21 @@ describe('a message', () => {
     expect(fake.messages().at(-1)).toMatchObject({ thread_ts: prompt })
   })
 
+  test('and its files go into the conversation when the thread is gone', async () => {
+    const gone = { to: 'C1', thread: '1700000000.000100' }
+    await send({ text: 'an answer' }, gone)
+    await send({ text: 'a file', attachments: [{ kind: 'file', name: 'a.txt', source: { bytes: new TextEncoder().encode('a') } }] }, gone)
+    expect(texts()).toEqual(['an answer', 'a file'])
+    expect(fake.messages().map(({ thread_ts }) => thread_ts)).toEqual([undefined, undefined])
+  })
+
+  test('whose blocks Slack refuses is sent as plain text', async () => {
+    const two = { label: 'Approve', value: 'v'.repeat(3000), tone: 'good' } as const
+    await send({ text: 'May it run?', buttons: [two] })
+    expect(fake.messages()).toMatchObject([{ text: 'May it run?' }])
+    expect(fake.messages()[0]?.blocks ?? []).toEqual([])
+  })
+
   test('mentions no person or group', async () => {
     const text = 'Hey <!channel> <!here> <!everyone> <!subteam^S1> <@U1> & @channel'
     await send({ text })
@@ -91,7 +106,6 @@ describe('a refusal with status 200', () => {
     ['a missing conversation', { to: 'CNONE' }, {}, 'channel_not_found'],
     ['a conversation that the bot is not a member of', { to: 'CFOREIGN' }, {}, 'not_in_channel'],
     ['an archived conversation', { to: 'COLD' }, {}, 'is_archived'],
-    ['a missing thread', { to: 'C1', thread: '1767225000.000000' }, {}, 'thread_not_found'],
     ['an empty text', { to: 'C1' }, { text: '' }, 'no_text'],
   ])('for %s is final', async (_name, to, message, word) => {
     expect(await send(message, to)).toMatchObject({ code: 'invalid_request', message: `slack answered ${word} to chat.postMessage` })

@@ -3,6 +3,7 @@ import { text } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Button, type Outbound, type Sent } from '@sluice/sdk'
 import type { SlackApi } from './api.ts'
 import { uploadFiles } from './media.ts'
+import { isBadBlocks, isThreadGone } from './refusal.ts'
 import { isTimestamp } from './timestamp.ts'
 
 export interface SentToSlack extends Sent {
@@ -21,8 +22,8 @@ export async function sendMessage(api: SlackApi, to: Address, message: Outbound,
   const files = await uploadFiles(api, attachments, signal)
   const hasButtons = buttons.length > 0
   const comment = hasButtons || message.text === '' ? undefined : escapeText(message.text)
-  const share = { files, channel_id: to.to, thread_ts: to.thread, initial_comment: comment }
-  await api.call('files.completeUploadExternal', share, { signal })
+  const share = { files, channel_id: to.to, initial_comment: comment }
+  await outsideIfGone(to, ({ thread }) => api.call('files.completeUploadExternal', { ...share, thread_ts: thread }, { signal }))
   if (!hasButtons) return { id: files[0]?.id ?? '', isMessage: false }
   try {
     return await post(api, to, message, signal)
@@ -37,8 +38,26 @@ export async function updateMessage(api: SlackApi, to: Address, sent: Sent, mess
   await api.call('chat.update', { channel: to.to, ts: sent.id, ...NO_MENTIONS, ...contentOf(message) }, { signal })
 }
 
+/** A thread that is gone is left out, and blocks that Slack refuses become plain text, which is complete without them. */
 async function post(api: SlackApi, to: Address, message: Outbound, signal: AbortSignal): Promise<SentToSlack> {
-  const { text: fallback, blocks } = contentOf(message)
+  const plain = { text: escapeText(message.text), blocks: [] }
+  const inThread = outsideIfGone(to, (place) => postOnce(api, place, contentOf(message), signal))
+  return inThread.catch((error: unknown) => {
+    if (!isBadBlocks(error) || message.text === '') throw error
+    return outsideIfGone(to, (place) => postOnce(api, place, plain, signal))
+  })
+}
+
+async function outsideIfGone<T>(to: Address, work: (to: Address) => Promise<T>): Promise<T> {
+  try {
+    return await work(to)
+  } catch (error) {
+    if (to.thread === undefined || !isThreadGone(error)) throw error
+    return work({ to: to.to })
+  }
+}
+
+async function postOnce(api: SlackApi, to: Address, { text: fallback, blocks }: Content, signal: AbortSignal): Promise<SentToSlack> {
   const answer = await api.call(
     'chat.postMessage',
     {

@@ -47,6 +47,17 @@ describe('a text', () => {
     expect(fake.sent().map(({ replyTo }) => replyTo)).toEqual([undefined, undefined])
   })
 
+  test('and its files are sent outside of a topic that is gone', async () => {
+    const { fake, channel } = harness
+    const question = fake.say({ chat: TELEGRAM_FORUM, text: '?' })
+    const to = { to: String(TELEGRAM_FORUM), thread: '9', replyTo: String(question.id) }
+    const attachments = [{ kind: 'file', name: 'a.txt', source: { bytes: new TextEncoder().encode('a') } }] as const
+    const long = 'x'.repeat(2000)
+    await channel().channel.send(to, { ...hello, text: long, attachments }, signal)
+    expect(fake.sent()).toMatchObject([{ text: long, replyTo: question.id }, { file: { name: 'a.txt' } }])
+    expect(fake.sent().map(({ thread }) => thread)).toEqual([undefined, undefined])
+  })
+
   test('has at most 4096 UTF-16 units of any kind', async () => {
     const { fake, channel } = harness
     const text = '😀'.repeat(channel().channel.limits.text / 2)

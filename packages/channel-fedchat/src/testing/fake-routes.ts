@@ -1,4 +1,5 @@
 /** The endpoints of the fake homeserver. Sections are those of https://spec.matrix.org/latest/client-server-api/. */
+import { members } from '@sluice/kit/foreign-json'
 import type { ProviderReply, ProviderRequest } from '@sluice/testkit/fake-provider'
 import { type FakeAccounts, type FakeDevice, type Json, Refused } from './fake-accounts.ts'
 import type { FakeRooms } from './fake-rooms.ts'
@@ -237,6 +238,10 @@ function send({ state: { rooms }, device, params: [id = '', type = ''], body }: 
   const room = rooms.joined(id, device.userId)
   if (type === 'm.room.encrypted' && typeof body.ciphertext !== 'string') throw new Refused(400, 'M_BAD_JSON', 'ciphertext is missing')
   if (type === 'm.room.message' && typeof body.msgtype !== 'string') throw new Refused(400, 'M_BAD_JSON', 'msgtype is missing')
+  // https://spec.matrix.org/latest/client-server-api/#validation-of-mthread-relationships
+  const { rel_type: relation, event_id: root } = members(body['m.relates_to'])
+  const isRelated = room.timeline.some(({ event }) => event.event_id === root && event.content['m.relates_to'] !== undefined)
+  if (relation === 'm.thread' && isRelated) throw new Refused(400, 'M_UNKNOWN', 'Cannot start threads from an event with a relation')
   return { event_id: rooms.add(room, { type, sender: device.userId, content: body }).event.event_id }
 }
 

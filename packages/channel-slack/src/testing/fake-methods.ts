@@ -105,6 +105,8 @@ const METHODS: Readonly<Record<string, Method>> = {
   'files.completeUploadExternal': (workspace, args) => {
     const wanted = listIn(args.files) as { id?: string; title?: string }[]
     if (wanted.length === 0) refuse('invalid_arguments')
+    const { channel_id: place, thread_ts: thread } = args
+    if (place !== undefined && thread !== undefined && !workspace.conversations.find(place, thread)) refuse('thread_not_found')
     const shared = wanted.map(({ id = '', title }) => workspace.files.share(id, title) ?? refuse('file_not_found'))
     if (args.channel_id !== undefined) {
       const channel = writable(workspace, { channel: args.channel_id })
@@ -131,6 +133,7 @@ function post(
   const { conversations, bot } = workspace
   const { text, blocks, thread, files } = content
   const root = thread === undefined ? undefined : conversations.find(channel, thread)
+  // The word of https://docs.slack.dev/reference/methods/conversations.replies for a thread that does not exist.
   if (thread !== undefined && !root) refuse('thread_not_found')
   const message = conversations.add(channel, {
     user: bot.user,

@@ -98,6 +98,7 @@ export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): T
     if (blocked.has(chat)) return refusal(403, 'Forbidden: bot was blocked by the user')
     const known = chats.get(chat)
     if (!known) return badRequest('chat not found')
+    // The words for a topic that was deleted: https://github.com/tdlib/telegram-bot-api/issues/854
     const thread = fromNumber(params.message_thread_id)
     return thread !== 0 && !known.threads?.includes(thread) ? badRequest('message thread not found') : undefined
   }
