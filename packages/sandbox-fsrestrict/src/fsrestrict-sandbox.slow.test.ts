@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { RunBare } from '@sluice/sdk'
 import { runBare } from '@sluice/testkit/run-bare'
 import { afterAll, describe, expect, test } from 'vitest'
-import { findLaunchers, nodeLauncher } from './launchers.ts'
+import { findLaunchers, type Launcher, nodeLauncher } from './launchers.ts'
 import { machineOf } from './machine.ts'
 import { probedFsrestrict } from './testing/probed-fsrestrict.ts'
 import { inWorkspace } from './testing/run-inside.ts'
@@ -18,6 +18,28 @@ const byPerl = await probedFsrestrict({ launchers: async () => (await findLaunch
 const byNode = await probedFsrestrict({ launchers: async () => [await nodeLauncher()], hidden: HIDDEN })
 afterAll(() => {
   for (const { folder } of [byPerl, byNode]) rmSync(folder, { recursive: true, force: true })
+})
+
+/** A guard that does not work must not count: the status says what a command has met. */
+describe.skipIf(!byPerl.available || byPerl.detail.includes('not protected'))('a guard', () => {
+  const probeWith = async (from: string, to: string) => {
+    const [perl] = await findLaunchers()
+    if (!perl?.canGuard || !perl.args.some((arg) => arg.includes(from))) throw new Error('The launcher has changed')
+    const launcher: Launcher = { ...perl, args: perl.args.map((arg) => arg.replace(from, to)) }
+    const { folder, detail, available } = await probedFsrestrict({ launchers: async () => [launcher] })
+    rmSync(folder, { recursive: true, force: true })
+    return { available, detail }
+  }
+
+  test.each([
+    ['changes files outside', 'return 1 unless grep', 'return 1 unless 1 or grep'],
+    ['changes no file', 'return 1 unless grep', 'return 1; grep'],
+  ])('that %s is not used', async (_, from, to) => {
+    expect(await probeWith(from, to)).toMatchObject({
+      available: true,
+      detail: expect.stringContaining('modes of files outside are not protected'),
+    })
+  })
 })
 
 describe.skipIf(!byPerl.available).each([

@@ -1,7 +1,7 @@
 /** The `fsrestrict` backend: runs each command under Landlock and two seccomp filters. The daemon itself is never restricted. */
 import { randomUUID } from 'node:crypto'
 import { readdirSync, statSync } from 'node:fs'
-import { mkdir, realpath, rm } from 'node:fs/promises'
+import { mkdir, realpath, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   type ControlGroup,
@@ -31,6 +31,12 @@ import { type Machine, machineOf } from './machine.ts'
 import { shownDevices, shownPaths } from './shown-paths.ts'
 
 const TRIAL = { file: '/bin/true', args: [], cwd: '/', env: {} }
+/** Changes the mode and the times of a file of its own, which must work, and of the folder in its argument, which must have no effect. */
+const GUARD_TRIAL = `
+: >"$TMPDIR/own" && chmod 700 "$TMPDIR/own" && touch -t 200001010000 "$TMPDIR/own" || exit 1
+chmod 777 "$1" 2>/dev/null
+touch -t 200001010000 "$1" 2>/dev/null
+exit 0`
 /** Besides one link for each thread, the folder `/proc/<pid>/task` has one for itself and one for its parent. */
 const TASK_FOLDER_LINKS = 2
 
@@ -89,7 +95,8 @@ export class FsrestrictSandbox implements Sandbox {
     ])
     const ready = { ...landlock, machine, filter, shown, temporary, groups }
     let fault: string | undefined
-    // Another filter of this process that already listens, such as that of a container engine, rules out the guard.
+    // The guard counts only when a command has met it. Another filter of this process that already listens, such as that of a container
+    // engine, rules it out.
     for (const isGuarded of landlock.launcher.canGuard ? [true, false] : [false]) {
       this.#ready = { ...ready, isGuarded }
       fault = await this.#try(signal, run)
@@ -102,7 +109,27 @@ export class FsrestrictSandbox implements Sandbox {
 
   /** Runs a command. Returns what went wrong, if anything. */
   async #try(signal: AbortSignal, run: RunBare): Promise<string | undefined> {
-    const command = await this.wrap(TRIAL, { writable: [], network: false })
+    return this.#ready?.isGuarded ? this.#tryGuard(this.#ready, signal, run) : this.#tryCommand(TRIAL, signal, run)
+  }
+
+  async #tryGuard({ temporary }: Ready, signal: AbortSignal, run: RunBare): Promise<string | undefined> {
+    const outside = await createTemporaryFolder(temporary)
+    try {
+      const before = await stat(outside)
+      const command = { ...TRIAL, file: '/bin/sh', args: ['-c', GUARD_TRIAL, 'sh', outside], env: { PATH: '/usr/bin:/bin' } }
+      const fault = await this.#tryCommand(command, signal, run)
+      const { mode, mtimeMs } = await stat(outside)
+      return (
+        fault ??
+        (mode === before.mode && mtimeMs === before.mtimeMs ? undefined : 'a command changed the mode or the times of a file outside')
+      )
+    } finally {
+      await rm(outside, { recursive: true, force: true })
+    }
+  }
+
+  async #tryCommand(trial: ProcessCommand, signal: AbortSignal, run: RunBare): Promise<string | undefined> {
+    const command = await this.wrap(trial, { writable: [], network: false })
     const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
     return exitCode === 0 ? undefined : stderr.trim().split('\n')[0] || `a command ended with ${exitCode}`
   }
