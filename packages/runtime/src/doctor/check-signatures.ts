@@ -1,5 +1,5 @@
 /** Checks that every row of a shared database which nodes trust carries the HMAC of a machine with `secret.key`. */
-import type { Store } from '@sluice/sdk'
+import { refusedRows, type Store } from '@sluice/sdk'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const NAMED_MAX = 5
@@ -10,7 +10,7 @@ export async function checkSignatures(store: Pick<Store, 'unverifiedRows'>): Pro
   const survey = await store.unverifiedRows?.()
   if (!survey) return []
   const { isDemanded, unverified, configVersion, configSeen } = survey
-  const refused = unverified.filter(({ fault }) => isDemanded || fault !== null)
+  const refused = refusedRows(survey)
   const checks: Check[] = []
   if (refused.length > 0) {
     const named = refused.slice(0, NAMED_MAX).map(({ name, fault }) => `${name} (${fault ?? 'not signed'})`)

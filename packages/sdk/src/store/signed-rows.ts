@@ -31,6 +31,15 @@ export interface UnverifiedRow {
   readonly fault: string | null
 }
 
+/** Returns the rows that nodes refuse. */
+export const refusedRows = <Row extends Pick<UnverifiedRow, 'fault'>>({
+  isDemanded,
+  unverified,
+}: {
+  readonly isDemanded: boolean
+  readonly unverified: readonly Row[]
+}): readonly Row[] => unverified.filter(({ fault }) => isDemanded || fault !== null)
+
 /** Which rows of configuration, devices and grants are not verified. */
 export interface RowSurvey {
   /** True once rows without an HMAC are refused. A row with a wrong one always is. */

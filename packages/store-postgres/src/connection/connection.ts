@@ -235,5 +235,8 @@ export const queryOf =
     return (await client.query(statement.text, statement.values as unknown[])).rows as R[]
   }
 
+/** Writes an entry of `meta`. */
+export const PUT_META = 'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value'
+
 export const metaOf = async (all: All): Promise<ReadonlyMap<string, string>> =>
   new Map((await all('SELECT key, value FROM meta')).map(({ key, value }) => [String(key), String(value)]))

@@ -1,5 +1,5 @@
 /** A schema of PostgreSQL as the source or the target of a copy. */
-import { AppError, type Logger, type RowSigner } from '@sluice/sdk'
+import { AppError, type Logger, type RowSigner, refusedRows } from '@sluice/sdk'
 import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable } from '@sluice/store/copied-tables'
 import pg from 'pg'
 import {
@@ -9,6 +9,7 @@ import {
   DEFAULT_SCHEMA,
   databaseName,
   disconnect,
+  PUT_META,
   queryOf,
   type Row,
 } from '../connection/connection.ts'
@@ -242,11 +243,7 @@ export class PostgresTarget {
         await schema.all(`DROP SCHEMA ${pg.escapeIdentifier(name)} CASCADE`)
         await migrate({ ...options, isCopy: true })
       }
-      await schema.all(
-        'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
-        COPY_KEY,
-        source,
-      )
+      await schema.all(PUT_META, COPY_KEY, source)
       return new PostgresTarget(schema, options)
     } catch (error) {
       await disconnect(schema.client)
@@ -310,11 +307,7 @@ export class PostgresTarget {
       if (last > 0) await this.#schema.all("SELECT setval(pg_get_serial_sequence($1, 'number'), $2)", table, last)
     const head = "coalesce((SELECT hash FROM sop_audit WHERE number = (SELECT max(number) FROM sop_audit)), repeat('0', 64))"
     await this.#schema.all(`UPDATE sop_audit_head SET number = $1, hash = ${head}`, audit)
-    if (upgradedAtMs !== null)
-      await this.#schema.all(
-        "INSERT INTO meta (key, value) VALUES ('upgraded_at', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        String(upgradedAtMs),
-      )
+    if (upgradedAtMs !== null) await this.#schema.all(PUT_META, 'upgraded_at', String(upgradedAtMs))
   }
 
   /** Lets daemons use the schema. */
@@ -339,7 +332,8 @@ const signaturesOf = ({ settings, signer, log }: PostgresCopyOptions): RowSignat
 async function requireVerified(schema: Schema, options: PostgresCopyOptions, marker: string | undefined): Promise<void> {
   const signatures = signaturesOf(options)
   signatures.learn(marker)
-  const [refused, ...more] = (await unverifiedRows(schema.all, signatures)).filter(({ fault }) => fault !== null || signatures.isDemanded)
+  const unverified = await unverifiedRows(schema.all, signatures)
+  const [refused, ...more] = refusedRows({ isDemanded: signatures.isDemanded, unverified })
   if (refused)
     throw new AppError(
       'conflict',

@@ -5,7 +5,7 @@
 import { AppError, type Logger, type RowSigner } from '@sluice/sdk'
 import pg from 'pg'
 import { refuseTransactionPooler } from '../connection/check-pooler.ts'
-import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, metaOf, queryOf } from '../connection/connection.ts'
+import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, metaOf, PUT_META, queryOf } from '../connection/connection.ts'
 import { demandSignatures } from './demand-signatures.ts'
 import { SIGNED_KEY } from './row-signatures.ts'
 import { MIGRATIONS, type Migration } from './schema.ts'
@@ -14,7 +14,6 @@ import { MIGRATIONS, type Migration } from './schema.ts'
 const LOCK = 'SELECT pg_advisory_lock(7350, hashtext($1))'
 const UNLOCK = 'SELECT pg_advisory_unlock(7350, hashtext($1))'
 const META = 'CREATE TABLE IF NOT EXISTS meta (key text PRIMARY KEY, value text NOT NULL)'
-const PUT = 'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value'
 const OLDER = `
   SELECT count(*)::int AS count FROM processes WHERE schema_version < $1 AND beat_at > clock_timestamp() - interval '60 seconds'`
 
@@ -98,7 +97,7 @@ async function migrateLocked(client: pg.Client, schema: string, options: Migrate
   }
   // Under the lock of migrations: machines that each created a key could not read each other's secrets.
   const keyId = keyIds[0] ?? signer?.keyId()
-  if (keyId !== undefined) await client.query(PUT, ['key_id', keyId])
+  if (keyId !== undefined) await client.query(PUT_META, ['key_id', keyId])
   if (version === 0 && !isCopy && signer) await demandSignatures(all, signer, nowMs)
   const now = await metaOf(all)
   const upgraded = now.get('upgraded_at')
@@ -114,9 +113,9 @@ async function step(
   await client.query('BEGIN')
   try {
     await client.query(sql)
-    await client.query(PUT, ['schema_version', String(number)])
-    if (contracts !== undefined || number === 1) await client.query(PUT, ['min_reader', String(contracts ?? number)])
-    if (upgradedAtMs !== undefined) await client.query(PUT, ['upgraded_at', String(upgradedAtMs)])
+    await client.query(PUT_META, ['schema_version', String(number)])
+    if (contracts !== undefined || number === 1) await client.query(PUT_META, ['min_reader', String(contracts ?? number)])
+    if (upgradedAtMs !== undefined) await client.query(PUT_META, ['upgraded_at', String(upgradedAtMs)])
     await client.query('COMMIT')
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined)

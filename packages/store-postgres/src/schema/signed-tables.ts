@@ -1,6 +1,6 @@
 /** The tables whose rows say what nodes may do and who may ask them to, with the columns that an HMAC covers. */
 import { toText } from '@sluice/store/shared'
-import type { Row } from '../connection/connection.ts'
+import type { All, Row } from '../connection/connection.ts'
 
 interface SignedTable {
   /** The type of each column of the key, none of which ever changes. */
@@ -11,6 +11,11 @@ interface SignedTable {
   /** The columns that name a row for people. Default: `key`. */
   readonly named?: readonly string[]
 }
+
+const NEWEST = 'SELECT max(version) AS version FROM config'
+
+/** Resolves to the newest version of the configuration; 0 before the first one. */
+export const newestVersion = async (all: All): Promise<number> => Number((await all(NEWEST))[0]?.version ?? 0)
 
 export const SIGNED_TABLES = {
   // Nodes take the newest version only.

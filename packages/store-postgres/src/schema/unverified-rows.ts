@@ -2,10 +2,9 @@
 import type { RowSurvey, UnverifiedRow } from '@sluice/sdk'
 import type { All, Row } from '../connection/connection.ts'
 import type { RowSignatures } from './row-signatures.ts'
-import { aboutTable, nameOfRow, SIGNED_NAMES, type SignedName, shownValues } from './signed-tables.ts'
+import { aboutTable, nameOfRow, newestVersion, SIGNED_NAMES, type SignedName, shownValues } from './signed-tables.ts'
 
 const PAGE_ROWS = 500
-const NEWEST = 'SELECT max(version) AS version FROM config'
 
 export interface FoundRow extends UnverifiedRow {
   readonly table: SignedName
@@ -46,7 +45,7 @@ export async function unverifiedRows(all: All, signatures: RowSignatures): Promi
 export const surveyOf = async (all: All, signatures: RowSignatures, unverified: readonly FoundRow[]): Promise<RowSurvey> => ({
   isDemanded: signatures.isDemanded,
   unverified: unverified.map(({ name, values, fault }) => ({ name, values, fault })),
-  configVersion: Number((await all(NEWEST))[0]?.version ?? 0),
+  configVersion: await newestVersion(all),
   configSeen: signatures.configSeen,
 })
 

@@ -6,13 +6,13 @@ import type { Leases } from '../cluster/leases.ts'
 import type { Notices } from '../cluster/notices.ts'
 import { type Row, sql } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
+import { newestVersion } from '../schema/signed-tables.ts'
 
 const LOOK_EVERY_MS = 1000
 const VERSIONS_KEPT = 50
 
 const COLUMNS = 'version, text, by_whom, hmac, extract(epoch FROM at)::float8 * 1000 AS "atMs"'
 const READ = `SELECT ${COLUMNS} FROM config ORDER BY version DESC LIMIT 1`
-const VERSION = 'SELECT max(version) AS version FROM config'
 // Of two processes that replace the same version, the primary key lets one pass.
 const REPLACE = `
   INSERT INTO config (version, text, hash, by_whom, hmac)
@@ -65,7 +65,7 @@ export function createSharedConfig({ db, process, leases, notices, log }: Shared
       let looking: Promise<void> | undefined
       let refused: string | undefined
       const look = async (): Promise<void> => {
-        const newest = (await db.get<{ version: number | null }>(VERSION))?.version ?? 0
+        const newest = await newestVersion(db.all)
         const config = newest > known ? await read() : undefined
         if (!config || config.version <= known || signal.aborted) return
         known = config.version
