@@ -1,5 +1,6 @@
 /** One connection of the linked device, from connecting to its end. It never reconnects. */
 import { BoundedMap } from '@sluice/kit'
+import { proxyAgent } from '@sluice/kit/proxy'
 import { AppError, errorText, type Logger } from '@sluice/sdk'
 import type { BinaryNode, ConnectionState, GroupMetadata, SocketConfig, WASocket } from '@whiskeysockets/baileys'
 import { Arrivals } from './arrivals.ts'
@@ -41,6 +42,7 @@ export class Device {
     const { library, state, config, log, onReceived } = options
     this.state = state
     if (config.web_root_key !== undefined) trust(library, config.web_root_key)
+    const agent = proxyAgent(new URL(config.web_url ?? library.DEFAULT_CONNECTION_CONFIG.waWebSocketUrl))
     this.sock = library.makeWASocket({
       auth: { creds: state.creds, keys: state.keys },
       logger: quietLogger(log),
@@ -66,6 +68,7 @@ export class Device {
         },
       }),
       ...(config.web_url !== undefined && { waWebSocketUrl: config.web_url }),
+      ...(agent && { agent, fetchAgent: agent }),
       ...(config.web_version !== undefined && { version: versionOf(config.web_version) }),
     })
     this.#observe(options)

@@ -1,6 +1,7 @@
 /** One connection in Slack's socket mode. Envelopes arrive on it and are acknowledged once their messages are durable. */
 import { endsWithin } from '@sluice/kit'
 import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
+import { proxyAgent } from '@sluice/kit/proxy'
 import { AppError, type Clock, errorText } from '@sluice/sdk'
 import type { RawData, WebSocket } from 'ws'
 
@@ -48,7 +49,9 @@ export class SocketConnection {
   /** Connects, and resolves once Slack has said hello. Throws `unavailable`. The connection closes when `signal` aborts. */
   static async open(url: string, clock: Clock, events: ConnectionEvents, signal: AbortSignal): Promise<SocketConnection> {
     const { WebSocket } = await import('ws')
-    const socket = new WebSocket(url, { handshakeTimeout: HELLO_MS, maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false })
+    const agent = proxyAgent(new URL(url))
+    const limits = { handshakeTimeout: HELLO_MS, maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false }
+    const socket = new WebSocket(url, { ...limits, ...(agent && { agent }) })
     const connection = new SocketConnection(socket, clock, events, signal)
     await connection.#untilHello()
     void connection.#keepAlive()

@@ -1,5 +1,6 @@
 /** One long connection: binary frames with events and callbacks, each of which is acknowledged once its message is durable. */
 import { type Members, members, parsedOrUndefined } from '@sluice/kit/foreign-json'
+import { proxyAgent } from '@sluice/kit/proxy'
 import { AppError, type Clock, errorText, type Logger } from '@sluice/sdk'
 import type { RawData, WebSocket } from 'ws'
 import { Fragments } from './fragments.ts'
@@ -80,7 +81,9 @@ export class LongConnection {
   /** Connects. Throws `unavailable`, and `forbidden` if the platform refuses the app. The connection closes when the signal aborts. */
   static async open(options: SocketOptions): Promise<LongConnection> {
     const { WebSocket } = await import('ws')
-    const socket = new WebSocket(options.url, { handshakeTimeout: HANDSHAKE_MS, maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false })
+    const agent = proxyAgent(new URL(options.url))
+    const limits = { handshakeTimeout: HANDSHAKE_MS, maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false }
+    const socket = new WebSocket(options.url, { ...limits, ...(agent && { agent }) })
     const connection = new LongConnection(socket, options)
     await connection.#opened.promise
     void connection.#keepAlive()

@@ -22,13 +22,15 @@ export interface MainOptions {
   readonly argv?: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly streams?: Streams
+  /** Whether all requests of this process go through the proxy that its environment names. */
+  readonly usesProxy?: boolean
 }
 
 /** Runs one command and sets the exit code of the process. A profile ends with this call. */
 export async function main(options: MainOptions): Promise<void> {
   // A reader such as `head` closes the pipe once it has read enough: that is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
-  process.exitCode = await runCommand(options)
+  process.exitCode = await runCommand({ ...options, usesProxy: true })
 }
 
 /** Runs one command and resolves to its exit code. Never rejects. */
@@ -40,6 +42,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS)
   try {
     checkFeatures(options.features)
+    if (options.usesProxy && /_PROXY$/im.test(Object.keys(process.env).join('\n'))) await useProxy()
     const selected = startsDaemon(argv) ? DAEMON_COMMAND : await selectCommand(argv, options.features, out)
     if (typeof selected === 'number') return selected
     const { values, positionals } = await parseArguments(argv.slice(selected.name.split(' ').length), selected)
@@ -70,6 +73,13 @@ export async function runCommand(options: MainOptions): Promise<number> {
     clearInterval(keepAlive)
     ended.abort()
   }
+}
+
+/** A Node before 24.14 cannot, which `sluice doctor` says. */
+async function useProxy(): Promise<void> {
+  const [{ proxySettings }, { setGlobalProxyFromEnv }] = await Promise.all([import('@sluice/kit/proxy'), import('node:http')])
+  const proxy = proxySettings()
+  if (proxy) setGlobalProxyFromEnv?.({ ...proxy })
 }
 
 /** Nothing may read half a restore; the code is loaded only for one. */

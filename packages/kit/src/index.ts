@@ -18,6 +18,7 @@ export { Cursors, type CursorsOptions, type Position } from './platform/cursors.
 export { downloadFile, type FileDownload, followRedirects } from './platform/download-file.ts'
 export { type GrantedToken, SharedToken } from './platform/granted-token.ts'
 export { Listener, type ListenerOptions } from './platform/listener.ts'
+export { patientFetch } from './platform/patient-fetch.ts'
 export { Presence } from './platform/presence.ts'
 export { readAll, readHead, readUpTo } from './platform/read-up-to.ts'
 export { bearer, isPathSegment, pathSegment, urlUnder } from './platform/rest-request.ts'

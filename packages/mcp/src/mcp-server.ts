@@ -1,6 +1,7 @@
 /** One configured MCP server: its known tools and its connections. */
 import { isAbsolute, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { patientFetch } from '@sluice/kit'
 import { AppError, errorText, type Host, type ToolContext } from '@sluice/sdk'
 import type { Authorization } from './authorization.ts'
 import type { ServerConfig } from './config.ts'
@@ -143,7 +144,7 @@ export class McpServer {
   }
 
   async #transport(root: string) {
-    const { command, url, args, network, writable } = this.config
+    const { command, url, args, network, writable, timeout_secs } = this.config
     if (url !== undefined) {
       const { HttpTransport } = await import('./http-transport.ts')
       const { headers } = this.config
@@ -152,7 +153,7 @@ export class McpServer {
         url,
         headers,
         authorization: isGiven ? undefined : await this.authorization(),
-        fetch: this.#host.fetch,
+        fetch: patientFetch(this.#host.fetch, timeout_secs),
         clock: this.#host.clock,
       })
     }

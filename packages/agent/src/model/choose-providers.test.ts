@@ -95,6 +95,7 @@ test('loads an entry once on first use and retries a failed load', async () => {
       }),
     ],
     log: testHost().log,
+    timeoutSecs: 300,
     fetch,
   })
   expect(chain.labels).toEqual([
@@ -118,7 +119,7 @@ test('logs and remembers what a model has refused', async () => {
       return scriptedModel([])
     },
   }
-  const chain = createModelChain({ settings: [{ kind: 'ollama', model: 'm' }], providers: [refusing], fetch, log })
+  const chain = createModelChain({ settings: [{ kind: 'ollama', model: 'm' }], providers: [refusing], fetch, timeoutSecs: 300, log })
   expect(shownLimits(chain)).toEqual([])
   await chain.load(0)
   expect(shownLimits(chain)).toEqual(['ollama:m does not support tools'])

@@ -1,4 +1,5 @@
 /** The configured model and its fallbacks. */
+import { patientFetch } from '@sluice/kit'
 import { AppError, type LanguageModel, type Logger, type OfferedModel, type Provider, type ProviderSettings } from '@sluice/sdk'
 
 export interface ModelChain {
@@ -35,10 +36,12 @@ export interface ModelChainOptions {
   readonly settings: readonly ProviderSettings[]
   readonly providers: readonly Provider[]
   readonly fetch: typeof fetch
+  /** `[agent] model_timeout_secs`, where an entry has no limit of its own. */
+  readonly timeoutSecs: number
   readonly log: Logger
 }
 
-export function createModelChain({ settings, providers, fetch, log }: ModelChainOptions): ModelChain {
+export function createModelChain({ settings, providers, fetch: fetcher, timeoutSecs, log }: ModelChainOptions): ModelChain {
   const loaded: (Promise<LanguageModel> | undefined)[] = []
   const limits: string[][] = settings.map(() => [])
   const windows: (number | undefined)[] = []
@@ -49,11 +52,13 @@ export function createModelChain({ settings, providers, fetch, log }: ModelChain
     return { entry, provider }
   }
 
+  const fetchOf = (entry: ProviderSettings) => patientFetch(fetcher, entry.model_timeout_secs ?? timeoutSecs)
+
   async function loadEntry(index: number): Promise<LanguageModel> {
     const { entry, provider } = withProvider(settings[index])
     const model = `${entry.kind}:${entry.model ?? 'default'}`
     return provider.load(entry, {
-      fetch,
+      fetch: fetchOf(entry),
       onLimit(label) {
         limits[index]?.push(label)
         log.warn(`model ${label}`, { model })
@@ -81,11 +86,11 @@ export function createModelChain({ settings, providers, fetch, log }: ModelChain
     },
     offered(endpoint, signal) {
       const { entry, provider } = withProvider(typeof endpoint === 'number' ? settings[endpoint] : endpoint)
-      return provider.models?.(entry, { fetch, signal })
+      return provider.models?.(entry, { fetch: fetcher, signal })
     },
     async loadForTest(other, onLimit) {
       const { entry, provider } = withProvider(other)
-      return provider.load(entry, { fetch, onLimit })
+      return provider.load(entry, { fetch: fetchOf(entry), onLimit })
     },
   }
 }

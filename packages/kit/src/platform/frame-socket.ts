@@ -3,6 +3,7 @@ import { AppError, type Clock, errorText } from '@sluice/sdk'
 import type { RawData, WebSocket } from 'ws'
 import { endsWithin } from '../time/ends-within.ts'
 import { type Members, members, parsedOrUndefined } from './foreign-json.ts'
+import { proxyAgent } from './proxy.ts'
 
 export interface FrameSocketOptions {
   /** The name of the platform, for errors. */
@@ -64,7 +65,9 @@ export class FrameSocket {
     const address = URL.parse(url)
     if (!address || !/^wss?:$/.test(address.protocol)) throw new AppError('unavailable', `${options.platform} named no WebSocket address`)
     const { headers = {} } = options
-    const raw = new WebSocket(address, { headers, handshakeTimeout: OPEN_MS_MAX, maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false })
+    const agent = proxyAgent(address)
+    const limits = { handshakeTimeout: OPEN_MS_MAX, maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false }
+    const raw = new WebSocket(address, { headers, ...limits, ...(agent && { agent }) })
     const socket = new FrameSocket(raw, options)
     const opened = Promise.withResolvers<void>()
     raw.once('open', opened.resolve)

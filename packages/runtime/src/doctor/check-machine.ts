@@ -1,5 +1,8 @@
 /** Checks this machine: the version of Node, the data directory and the room on its disk. */
+import { accessSync } from 'node:fs'
 import { access, constants, mkdir, stat, statfs } from 'node:fs/promises'
+import { setGlobalProxyFromEnv } from 'node:http'
+import { proxySettings } from '@sluice/kit/proxy'
 import { errorText } from '@sluice/sdk'
 import { NODE_MIN, nodeProblem } from '@sluice/sdk/node-version'
 import { type Check, fail, ok, warn } from './check.ts'
@@ -11,6 +14,39 @@ export function checkNode(): Check {
   const { node } = process.versions
   const problem = nodeProblem(node)
   return problem === undefined ? ok('node', `Node ${node}`) : fail('node', problem, `install Node ${NODE_MIN} or newer`)
+}
+
+/** The proxy and the certificates that the environment names. */
+export function checkNetwork(): Check[] {
+  return [...checkProxy(), ...checkCertificates()]
+}
+
+function checkProxy(): Check[] {
+  let proxy: ReturnType<typeof proxySettings>
+  try {
+    proxy = proxySettings()
+  } catch (error) {
+    return [fail('proxy', errorText(error), 'correct the variable, or remove it')]
+  }
+  if (!proxy) return []
+  const { NO_PROXY, ...named } = proxy
+  const shown = Object.entries(named).map(([name, url]) => `${new URL(url).origin} (${name})`)
+  const detail = `requests go through ${shown.join(' and ')}, except to ${NO_PROXY.split(',').join(', ')}`
+  if (typeof setGlobalProxyFromEnv === 'function') return [ok('proxy', detail)]
+  const problem = `the environment names the proxy ${shown.join(' and ')}, which Node ${process.versions.node} cannot use for most requests`
+  return [warn('proxy', problem, 'install Node 24.14 or newer, or set NODE_USE_ENV_PROXY=1 in the environment of the daemon')]
+}
+
+function checkCertificates(): Check[] {
+  const file = process.env.NODE_EXTRA_CA_CERTS
+  if (!file) return []
+  try {
+    accessSync(file, constants.R_OK)
+    return [ok('certificates', `those in ${file} are trusted too (NODE_EXTRA_CA_CERTS)`)]
+  } catch (error) {
+    const detail = `the file ${file} of NODE_EXTRA_CA_CERTS cannot be read: ${errorText(error)}`
+    return [fail('certificates', detail, 'name a readable file with certificates in PEM, and restart the daemon')]
+  }
 }
 
 /** Makes the data directory if it does not exist. */

@@ -19,7 +19,7 @@ import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProble
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
 import { checkMemory, checkStorage, checkStore } from './check-data.ts'
 import { checkCallableTools, checkFeatures, checkLeftOutFiles, runFeatureChecks } from './check-features.ts'
-import { checkDataDir, checkNode } from './check-machine.ts'
+import { checkDataDir, checkNetwork, checkNode } from './check-machine.ts'
 import { checkProcedures, type ProceduresChecked } from './check-procedures.ts'
 import { checkProvider, tryTextHere } from './check-provider.ts'
 import { checkInWorkspace, checkOtherSandboxes, checkSandbox } from './check-sandbox.ts'
@@ -57,6 +57,7 @@ export interface CheckedPlace {
 /** The checks that need no configuration. A missing data directory is made. */
 export const checkMachine = async (dataDir: string): Promise<Check[]> => [
   checkNode(),
+  ...checkNetwork(),
   ...(await checkDataDir(dataDir)),
   ...checkRotation(dataDir),
 ]

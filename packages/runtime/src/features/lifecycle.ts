@@ -260,7 +260,13 @@ export class Lifecycle {
     try {
       const settingsOf = (agent: AgentInForce) => providersOf(agent, () => chooseProviders(agent.provider, providers, env))
       const chainOf = (agent: AgentInForce) =>
-        createModelChain({ settings: needsModel ? settingsOf(agent) : [], providers, fetch: host.fetch, log })
+        createModelChain({
+          settings: needsModel ? settingsOf(agent) : [],
+          providers,
+          fetch: host.fetch,
+          timeoutSecs: agent.agent.model_timeout_secs,
+          log,
+        })
       return new Map([...agents].map(([name, agent]) => [name, chainOf(agent)]))
     } catch (error) {
       await closeInReverse(fresh)

@@ -1,6 +1,7 @@
 /** Sends one HTTP request to an address that was checked before, on a connection of its own. */
 import type { IncomingMessage, RequestOptions } from 'node:http'
 import { pinnedLookup } from '@sluice/kit'
+import { proxyAgent } from '@sluice/kit/proxy'
 import { AppError, type ResolvedAddress } from '@sluice/sdk'
 
 /** The statuses that a `Response` may have. */
@@ -19,12 +20,13 @@ export interface PinnedRequest {
 /** Resolves to the response as soon as its head has arrived. Rejects with an `AppError`. */
 export async function sendPinned({ url, addresses, method, headers, body, signal }: PinnedRequest): Promise<IncomingMessage> {
   const { request } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
+  // A proxy looks the name up itself.
+  const agent = proxyAgent(url)
   const options: RequestOptions = {
     method,
     headers: { ...Object.fromEntries(headers), host: url.host },
-    lookup: pinnedLookup(addresses),
     // A connection of its own: a reused one may have been checked for another name.
-    agent: false,
+    ...(agent ? { agent } : { lookup: pinnedLookup(addresses), agent: false }),
     signal,
   }
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
