@@ -19,6 +19,7 @@ const SUMMARIES = 'packages/agent/src/compaction/summarize.test.ts'
 const SOP = 'packages/sop/src'
 const APPROVALS = 'packages/approvals/src'
 const TOOL_STEP = `${SOP}/run/tool-step.test.ts`
+const WAITING_RUNS = `${SOP}/run/waiting-runs.test.ts`
 const ENGINE = `${SOP}/run/engine.test.ts`
 const CHAT_REPLIES = `${APPROVALS}/chat-replies.test.ts`
 const HTTP = 'packages/http/src'
@@ -426,6 +427,36 @@ const procedures = [
     '      this.#activeRuns.wake(run)\n      count++',
     '      count++',
     [ENGINE],
+  ),
+  bug('procedure: waiting runs do not begin after a restart', `${SOP}/run/engine.ts`, '    this.#waitingRuns.open()\n', '', [WAITING_RUNS]),
+  bug('procedure: a waiting run is not looked for when a slot is free', `${SOP}/run/run-progress.ts`, '  changed()\n', '', [WAITING_RUNS]),
+  bug(
+    'procedure: a waiting run begins beyond the limits',
+    `${STORE}/tables/start-runs.ts`,
+    'if (takenLimit(limits, load) !== undefined) return { inMs: null }',
+    '',
+    [STORE_RULES],
+  ),
+  bug(
+    'procedure: a waiting run begins twice',
+    `${STORE}/tables/start-runs.ts`,
+    'AND run_json = ? AND held_at IS NOT NULL AND ended_at IS NULL',
+    'AND ? IS NOT NULL',
+    [STORE_RULES],
+  ),
+  bug(
+    'procedure: an event overtakes the runs that wait',
+    'packages/sdk/src/store/sop-limits.ts',
+    "(waiting > 0 ? 'earlier runs of this procedure wait' : undefined)",
+    'undefined',
+    [STORE_RULES],
+  ),
+  bug(
+    'procedure: an event without room is not refused',
+    `${STORE}/tables/waiting-starts.ts`,
+    'if (full?.status !==',
+    'if (full || full?.status !==',
+    [STORE_RULES],
   ),
   bug(
     'procedure: two concurrent changes of a run both succeed',
@@ -1320,8 +1351,8 @@ export const CLUSTER_MUTANTS = [
   onPostgres(
     'assumption 4: all unfinished runs are those of this process',
     'tables/sops.ts',
-    `WHERE ended_at IS NULL AND \${shard} AND number`,
-    `WHERE ended_at IS NULL AND (\${shard} OR true) AND number`,
+    `WHERE ended_at IS NULL AND held_at IS NULL AND \${shard} AND number`,
+    `WHERE ended_at IS NULL AND held_at IS NULL AND (\${shard} OR true) AND number`,
     'lists unfinished runs by the shard of their id',
   ),
   onPostgres(

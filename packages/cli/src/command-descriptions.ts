@@ -547,6 +547,7 @@ const DESCRIPTIONS = [
     options: {
       sop: { type: 'string', value: '<name>', help: 'only of this procedure' },
       active: { type: 'boolean', help: 'only runs that have not ended' },
+      status: { type: 'string', value: '<status>', help: 'only runs in this state, such as waiting, failed or expired' },
       limit: LIMIT,
       before: { type: 'string', value: '<run>', help: 'only older runs: the next page' },
     },
@@ -560,6 +561,14 @@ const DESCRIPTIONS = [
     argsMax: 1,
   },
   { name: 'sop cancel', remote: true, summary: 'Cancel a run', usage: '<run> [reason]', argsMin: 1, argsMax: 2 },
+  {
+    name: 'sop replay',
+    remote: true,
+    summary: 'Start the procedure of an expired run once more with the same event',
+    usage: '<run>',
+    argsMin: 1,
+    argsMax: 1,
+  },
   {
     name: 'sop audit',
     remote: true,

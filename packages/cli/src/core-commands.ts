@@ -67,6 +67,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'sop runs': async () => (await import('./commands/sop-runs.ts')).list,
   'sop status': async () => (await import('./commands/sop-runs.ts')).status,
   'sop cancel': async () => (await import('./commands/sop-runs.ts')).cancel,
+  'sop replay': async () => (await import('./commands/sop-runs.ts')).replay,
   'sop audit': async () => (await import('./commands/sop-audit.ts')).run,
   'memory list': async () => (await import('./commands/memory.ts')).list,
   'memory show': async () => (await import('./commands/memory.ts')).show,

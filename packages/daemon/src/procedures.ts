@@ -2,7 +2,7 @@
 
 import { mkdir } from 'node:fs/promises'
 import { newTurnId } from '@sluice/agent'
-import { agentSection, agentsSection, sopSection } from '@sluice/config'
+import { agentSection, agentsSection, deliverySection, sopSection } from '@sluice/config'
 import { sopSettings } from '@sluice/runtime'
 import type { KeyValue, Logger, OwnedStore, StoreChange } from '@sluice/sdk'
 import { CronClock, createAgreements, FolderLibrary, SopEngine } from '@sluice/sop'
@@ -91,7 +91,7 @@ function createEngine(runtime: OpenRuntime, library: FolderLibrary): SopEngine {
     events: bus,
     clock,
     log: runtime.log.child('sop'),
-    config: () => runtime.config().core(sopSection),
+    config: () => ({ ...runtime.config().core(sopSection), max_age_hours: runtime.config().core(deliverySection).max_age_hours }),
     client: clients.ofCaller('sop'),
     observe: (observation) => runtime.snapshot().observe(observation),
     newId: () => newTurnId(clock.nowMs()),

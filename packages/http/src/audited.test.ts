@@ -40,6 +40,7 @@ const RECORDED: Readonly<
   'POST /api/deliveries/inbox/{number}/discard': 'deliveries',
   'POST /api/deliveries/outbox/{number}/discard': 'deliveries',
   'POST /api/sops/runs/{id}/cancel': 'procedures',
+  'POST /api/sops/runs/{id}/replay': 'procedures',
   'POST /api/sops/waiting/{folder}/accept': 'procedures',
   'POST /api/sops/adopt': 'procedures',
   'PUT /api/config': 'configuration',

@@ -93,6 +93,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/sops/runs': 'client',
   'GET /api/sops/runs/{id}': 'client',
   'POST /api/sops/runs/{id}/cancel': 'operator',
+  'POST /api/sops/runs/{id}/replay': 'operator',
   'GET /api/sops/audit': 'operator',
   'GET /api/sops/audit/verify': 'operator',
   'POST /api/pairing/initiate': 'operator',

@@ -66,7 +66,9 @@ export const METRICS = {
   ),
   sluice_ambiguous_replies: gauge('Replies that may have been sent, which an operator has to decide about'),
 
-  sluice_sop_runs_total: counter('Runs of procedures ended, and triggers that started none', 'sop', 'outcome'),
+  sluice_sop_runs_total: counter('Runs of procedures that ended or had to wait, and triggers that started none', 'sop', 'outcome'),
+  sluice_sop_runs_waiting: gauge('Runs of procedures that a limit holds back'),
+  sluice_oldest_sop_run_seconds: gauge('Age of the oldest run of a procedure that a limit holds back'),
   sluice_sop_steps_total: counter('Steps of procedures ended', 'sop', 'outcome'),
   sluice_approvals_total: counter('Approvals decided', 'state'),
   sluice_approvals_pending: gauge('Approvals that wait for a person'),

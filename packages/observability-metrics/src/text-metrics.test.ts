@@ -88,7 +88,11 @@ describe('TextMetrics', () => {
       sandbox: { backend: 'userns', state: 'fallback', detail: 'works' },
     })
     const counted = { messagesPending: 1, oldestMessageSecs: 2, repliesPending: 3, oldestReplySecs: null }
-    const backlog = async () => ({ ...counted, messagesDead: 11, repliesDead: 12, repliesAmbiguous: 13, approvalsPending: 14 })
+    const backlog = async () => ({
+      ...counted,
+      ...{ messagesDead: 11, repliesDead: 12, repliesAmbiguous: 13, approvalsPending: 14 },
+      ...{ runsWaiting: 15, oldestRunSecs: 16 },
+    })
     const observer = new TextMetrics(testHost({ services: { vitals, backlog } }), false)
     await observer.render?.()
     running = 10
@@ -121,6 +125,8 @@ describe('TextMetrics', () => {
       'sluice_dead_letters{queue="outbox"}': 12,
       sluice_ambiguous_replies: 13,
       sluice_approvals_pending: 14,
+      sluice_sop_runs_waiting: 15,
+      sluice_oldest_sop_run_seconds: 16,
     })
     expect((await read(new TextMetrics(testHost(), false))).has('sluice_turns_running')).toBe(false)
   })

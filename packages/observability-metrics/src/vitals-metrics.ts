@@ -57,6 +57,8 @@ const BACKLOG: Partial<Record<NameOf<'gauge'>, (backlog: Backlog) => readonly Sa
   ],
   sluice_ambiguous_replies: ({ repliesAmbiguous }) => one(repliesAmbiguous),
   sluice_approvals_pending: ({ approvalsPending }) => one(approvalsPending),
+  sluice_sop_runs_waiting: ({ runsWaiting }) => one(runsWaiting),
+  sluice_oldest_sop_run_seconds: ({ oldestRunSecs }) => one(oldestRunSecs ?? 0),
 }
 
 /** A figure that cannot be read has no series. */

@@ -163,7 +163,8 @@ export type {
   TriggerWebhook,
 } from './store/sop.ts'
 export { maySeeRun, mayStartByName, ownerOfRun, SOP_ENDED } from './store/sop.ts'
-export type { AuditKind, AuditRow, NewAudit, OwnedSopStore, SopStart, SopStore } from './store/sop-store.ts'
+export { judgeStart, SOP_RANKS, type SopLimits, type SopLoad, type StartVerdict, takenLimit } from './store/sop-limits.ts'
+export type { AuditKind, AuditRow, NewAudit, OwnedSopStore, SopStart, SopStore, WaitingSopRun } from './store/sop-store.ts'
 export type {
   Conversation,
   CostSpan,
@@ -294,6 +295,7 @@ export {
   authKey,
   bodyHmac,
   type HmacScheme,
+  isTestEvent,
   SENDER_SCHEMES,
   type SenderName,
   type WebhookAuth,

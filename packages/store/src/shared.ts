@@ -24,3 +24,4 @@ export {
 } from './tables/turn-row.ts'
 export { QUARTER_MS } from './tables/turns.ts'
 export { verifyRecords } from './tables/verify-audit.ts'
+export { fullError, replacedRecord } from './tables/waiting-starts.ts'

@@ -1,14 +1,20 @@
 /** Procedure runs and their audit log in memory. Arguments and results are copied, so callers cannot change stored data. */
 import {
+  AppError,
   AUDIT_ROOT,
   type AuditRow,
   auditHash,
+  judgeStart,
   type NewAudit,
   type OwnedSopStore,
   SOP_ENDED,
+  SOP_RANKS,
   type SopDispatch,
+  type SopLimits,
+  type SopLoad,
   type SopRun,
   type SopStart,
+  takenLimit,
 } from '@sluice/sdk'
 
 const copy = <Value>(value: Value): Value => structuredClone(value)
@@ -19,7 +25,8 @@ interface Kept {
 }
 
 const keep = (run: SopRun): Kept => ({ run: copy(run), json: JSON.stringify(run) })
-const isActive = ({ status }: SopRun): boolean => !SOP_ENDED.includes(status)
+const isUnfinished = ({ status }: SopRun): boolean => !SOP_ENDED.includes(status)
+const isActive = (run: SopRun): boolean => isUnfinished(run) && run.status !== 'waiting'
 
 /** Creates an empty store, which enforces the same limits as a durable one, as the holder of all shards uses it. */
 export function memorySopStore(): OwnedSopStore {
@@ -36,27 +43,65 @@ export function memorySopStore(): OwnedSopStore {
   }
 
   const startOne = (start: SopStart, atMs: number): SopDispatch => {
-    const { run, audit } = start
-    const reason = heldBack(start, all(), atMs)
-    append(reason === undefined ? audit : [start.skipped(reason)])
-    if (reason !== undefined) return { sop: run.sop, status: 'skipped', reason }
-    runs.set(run.id, keep(run))
-    return { sop: run.sop, status: 'started', runId: run.id }
+    const { run, audit, limits } = start
+    const judged = judgeStart(limits, loadOf(run.sop, limits, all(), atMs))
+    if (judged.verdict === 'start') {
+      append(audit)
+      runs.set(run.id, keep(run))
+      return { sop: run.sop, status: 'started', runId: run.id }
+    }
+    const { verdict, reason } = judged
+    const held = start.held(reason)
+    const isSame = ({ event: { source, topic } }: SopRun) => source === run.event.source && topic === run.event.topic
+    const before =
+      start.holdsOne && limits.waitingMax > 0 && verdict !== 'skip'
+        ? all().find((other) => other.status === 'waiting' && other.sop === run.sop && isSame(other))
+        : undefined
+    if (before) {
+      append([{ ...start.skipped('a newer event of this trigger took its place while it waited'), by: before.event.by, atMs }])
+      runs.set(before.id, keep({ ...held.run, id: before.id }))
+      return { sop: run.sop, status: 'waiting', runId: before.id, reason }
+    }
+    if (verdict === 'wait') {
+      append(held.audit)
+      runs.set(run.id, keep(held.run))
+      return { sop: run.sop, status: 'waiting', runId: run.id, reason }
+    }
+    append([start.skipped(reason)])
+    return { sop: run.sop, status: 'skipped', reason }
   }
 
   return {
-    async start(starts, { atMs, key }) {
+    async start(starts, { atMs, key, repeats }) {
       const known = key === undefined ? undefined : answers.get(key)
       if (known) return known.dispatches
+      const isFull = ({ run: { sop }, limits }: SopStart) => judgeStart(limits, loadOf(sop, limits, all(), atMs)).verdict === 'full'
+      if (repeats && starts.length > 0 && starts.every(isFull))
+        throw new AppError('unavailable', 'The largest number of runs waits already', { retryAfterSecs: 30 })
       const dispatches = starts.map((start) => startOne(start, atMs))
       if (key !== undefined) answers.set(key, { atMs, dispatches })
       return dispatches
     },
     async advance(before, after, audit) {
-      if (runs.get(before.id)?.json !== JSON.stringify(before) || !isActive(before)) return false
+      if (runs.get(before.id)?.json !== JSON.stringify(before) || !isUnfinished(before)) return false
       runs.set(before.id, keep(after))
       append(audit)
       return true
+    },
+    async waiting() {
+      const held = all().filter(({ status }) => status === 'waiting')
+      return held
+        .toSorted((a, b) => SOP_RANKS[b.priority] - SOP_RANKS[a.priority])
+        .map(({ id, sop, startedAtMs: sinceMs }) => ({ id, sop, sinceMs }))
+    },
+    async begin({ before, after, audit, limits }, atMs) {
+      const load = loadOf(before.sop, limits, all(), atMs)
+      if (takenLimit(limits, load) !== undefined) return { inMs: null }
+      if (load.coolsMs > 0) return { inMs: load.coolsMs }
+      if (runs.get(before.id)?.json !== JSON.stringify(before)) return 'changed'
+      runs.set(before.id, keep(after))
+      append(audit)
+      return 'begun'
     },
     async record(audit) {
       append(audit)
@@ -73,7 +118,7 @@ export function memorySopStore(): OwnedSopStore {
         )
       const wanted = (run: SopRun) =>
         (sop === undefined || run.sop === sop) &&
-        (active === undefined || isActive(run) === active) &&
+        (active === undefined || isUnfinished(run) === active) &&
         (status === undefined || run.status === status) &&
         (starter === undefined || run.event.starter === starter)
       return copy(older.reverse().filter(wanted).slice(0, limit))
@@ -96,7 +141,7 @@ export function memorySopStore(): OwnedSopStore {
       return { records: log.length, head: log.at(-1)?.hash ?? AUDIT_ROOT, broken: null }
     },
     async prune({ finishedMax, keysBeforeMs }) {
-      const ended = all().filter((run) => !isActive(run))
+      const ended = all().filter((run) => !isUnfinished(run))
       const dropped = finishedMax === 0 ? [] : ended.slice(0, Math.max(0, ended.length - finishedMax))
       for (const { id } of dropped) runs.delete(id)
       for (const [key, { atMs }] of answers) if (atMs < keysBeforeMs) answers.delete(key)
@@ -105,11 +150,14 @@ export function memorySopStore(): OwnedSopStore {
   }
 }
 
-/** Returns the limit that forbids the start, or `undefined` if it is allowed. */
-function heldBack({ run, limits }: SopStart, runs: readonly SopRun[], atMs: number): string | undefined {
-  const active = runs.filter(isActive)
-  if (active.filter(({ sop }) => sop === run.sop).length >= limits.concurrentMax) return `max_concurrent = ${limits.concurrentMax}`
-  if (active.length >= limits.totalMax) return `max_concurrent_total = ${limits.totalMax}`
-  const lastEndMs = Math.max(...runs.filter(({ sop }) => sop === run.sop).map(({ endedAtMs }) => endedAtMs ?? Number.NEGATIVE_INFINITY))
-  return atMs - lastEndMs < limits.cooldownMs ? 'cooling down' : undefined
+function loadOf(sop: string, { cooldownMs }: SopLimits, runs: readonly SopRun[], atMs: number): SopLoad {
+  const own = runs.filter((run) => run.sop === sop)
+  const counts = new Map(
+    Map.groupBy(own.filter(isUnfinished), ({ status }) => status)
+      .entries()
+      .map(([status, of]) => [status, of.length]),
+  )
+  const ends = own.flatMap(({ endedAtMs, status }) => (endedAtMs === null || status === 'expired' ? [] : [endedAtMs]))
+  const coolsMs = cooldownMs > 0 ? Math.max(...ends, Number.NEGATIVE_INFINITY) + cooldownMs - atMs : 0
+  return { counts, total: runs.filter(({ status }) => status === 'running').length, coolsMs }
 }

@@ -24,6 +24,7 @@ import { replyExtraRules } from './store-rules/reply-extras.ts'
 import { sessionRules } from './store-rules/sessions.ts'
 import { sopRunRules } from './store-rules/sop-runs.ts'
 import { sopStartRules } from './store-rules/sop-starts.ts'
+import { sopWaitingRules } from './store-rules/sop-waiting.ts'
 import type { StoreRules } from './store-rules/store-bench.ts'
 import { summaryRules } from './store-rules/summaries.ts'
 import { traceRules } from './store-rules/traces.ts'
@@ -62,6 +63,7 @@ export const STORE_RULES: Readonly<Record<string, StoreRules>> = {
   admissions: admissionRules,
   approvals: approvalRules,
   'sop starts': sopStartRules,
+  'sop waiting': sopWaitingRules,
   'sop runs': sopRunRules,
   'audit log': auditRules,
   prune: pruneRules,

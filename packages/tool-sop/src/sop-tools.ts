@@ -96,7 +96,8 @@ export const sopExecute = (host: Host): Tool =>
       const who = { by: `turn:${turn}`, standing, ...(caller !== undefined && { starter: caller }) }
       const runId = await sops.run(name, { payload, atMs: host.clock.nowMs(), ...who, trace: formatTraceContext(trace) })
       const run = await sops.get(runId)
-      return `Started.\n${run && maySeeRun(run, by) ? runText(run) : runId}`
+      const begun = run?.status === 'waiting' ? `The run waits and starts by itself: ${run.reason}.` : 'Started.'
+      return `${begun}\n${run && maySeeRun(run, by) ? runText(run) : runId}`
     },
   })
 

@@ -64,6 +64,7 @@ test('under SIGKILL no run is lost, no step repeats unasked, and approvals are d
         killed,
         completed: runs.completed,
         cut: records.step_cut ?? 0,
+        held: records.run_waiting ?? 0,
         repeatsAnswered,
         deciders: Object.keys(decidedBy).length,
         told,

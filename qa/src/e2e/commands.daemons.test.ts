@@ -142,6 +142,24 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     },
     effect: { status: 'cancelled', open: 0 },
   },
+  'sop replay': {
+    async prepare({ sops }) {
+      await daemon?.runtime.sops()?.run('check', { payload: null, atMs: Date.now(), by: 'test' })
+      await daemon?.runtime.sops()?.run('check', { payload: 'late', atMs: Date.now(), by: 'test' })
+      const [waiting, first] = await sops.runs({ limit: 2 })
+      if (waiting) await sops.advance(waiting, { ...waiting, status: 'expired', endedAtMs: Date.now() }, [])
+      if (first) await daemon?.runtime.sops()?.cancel(first.id, 'test', 'make room')
+    },
+    async act() {
+      const [run] = await sluice('sop', 'runs', '--status', 'expired')
+      await sluice('sop', 'replay', run.run_id)
+    },
+    async read({ sops }) {
+      const [run] = await sops.runs({ limit: 1 })
+      return { status: run?.status, payload: run?.event.payload, by: run?.event.by }
+    },
+    effect: { status: 'paused_checkpoint', payload: 'late', by: expect.stringMatching(/^cli:/) },
+  },
 }
 
 describe.each(Object.entries(ACTIONS))('sluice %s', (_name, { prepare, act, read, effect }) => {

@@ -1,4 +1,4 @@
-/** `sluice sop run`, `runs`, `status` and `cancel`: the runs of procedures. The daemon works on them. */
+/** `sluice sop run`, `runs`, `status`, `cancel` and `replay`: the runs of procedures. The daemon works on them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError, oneLine, SOP_ENDED } from '@sluice/sdk'
 import type { ShownRun } from '@sluice/sop/shown'
@@ -27,16 +27,26 @@ export async function start(context: CliContext): Promise<number> {
     async (api) => {
       const isWorkedOn = api.answerer !== 'in process'
       if (waitMs > 0 && !isWorkedOn) throw new AppError('unavailable', NOBODY_WORKS)
-      const { run_id } = await api.post<{ run_id: string }>(apiPath('/api/sops', args[0] ?? '', 'runs'), { payload_text: payload })
+      const begun = await api.post<Begun>(apiPath('/api/sops', args[0] ?? '', 'runs'), { payload_text: payload })
+      const { run_id } = begun
       if (!isWorkedOn) out.warn('no daemon is running: the run is stored and starts with the next daemon')
-      if (!json) out.print(`run ${run_id}`)
+      if (!json) out.print(begunLine(begun))
       const followed = await follow(api, run_id, isWorkedOn ? waitMs : 0, context)
       if (json) out.json(followed)
-      return followed.status === 'failed' || followed.status === 'cancelled' ? 1 : 0
+      return ['failed', 'cancelled', 'expired'].includes(followed.status) ? 1 : 0
     },
     { config: true },
   )
 }
+
+/** The answer of a start. */
+interface Begun {
+  readonly run_id: string
+  readonly status: 'started' | 'waiting'
+  readonly reason: string | null
+}
+
+const begunLine = ({ run_id, status, reason }: Begun): string => `run ${run_id}${status === 'waiting' ? ` waits: ${reason}` : ''}`
 
 /** Returns `--payload`, or standard input if it is `-`; undefined if the option is absent. */
 async function readPayload({ options, stdin }: CliContext): Promise<string | undefined> {
@@ -67,7 +77,11 @@ async function follow(api: Api, runId: string, waitMs: number, { out, json, inte
 export async function list(context: CliContext): Promise<number> {
   const { out, json, options } = context
   const limit = limitOption(context)
-  const filter = { sop: textOption(context, 'sop'), ...(options.active === true && { active: true }) }
+  const filter = {
+    sop: textOption(context, 'sop'),
+    status: textOption(context, 'status'),
+    ...(options.active === true && { active: true }),
+  }
   return withApi(context, async (api) => {
     const { items, next } = await readRuns(api, limit, filter, textOption(context, 'before'))
     if (json) out.json(items)
@@ -92,7 +106,7 @@ export async function list(context: CliContext): Promise<number> {
 const readRuns = (
   api: Api,
   limit: number,
-  filter: { readonly sop?: string | undefined; readonly active?: boolean } = {},
+  filter: { readonly sop?: string | undefined; readonly status?: string | undefined; readonly active?: boolean } = {},
   first?: string,
 ): Promise<Page<ShownRun, string>> =>
   readPages(limit, PAGE_MAX, async (size, before = first) => {
@@ -119,6 +133,21 @@ export const cancel = async (context: CliContext): Promise<number> =>
       const run = await api.post<ShownRun>(apiPath('/api/sops/runs', run_id, 'cancel'), { reason: args[1] })
       if (json) out.json(run)
       else out.print(`run ${run.run_id} is cancelled`)
+      return 0
+    },
+    { config: true },
+  )
+
+/** `sluice sop replay`: starts the procedure of an expired run once more. */
+export const replay = async (context: CliContext): Promise<number> =>
+  withApi(
+    context,
+    async (api) => {
+      const { out, json, args } = context
+      const { run_id } = await findRun(api, args[0])
+      const begun = await api.post<Begun>(apiPath('/api/sops/runs', run_id, 'replay'))
+      if (json) out.json(begun)
+      else out.print(begunLine(begun))
       return 0
     },
     { config: true },

@@ -32,7 +32,7 @@ export async function list(context: CliContext): Promise<number> {
       const { broken, folder, waiting } = await api.get<Problems>('/api/sops/problems')
       if (json) out.json(sops)
       else if (sops.length === 0) out.print(`no procedures in ${folder}; each is a folder with a SOP.toml and a SOP.md`)
-      else out.table(['name', 'version', 'priority', 'mode', 'steps', 'active', 'triggers', 'description'], sops.map(tableRow))
+      else out.table(['name', 'version', 'priority', 'mode', 'steps', 'active', 'waiting', 'triggers', 'description'], sops.map(tableRow))
       if (all.length > sops.length) out.warn(`there are ${all.length - sops.length} more: raise --limit`)
       if (waiting > 0) out.warn(`not loaded until an operator accepts them: ${waiting}; see sluice sop waiting`)
       if (broken > 0)
@@ -52,6 +52,7 @@ const tableRow = (row: ShownSop): string[] => [
   row.mode,
   String(row.steps),
   String(row.active_runs),
+  String(row.waiting_runs),
   oneLine(row.triggers.join(' '), TEXT_CHARS_MAX * 2),
   oneLine(row.description, TEXT_CHARS_MAX),
 ]
@@ -70,7 +71,21 @@ export const show = async (context: CliContext): Promise<number> =>
   )
 
 function printDefinition(out: Output, definition: ShownDefinition): void {
-  const { name, version, agent, description, priority, mode, cooldownSecs, maxConcurrent, triggers, folder, steps } = definition
+  const {
+    name,
+    version,
+    agent,
+    description,
+    priority,
+    mode,
+    cooldownSecs,
+    maxConcurrent,
+    maxWaiting,
+    countWaiting,
+    triggers,
+    folder,
+    steps,
+  } = definition
   printFields(out, {
     name: `${name} ${version}`,
     description,
@@ -78,7 +93,8 @@ function printDefinition(out: Output, definition: ShownDefinition): void {
     priority,
     mode,
     cooldown: cooldownSecs > 0 ? `${cooldownSecs} s` : null,
-    'runs at once': String(maxConcurrent),
+    'runs at once': `${maxConcurrent}${countWaiting ? '' : ', runs that wait for a person not counted'}`,
+    'runs that wait': `at most ${maxWaiting}`,
     triggers: triggers.map(({ text }) => text).join('\n') || 'none: it is started by hand',
     folder,
   })

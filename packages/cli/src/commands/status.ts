@@ -67,6 +67,9 @@ function queueLines(queues: Queues | string | null): string[] {
     `replies:     ${queues.replies_pending} waiting${age(queues.oldest_reply_secs)}`,
     `given up:    ${queues.messages_dead} messages, ${queues.replies_dead} replies; ${queues.replies_ambiguous} replies perhaps sent`,
     `approvals:   ${queues.approvals_pending} waiting`,
+    ...(queues.runs_waiting > 0
+      ? [`runs:        ${queues.runs_waiting} waiting${age(queues.oldest_run_secs)}; see 'sluice sop runs --status waiting'`]
+      : []),
   ]
 }
 

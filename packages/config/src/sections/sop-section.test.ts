@@ -7,7 +7,7 @@ test('every key of [sop] has a default', () => {
     sops_dir: 'sops',
     take_over: false,
     default_execution_mode: 'supervised',
-    max_concurrent_total: 4,
+    max_concurrent_total: 0,
     approval_timeout_secs: 300,
     max_finished_runs: 100,
   })

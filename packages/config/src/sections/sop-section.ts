@@ -31,7 +31,12 @@ export const sopSection = {
       v.pipe(v.picklist(EXECUTION_MODES), v.description('Which steps wait for a person, in procedures that name no execution mode')),
       'supervised',
     ),
-    max_concurrent_total: count(4, 1, 10_000, 'The largest number of unfinished runs of all procedures together'),
+    max_concurrent_total: count(
+      0,
+      0,
+      10_000,
+      'The largest number of runs of all procedures together that are at work; a run that waits for a person does not count. 0: no limit',
+    ),
     approval_timeout_secs: count(300, 0, 31_536_000, 'Seconds a run waits for a person before it is cancelled; 0: no limit'),
     secrets: v.optional(
       v.pipe(

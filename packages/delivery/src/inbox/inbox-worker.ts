@@ -244,7 +244,9 @@ export class InboxWorker {
     this.#endWait(number)
     // A message without a kind is classified now.
     const procedures = kind === 'turn' ? undefined : features.procedures()
-    if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message, client)) return 'done'
+    const ageMsMax = features.config().max_age_hours * HOUR_MS
+    const taken = await fireProcedures({ ...this.#options, store: owned, procedures, nowMs, ageMsMax }, channel, number, message, client)
+    if (taken) return taken === true ? 'done' : taken
     return this.#turn(row, { channel, message, client, attempt })
   }
 

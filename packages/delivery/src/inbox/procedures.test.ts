@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Channel, Inbound, SopDispatch, SopEvent, Sops, Store } from '@sluice/sdk'
+import { AppError, type Channel, type Inbound, type SopDispatch, type SopEvent, type Sops, type Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
@@ -62,7 +62,7 @@ async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engi
       return dispatched
     },
   }
-  const options = { store, log: testHost().log, procedures: engine ? sops : undefined }
+  const options = { store, log: testHost().log, procedures: engine ? sops : undefined, nowMs: 9, ageMsMax: 1000 }
   const take = () => fireProcedures(options, channel, number ?? 0, message, clientOf(channel, message, []))
   return { taken: await take(), take, fired, number: number ?? 0 }
 }
@@ -82,7 +82,7 @@ test('a procedure gets the message, its sender and the conversation to ask in', 
         starter: 'channel:chatapp/our-number/%2B15550002222',
         origin: { channel: 'chatapp', account: 'our-number', to: MESSAGE.to, sender: '+15550002222' },
       },
-      { inbox: number },
+      { inbox: number, repeats: true },
     ],
   ])
   const { id, account, sender, to, text, sentAtMs } = MESSAGE
@@ -100,6 +100,27 @@ test.each<[string, Channel, Inbound, SopEvent['standing']]>([
 
 test('a procedure that matches takes the message, even if a limit skips its run', async () => {
   expect((await offer([{ sop: 'ship', status: 'skipped', reason: 'it cools down' }])).taken).toBe(true)
+})
+
+test('a message that no procedure has room for is offered again until it is too old', async () => {
+  const { number } = await offer([])
+  const asked: unknown[] = []
+  const sops: Pick<Sops, 'matches' | 'fire'> = {
+    matches: () => true,
+    async fire(_, also) {
+      asked.push(also?.repeats)
+      throw new AppError('unavailable', 'full', { retryAfterSecs: 30 })
+    },
+  }
+  const take = (nowMs: number) =>
+    fireProcedures(
+      { store, log: testHost().log, procedures: sops, nowMs, ageMsMax: 1000 },
+      ...([CHANNEL, number, MESSAGE, clientOf(CHANNEL, MESSAGE, [])] as const),
+    )
+  expect(await take(9)).toEqual({ retryAtMs: 30_009 })
+  await take(1008)
+  await take(1009)
+  expect(asked).toEqual([true, true, false])
 })
 
 test('a message that meets no condition is for the agent', async () => {
@@ -135,7 +156,13 @@ test('a message that an operator replays starts its procedure again', async () =
       store.sops.start([startOf(sopRun(`r${++runs}`))], { atMs: 9, ...(key !== undefined && { key }), ...also }),
   }
   const take = () =>
-    fireProcedures({ store, log: testHost().log, procedures: sops }, CHANNEL, number, MESSAGE, clientOf(CHANNEL, MESSAGE, []))
+    fireProcedures(
+      { store, log: testHost().log, procedures: sops, nowMs: 9, ageMsMax: 1000 },
+      CHANNEL,
+      number,
+      MESSAGE,
+      clientOf(CHANNEL, MESSAGE, []),
+    )
   const started = async () => (await store.sops.runs({ limit: 10 })).map(({ id }) => id)
   expect(await take()).toBe(true)
   expect(await take()).toBe(false)

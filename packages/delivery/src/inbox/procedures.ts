@@ -1,6 +1,6 @@
 /** Gives a message to the procedures that have a trigger for its path, instead of to the agent. */
 import type { LimitedClient } from '@sluice/agent'
-import type { Channel, Inbound, Logger, Store } from '@sluice/sdk'
+import { AppError, type Channel, type Inbound, type Logger, type SopDispatch, type Store } from '@sluice/sdk'
 import type { Procedures } from '../delivery-options.ts'
 
 /** Whether a loaded procedure has a trigger for the path of the channel's webhook. */
@@ -12,38 +12,50 @@ export interface FiringOptions {
   readonly store: Pick<Store, 'inbox'>
   readonly procedures: Procedures | undefined
   readonly log: Logger
+  readonly nowMs: number
+  /** A message that no procedure has room for waits this long; then it is recorded as skipped. */
+  readonly ageMsMax: number
 }
+
+/** A message that no procedure has room for is offered again after this time. */
+const FULL_DELAY_MS = 30_000
 
 /**
  * Resolves to true when procedures have taken the message, which is then done in the same commit: after a crash nothing starts
  * twice, and a replayed message is an event like the first. False: no trigger takes a message of this principal, or no condition fits.
+ * A time: as many runs wait as may, so the message stays in the inbox until then.
  */
 export async function fireProcedures(
-  { store, procedures, log }: FiringOptions,
+  { store, procedures, log, nowMs, ageMsMax }: FiringOptions,
   channel: Channel,
   number: number,
   message: Inbound,
   { client, standing }: LimitedClient,
-): Promise<boolean> {
+): Promise<boolean | { readonly retryAtMs: number }> {
   const path = channel.webhook?.path
   if (path === undefined || !procedures || !isProcedureEvent(procedures, channel)) return false
   const entry = await store.inbox.get(number)
   if (entry?.endedAtMs !== null) return false
   const { id, account, sender, to, text, sentAtMs, attachments } = message
-  const dispatched = await procedures.fire(
-    {
-      source: 'webhook',
-      topic: path,
-      payload: JSON.stringify({ channel: channel.name, id, account, sender, to, text, sentAtMs, attachments }),
-      atMs: entry.receivedAtMs,
-      by: `${channel.name}:${sender}`,
-      standing,
-      starter: client,
-      ...(entry.trace !== undefined && { trace: entry.trace }),
-      origin: { channel: channel.name, account, to, sender },
-    },
-    { inbox: number },
-  )
+  const event = {
+    source: 'webhook',
+    topic: path,
+    payload: JSON.stringify({ channel: channel.name, id, account, sender, to, text, sentAtMs, attachments }),
+    atMs: entry.receivedAtMs,
+    by: `${channel.name}:${sender}`,
+    standing,
+    starter: client,
+    ...(entry.trace !== undefined && { trace: entry.trace }),
+    origin: { channel: channel.name, account, to, sender },
+  } as const
+  let dispatched: readonly SopDispatch[]
+  try {
+    dispatched = await procedures.fire(event, { inbox: number, repeats: nowMs - entry.receivedAtMs < ageMsMax })
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'unavailable' || error.retryAfterSecs === undefined) throw error
+    log.warn('message waits for its procedures', { channel: channel.name, inbox: number, reason: error.message })
+    return { retryAtMs: nowMs + FULL_DELAY_MS }
+  }
   if (dispatched.length === 0) return false
   log.info('procedures took a message', { channel: channel.name, inbox: number, dispatched: dispatched.length })
   return true

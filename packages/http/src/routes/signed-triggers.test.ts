@@ -1,4 +1,5 @@
 import {
+  AppError,
   bodyHmac,
   type FireOptions,
   hmacSha256,
@@ -30,10 +31,12 @@ const webhookOf = (name: SenderName, more: Partial<TriggerWebhook> = {}): Trigge
 interface OpenOptions extends TestGatewayOptions {
   /** Called once, after the first request has found its triggers and before its body is read. */
   readonly whenMatched?: () => void
+  /** The result of every event. */
+  readonly fire?: () => readonly SopDispatch[]
 }
 
 /** A gateway with triggers on `/in`. Its engine answers a known event key as the store does: with the first result. */
-function open(webhooks: readonly TriggerWebhook[], { whenMatched, ...options }: OpenOptions = {}) {
+function open(webhooks: readonly TriggerWebhook[], { whenMatched, fire, ...options }: OpenOptions = {}) {
   const fired: { event: SopEvent; also: FireOptions | undefined }[] = []
   let onMatched = whenMatched
   const results = new Map<string, readonly SopDispatch[]>()
@@ -48,6 +51,7 @@ function open(webhooks: readonly TriggerWebhook[], { whenMatched, ...options }: 
     },
     async fire(event, also) {
       fired.push({ event, also })
+      if (fire) return fire()
       const result: SopDispatch[] = [{ sop: 'in', status: 'started', runId: `run-${fired.length}` }]
       const first = event.key === undefined ? result : (results.get(event.key) ?? result)
       if (event.key !== undefined) results.set(event.key, first)
@@ -84,7 +88,7 @@ describe('a trigger with the signature of a sender', () => {
           by: 'webhook:github',
           key: expect.stringMatching(/^webhook \/in github [0-9a-f]{64}$/),
         },
-        also: { verified: [authOf('github')] },
+        also: { repeats: true, verified: [authOf('github')] },
       },
     ])
   })
@@ -202,6 +206,35 @@ describe('a trigger with the signature of a sender', () => {
     expect(fired).toEqual([])
   })
 
+  test.each<[SenderName, string, Readonly<Record<string, string>>]>([
+    ['github', '{"zen":"Keep it simple."}', { 'x-github-event': 'ping' }],
+    ['atlassian', '{"test":true}', { 'x-event-key': 'diagnostics:ping' }],
+    ['pagerduty', '{"event":{"id":"e1","event_type":"pagey.ping"}}', {}],
+  ])('says to %s that an event which started nothing was only a test', async (name, body, headers) => {
+    const { sendAs } = open([webhookOf(name)], { fire: () => [] })
+    const response = await sendAs(name, body, 'd-1', headers)
+    expect([response.status, await response.json()]).toEqual([200, { status: 'test' }])
+    const other = await sendAs(name, '{"event":{"event_type":"x"}}', 'd-2', { 'x-github-event': 'push', 'x-event-key': 'push' })
+    expect(await other.json()).toMatchObject({ status: 'accepted', results: [] })
+  })
+
+  test('says what a test event started where a condition names it', async () => {
+    const { sendAs } = open([webhookOf('github')])
+    const response = await sendAs('github', '{}', 'd-1', { 'x-github-event': 'ping' })
+    expect(await response.json()).toMatchObject({ results: [{ status: 'started' }] })
+  })
+
+  test('lets the sender repeat an event that no procedure has room for', async () => {
+    const full = new AppError('unavailable', 'as many runs wait as may', { retryAfterSecs: 30 })
+    const { sendAs } = open([webhookOf('github')], {
+      fire: () => {
+        throw full
+      },
+    })
+    const response = await sendAs('github', '{}')
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '30'])
+  })
+
   test('keeps the headers that conditions read, and never the secret', async () => {
     const { send, fired } = open([webhookOf('gitlab', { headers: ['x-own', 'x-gitlab-token'] })])
     await send('{}', { 'x-gitlab-token': SECRET, 'x-own': 'yes', 'x-other': 'no', 'x-gitlab-event': 'Push Hook' })
@@ -217,7 +250,11 @@ describe('two triggers on one path', () => {
     await sendAs('github', '{}')
     await sendAs('stripe', '{"id":"evt_1"}')
     await send('{}', { authorization: `Bearer ${token}` })
-    expect(fired.map(({ also }) => also)).toEqual([{ verified: [authOf('github')] }, { verified: [authOf('stripe')] }, {}])
+    expect(fired.map(({ also }) => also)).toEqual([
+      { repeats: true, verified: [authOf('github')] },
+      { repeats: true, verified: [authOf('stripe')] },
+      { repeats: true },
+    ])
     expect((await send('{}', {})).status).toBe(401)
   })
 

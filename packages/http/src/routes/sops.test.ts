@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LoadedConfig, parseConfig } from '@sluice/config'
 import type { Role, SopSummary, Standing } from '@sluice/sdk'
-import { sopRun, startRuns } from '@sluice/testkit/store-rules/sop-samples'
+import { sopRun, startOf, startRuns } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, describe, expect, test } from 'vitest'
 import { testGateways } from '../testing.ts'
 
@@ -56,6 +56,7 @@ async function arrange({ openTo = 'operator', role = 'operator' }: { readonly op
       },
       list: () => (isLoaded ? [{ ...DEPLOY, openTo }] : []),
       run: async (_name, { payload }) => `run-${payloads.push(payload)}`,
+      replay: async (runId, by) => `again-${runId}-${by.split(':')[0]}`,
     },
   })
   const { token } = await made.pair('test', null, role)
@@ -147,10 +148,27 @@ test('the list waits for noticed changes, and counts the runs in the store', asy
 })
 
 describe('runs', () => {
+  test('that a limit holds back say so, are counted and listed, and can be replayed once expired', async () => {
+    const { call, store } = await arrange()
+    const held = (id: string) => startOf(sopRun(id), { concurrentMax: 1, waitingMax: 1 })
+    await store.sops.start([held('run-0'), held('run-1')], { atMs: 1_000 })
+    expect((await call('POST', '/deploy/runs', { payload: 1 })).body).toEqual({
+      run_id: 'run-1',
+      status: 'waiting',
+      reason: 'too many runs of this procedure (max_concurrent = 1)',
+    })
+    expect((await call('GET', '')).body).toMatchObject({ sops: [{ name: 'deploy', active_runs: 1, waiting_runs: 1 }] })
+    expect((await call('GET', '/runs?status=waiting')).body).toMatchObject({ runs: [{ run_id: 'run-1', status: 'waiting' }] })
+    expect(await call('POST', '/runs/run-1/replay')).toEqual({
+      status: 200,
+      body: { run_id: 'again-run-1-device', status: 'started', reason: null },
+    })
+  })
+
   test('start with any JSON value or with a text as payload', async () => {
     const { call, payloads } = await arrange()
     const start = (body: object) => call('POST', '/deploy/runs', body)
-    expect((await start({ payload: { a: [1] } })).body).toEqual({ run_id: 'run-1' })
+    expect((await start({ payload: { a: [1] } })).body).toEqual({ status: 'started', reason: null, run_id: 'run-1' })
     await start({ payload_text: 'not JSON' })
     await start({ payload_text: '\u0001'.repeat(64 * 1024) })
     await start({})

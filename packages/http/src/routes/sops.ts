@@ -1,7 +1,17 @@
 /** `/api/sops`: the procedures, their runs and the audit log. A client starts procedures that are open to it, and sees the runs of these. */
 
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, formatTraceContext, maySeeRun, mayStartByName, type Route, type Sops, type Standing } from '@sluice/sdk'
+import {
+  AppError,
+  defineRoute,
+  formatTraceContext,
+  maySeeRun,
+  mayStartByName,
+  type Route,
+  type SopRun,
+  type Sops,
+  type Standing,
+} from '@sluice/sdk'
 import { sopNamed } from '@sluice/sop/procedure-files'
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/sop/shown'
 import * as v from 'valibot'
@@ -43,8 +53,13 @@ const procedureRoutes = ({ clock, procedures, store: { sops } }: Runtime, engine
       const running = engine()
       // A procedure that was just written is in the list once its change is noticed.
       await running.loaded()
-      const active = await sops.activeCounts()
-      return { sops: running.list().map((sop) => shownSop({ ...sop, activeRuns: active.get(sop.name) ?? 0 })) }
+      const [active, held] = await Promise.all([sops.activeCounts(), sops.waiting()])
+      const waiting = Map.groupBy(held, ({ sop }) => sop)
+      const shown = running.list().map((sop) => {
+        const counts = { activeRuns: active.get(sop.name) ?? 0, waitingRuns: waiting.get(sop.name)?.length ?? 0 }
+        return shownSop({ ...sop, ...counts })
+      })
+      return { sops: shown }
     },
   }),
   defineRoute({
@@ -60,7 +75,7 @@ const procedureRoutes = ({ clock, procedures, store: { sops } }: Runtime, engine
       ),
     }),
     answers: {
-      200: { description: 'The run has started', schema: v.object({ run_id: v.string() }) },
+      200: { description: 'The run has started, or waits until a limit is free', schema: begunSchema },
       403: { description: 'A client names a procedure that no trigger opens to it' },
     },
     async handle({ by, role, params: { name = '' }, body: { payload, payload_text }, trace }) {
@@ -81,10 +96,19 @@ const procedureRoutes = ({ clock, procedures, store: { sops } }: Runtime, engine
           if (error instanceof AppError && error.code === 'not_found') sopNamed(await procedures.read(), name)
           throw error
         })
-      return { run_id: runId }
+      return begun(await sops.get(runId), runId)
     },
   }),
 ]
+
+const begunSchema = v.object({
+  run_id: v.string(),
+  status: v.picklist(['started', 'waiting']),
+  reason: v.pipe(v.nullable(v.string()), v.description('The limit that holds the run back')),
+})
+
+const begun = (run: SopRun | undefined, runId: string): v.InferOutput<typeof begunSchema> =>
+  run?.status === 'waiting' ? { run_id: runId, status: 'waiting', reason: run.reason } : { run_id: runId, status: 'started', reason: null }
 
 /** Throws `forbidden`, also for a name that no procedure has. */
 async function checkOpen(sops: Sops, name: string, standing: Standing): Promise<void> {
@@ -148,6 +172,17 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
     body: v.object({ reason: v.optional(v.pipe(v.string(), v.maxLength(TEXT_MAX)), 'cancelled by hand') }),
     answers: { 200: { description: 'The cancelled run', schema: runSchema } },
     handle: async ({ by, params: { id = '' }, body: { reason } }) => shownRun(await engine().cancel(id, by, reason)),
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/api/sops/runs/:id/replay',
+    summary: 'Start the procedure of an expired run once more with the same event',
+    auth: 'operator',
+    answers: { 200: { description: 'The new run, the same one for each replay', schema: begunSchema } },
+    async handle({ by, params: { id = '' } }) {
+      const runId = await engine().replay(id, by)
+      return begun(await sops.get(runId), runId)
+    },
   }),
 ]
 

@@ -116,6 +116,8 @@ const queuesSchema = v.pipe(
     replies_dead: v.number(),
     replies_ambiguous: v.number(),
     approvals_pending: v.number(),
+    runs_waiting: v.pipe(v.number(), v.description('Runs of procedures that a limit holds back')),
+    oldest_run_secs: v.nullable(v.number()),
   }),
   v.description('Unfinished and failed work in the store'),
 )
@@ -158,6 +160,8 @@ function shownQueues(backlog: Backlog): Status['queues'] {
     replies_dead: backlog.repliesDead,
     replies_ambiguous: backlog.repliesAmbiguous,
     approvals_pending: backlog.approvalsPending,
+    runs_waiting: backlog.runsWaiting,
+    oldest_run_secs: backlog.oldestRunSecs,
   }
 }
 

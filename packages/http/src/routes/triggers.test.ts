@@ -21,6 +21,7 @@ function engine(paths: Readonly<Record<string, readonly SopDispatch[]>>, role: S
 }
 
 const STARTED: SopDispatch = { sop: 'deploy', status: 'started', runId: 'run-1' }
+const WAITING: SopDispatch = { sop: 'build', status: 'waiting', runId: 'run-2', reason: 'too many runs' }
 const SKIPPED: SopDispatch = { sop: 'alert', status: 'skipped', reason: 'cooling down for another 3 s' }
 
 async function paired(options: TestGatewayOptions, role: Role = 'operator') {
@@ -34,7 +35,7 @@ async function paired(options: TestGatewayOptions, role: Role = 'operator') {
 
 describe('a trigger that names /webhook', () => {
   test('starts each procedure once in place of a turn', async () => {
-    const { sops, fired } = engine({ '/webhook': [STARTED, SKIPPED] })
+    const { sops, fired } = engine({ '/webhook': [STARTED, WAITING, SKIPPED] })
     const { post, turns, device, clock } = await paired({ sops })
     const body = '{"message":"ship it","ref":"main"}'
     const response = await post('/webhook', body)
@@ -45,6 +46,7 @@ describe('a trigger that names /webhook', () => {
       path: '/webhook',
       results: [
         { sop: 'deploy', status: 'started', run_id: 'run-1' },
+        { sop: 'build', status: 'waiting', run_id: 'run-2', reason: 'too many runs' },
         { sop: 'alert', status: 'skipped', reason: 'cooling down for another 3 s' },
       ],
     })
@@ -58,7 +60,7 @@ describe('a trigger that names /webhook', () => {
       standing: 'operator',
       starter: `device:${device}`,
     }
-    expect(fired).toEqual([{ event, also: {} }])
+    expect(fired).toEqual([{ event, also: { repeats: true } }])
   })
 
   test('says how the caller stands, so that the message of a client is for the agent', async () => {
@@ -79,7 +81,7 @@ describe('a trigger that names /webhook', () => {
     const { sops, fired } = engine({ '/webhook': [STARTED] })
     const { post, device } = await paired({ sops })
     await post('/webhook', '{"message":"x"}', { 'x-idempotency-key': 'k' })
-    expect(fired[0]?.also).toEqual({ idempotency: { scope: `${device} /webhook`, key: 'k' } })
+    expect(fired[0]?.also).toEqual({ repeats: true, idempotency: { scope: `${device} /webhook`, key: 'k' } })
     expect(await (await post('/webhook', '{"message":"x"}', { 'x-idempotency-key': 'k' })).json()).toMatchObject({ status: 'duplicate' })
     expect(fired).toHaveLength(1)
   })

@@ -1,6 +1,6 @@
 /** Requests that trigger procedures: `POST /webhook`, and every path without a route that a trigger names. */
 
-import { AppError, formatTraceContext, isAtLeast, type SopDispatch, type SopEvent, type TriggerWebhook } from '@sluice/sdk'
+import { AppError, formatTraceContext, isAtLeast, isTestEvent, type SopDispatch, type SopEvent, type TriggerWebhook } from '@sluice/sdk'
 import * as v from 'valibot'
 import { standingOf } from '../auth/identity.ts'
 import { checkStillGood } from '../middleware/authenticate.ts'
@@ -22,6 +22,7 @@ export const dispatchedSchema = v.object({
   results: v.array(
     v.variant('status', [
       v.object({ sop: v.string(), status: v.literal('started'), run_id: v.string() }),
+      v.object({ sop: v.string(), status: v.literal('waiting'), run_id: v.string(), reason: v.string() }),
       v.object({ sop: v.string(), status: v.literal('skipped'), reason: v.string() }),
     ]),
   ),
@@ -126,7 +127,10 @@ const dispatch =
     const payload = c.get('payload')
     const handshake = sender && answerHandshake(sender, payload)
     if (handshake) return handshake
-    const dispatched = await fireProcedures(c, path, { payload, ...sender, headers: eventHeaders(c) }, parts)
+    const headers = eventHeaders(c)
+    const dispatched = await fireProcedures(c, path, { payload, ...sender, headers }, parts)
+    if (dispatched.length === 0 && sender?.verified.some(({ scheme }) => isTestEvent(scheme, { payload, headers })))
+      return jsonResponse({ status: 'test' })
     const key = c.get('idempotency')
     if (dispatched.length === 0 && key) await parts.runtime.store.idempotency.release(key)
     return dispatchedResponse(path, dispatched)
@@ -161,7 +165,7 @@ export async function fireProcedures(
     ...(snapshot.wantsTraces && { trace: formatTraceContext(traceOf(c)) }),
   } as const
   try {
-    return await procedures.fire(event, { ...(idempotency && { idempotency }), ...(verified && { verified }) })
+    return await procedures.fire(event, { repeats: true, ...(idempotency && { idempotency }), ...(verified && { verified }) })
   } catch (error) {
     if (idempotency) await runtime.store.idempotency.release(idempotency)
     throw error
@@ -173,9 +177,9 @@ export const dispatchedResponse = (path: string, dispatched: readonly SopDispatc
     status: 'accepted',
     source: 'webhook',
     path,
-    results: dispatched.map((result) =>
-      result.status === 'started'
-        ? { sop: result.sop, status: result.status, run_id: result.runId }
-        : { sop: result.sop, status: result.status, reason: result.reason },
-    ),
+    results: dispatched.map((result) => {
+      if (result.status === 'skipped') return { sop: result.sop, status: result.status, reason: result.reason }
+      const { runId: run_id, ...rest } = result
+      return { ...rest, run_id }
+    }),
   } satisfies v.InferOutput<typeof dispatchedSchema>)

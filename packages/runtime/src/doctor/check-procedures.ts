@@ -37,6 +37,7 @@ export async function checkProcedures(runtime: ProceduresChecked): Promise<Check
     ),
     // With a channel the check of channels asks.
     ...(definitions.length > 0 && !hasChannels(runtime.snapshot()) ? [checkApprovalChats(runtime.snapshot())] : []),
+    ...(await checkWaiting(runtime)),
     await checkAudit(runtime),
   ]
 }
@@ -49,6 +50,18 @@ function checkTrigger(name: string, trigger: SopTrigger, settings: LibrarySettin
   const fix = auth ? `sluice config set sop.secrets.${auth.secrets[0]}` : 'sluice sop validate'
   return problem === undefined ? [] : [warn('procedures', `${name}: POST ${path}: ${problem}`, fix)]
 }
+
+/** Returns a warning while limits hold runs back. */
+async function checkWaiting({ store, clock }: Pick<ProceduresChecked, 'store' | 'clock'>): Promise<Check[]> {
+  const rows = await store.sops.waiting()
+  if (rows.length === 0) return []
+  const sops = [...Map.groupBy(rows, ({ sop }) => sop)].map(([sop, own]) => `${own.length} of ${sop}`)
+  const oldestMs = Math.min(...rows.map(({ sinceMs }) => sinceMs))
+  const detail = `runs wait for a free slot, the oldest for ${secondsSince(oldestMs, clock)} s: ${sops.join(', ')}`
+  return [warn('procedures', detail, 'sluice sop runs --status waiting')]
+}
+
+const secondsSince = (ms: number, clock: Clock): number => Math.max(0, Math.round((clock.nowMs() - ms) / 1000))
 
 async function checkAudit({ store }: Pick<ProceduresChecked, 'store'>): Promise<Check> {
   const { records, broken } = await store.sops.verify()

@@ -69,6 +69,7 @@ export const OWN_POST_ROUTES = [
   '/api/sops/simulate',
   '/api/tools/:name/calls',
   '/api/sops/runs/:id/cancel',
+  '/api/sops/runs/:id/replay',
   '/api/pairing/initiate',
   '/api/devices',
   '/api/devices/:id/token/rotate',

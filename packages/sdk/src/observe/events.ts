@@ -126,7 +126,7 @@ const knownEventSchema = v.variant('type', [
   event('sop_run', 'A run of a procedure has changed', {
     run_id: text,
     sop: text,
-    status: v.picklist(['running', 'waiting_approval', 'paused_checkpoint', 'completed', 'failed', 'cancelled']),
+    status: v.picklist(['waiting', 'running', 'waiting_approval', 'paused_checkpoint', 'completed', 'failed', 'cancelled', 'expired']),
     step: number,
     steps: number,
     reason: nullableText,
@@ -137,7 +137,7 @@ const knownEventSchema = v.variant('type', [
     step: number,
     status: v.picklist(['started', 'completed', 'failed', 'skipped']),
   }),
-  event('sop_skipped', 'A procedure matched, and a limit held it back', {
+  event('sop_skipped', 'A procedure matched, and its event was not taken', {
     sop: text,
     source: v.picklist(['manual', 'webhook', 'cron', 'mqtt', 'peripheral']),
     reason: text,

@@ -56,12 +56,12 @@ export type Observation =
       /** Present while an observer traces. */
       readonly span?: Span
     }
-  /** A run of a procedure has ended, or a trigger did not start one. */
+  /** A run of a procedure has ended, a limit holds it back, or a trigger started none. */
   | {
       readonly kind: 'sop_run'
       readonly sop: string
-      readonly outcome: 'completed' | 'failed' | 'cancelled' | 'skipped'
-      /** The time of the run; absent when none was started. */
+      readonly outcome: 'completed' | 'failed' | 'cancelled' | 'waiting' | 'expired' | 'skipped'
+      /** The time of the run; absent when it has not begun. */
       readonly span?: Span
     }
   /** A step of a run has ended. The time counts from the start of its last attempt. */
@@ -157,4 +157,7 @@ export interface Backlog {
   readonly repliesDead: number
   readonly repliesAmbiguous: number
   readonly approvalsPending: number
+  /** Runs of procedures that a limit holds back. */
+  readonly runsWaiting: number
+  readonly oldestRunSecs: number | null
 }

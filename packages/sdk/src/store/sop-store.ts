@@ -5,8 +5,10 @@
 
 import type { IdempotencyKey } from './idempotency.ts'
 import type { SopDispatch, SopRun, SopRunStatus } from './sop.ts'
+import type { SopLimits } from './sop-limits.ts'
 
 export type AuditKind =
+  | 'run_waiting'
   | 'run_started'
   | 'trigger_skipped'
   | 'step_started'
@@ -23,6 +25,7 @@ export type AuditKind =
   | 'run_completed'
   | 'run_failed'
   | 'run_cancelled'
+  | 'run_expired'
   | 'conversation_erased'
   | 'conversation_read'
   | 'delivery_discarded'
@@ -79,20 +82,49 @@ export interface AuditRow extends NewAudit {
 export interface SopStart {
   readonly run: SopRun
   readonly audit: readonly NewAudit[]
-  readonly limits: { readonly cooldownMs: number; readonly concurrentMax: number; readonly totalMax: number }
-  /** Makes the record for a start that a limit prevents. */
+  readonly limits: SopLimits
+  /** True: of the runs with the same source and topic one waits, the newest, which takes the place of the one before. */
+  readonly holdsOne: boolean
+  /** Makes the record for an event that is not taken. */
   skipped(reason: string): NewAudit
+  /** Makes the run that waits, with its records. */
+  held(reason: string): { readonly run: SopRun; readonly audit: readonly NewAudit[] }
+}
+
+/** A run that a limit holds back. */
+export interface WaitingSopRun {
+  readonly id: string
+  readonly sop: string
+  /** The time of its event. */
+  readonly sinceMs: number
 }
 
 export interface SopStore {
   /**
-   * Starts the runs that no limit prevents, in order; each counts the earlier ones. An event with a known key starts nothing and
-   * resolves to its first answer. In both cases the same commit marks the idempotency key and the inbox message as done.
+   * Starts the runs that no limit prevents and stores runs that wait, in order, as `judgeStart` says; each counts the earlier ones. An
+   * event with a known key starts nothing and resolves to its first answer. In both cases the same commit marks the idempotency key and
+   * the inbox message as done. `repeats` is described at `FireOptions`.
    */
   start(
     starts: readonly SopStart[],
-    about: { readonly atMs: number; readonly key?: string; readonly idempotency?: IdempotencyKey; readonly inbox?: number },
+    about: {
+      readonly atMs: number
+      readonly key?: string
+      readonly idempotency?: IdempotencyKey
+      readonly inbox?: number
+      readonly repeats?: boolean
+    },
   ): Promise<readonly SopDispatch[]>
+  /** Lists the runs that a limit holds back, by priority and then in the order in which they arrived. */
+  waiting(): Promise<readonly WaitingSopRun[]>
+  /**
+   * Replaces a waiting run by the run that has begun, if no limit prevents it. Resolves to `changed` when the run has changed since it
+   * was read, and otherwise to the time in which its procedure has cooled down; null when another run has to end first.
+   */
+  begin(
+    start: { readonly before: SopRun; readonly after: SopRun; readonly audit: readonly NewAudit[]; readonly limits: SopLimits },
+    atMs: number,
+  ): Promise<'begun' | 'changed' | { readonly inMs: number | null }>
   /** Replaces a run. Resolves to false and records nothing when the run has changed since it was read. */
   advance(before: SopRun, after: SopRun, audit: readonly NewAudit[]): Promise<boolean>
   /** Appends records that belong to no transition. */
@@ -108,6 +140,7 @@ export interface SopStore {
     /** Only the runs that this person has started. */
     readonly starter?: string
   }): Promise<SopRun[]>
+  /** Counts the runs of each procedure that have begun and not ended. */
   activeCounts(): Promise<ReadonlyMap<string, number>>
   /** Lists records in order, of one run or all. */
   audit(filter: { readonly limit: number; readonly after?: number; readonly run?: string; readonly sop?: string }): Promise<AuditRow[]>
@@ -123,6 +156,6 @@ export interface SopStore {
 
 /** The runs as the holder of a lease uses them. */
 export interface OwnedSopStore extends SopStore {
-  /** Lists unfinished runs in the shards of the lease, oldest first, after the id of a run. The shard of a run is that of its id. */
+  /** Lists runs that have begun and not ended in the shards of the lease, oldest first, after the id of a run. The shard of a run is that of its id. */
   unfinished(options: { readonly after: string | null; readonly limit: number }): Promise<SopRun[]>
 }

@@ -41,14 +41,20 @@ export interface SopEvent {
   }
 }
 
-/** The result of an event for one matching procedure. */
+/** The result of an event for one matching procedure. `waiting`: the run is stored, and begins when the limit that `reason` names is free. */
 export type SopDispatch =
   | { readonly sop: string; readonly status: 'started'; readonly runId: string }
+  | { readonly sop: string; readonly status: 'waiting'; readonly runId: string; readonly reason: string }
   | { readonly sop: string; readonly status: 'skipped'; readonly reason: string }
 
 export interface FireOptions {
   readonly idempotency?: IdempotencyKey
   readonly inbox?: number
+  /**
+   * True: the sender sends a refused event again. An event for which every matching procedure holds all the runs it may then rejects
+   * with `unavailable` and has not happened. Otherwise it is recorded as skipped.
+   */
+  readonly repeats?: boolean
   /**
    * How the request was verified; undefined stands for the credentials of `POST /webhook`, which are the default. A webhook trigger
    * with another authentication does not match.
@@ -85,7 +91,16 @@ export interface SopStep {
   readonly output: unknown
 }
 
-export type SopRunStatus = 'running' | 'waiting_approval' | 'paused_checkpoint' | 'completed' | 'failed' | 'cancelled'
+/** `waiting`: a limit holds the run back, and it has not begun. `expired`: it waited too long and never began. */
+export type SopRunStatus =
+  | 'waiting'
+  | 'running'
+  | 'waiting_approval'
+  | 'paused_checkpoint'
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  | 'expired'
 
 export interface SopStepResult {
   readonly step: number
@@ -129,9 +144,10 @@ export interface SopRun {
   /** The report of the agent about the step. It counts when the turn ends. */
   readonly report: { readonly status: SopStepResult['status']; readonly output: string } | null
   readonly results: readonly SopStepResult[]
+  /** The time at which it began; while it waits, and after it expired, the time of its event. */
   readonly startedAtMs: number
   readonly endedAtMs: number | null
-  /** The reason of a failure or cancellation. */
+  /** The reason of a failure, a cancellation or an expiry; while the run waits, the limit that holds it back. */
   readonly reason: string | null
 }
 
@@ -154,7 +170,7 @@ const DEVICE = 'device:'
 export const ownerOfRun = ({ event: { starter } }: Pick<SopRun, 'event'>): string | undefined =>
   starter?.startsWith(DEVICE) ? starter.slice(DEVICE.length) : undefined
 
-export const SOP_ENDED: readonly SopRunStatus[] = ['completed', 'failed', 'cancelled']
+export const SOP_ENDED: readonly SopRunStatus[] = ['completed', 'failed', 'cancelled', 'expired']
 
 /** A procedure as lists show it. */
 export interface SopSummary {
@@ -170,6 +186,7 @@ export interface SopSummary {
   readonly triggers: readonly string[]
   /** The lowest standing that may start it by name without the decision of an operator: the `role` of its `manual` trigger, or `operator`. */
   readonly openTo: Standing
+  /** The number of runs that have begun and not ended. */
   readonly activeRuns: number
 }
 
@@ -183,7 +200,10 @@ export interface Sops {
   webhooks(path: string): readonly TriggerWebhook[]
   /** Starts every matching procedure once; resolves to `[]` when none matches. Marks the idempotency key and the inbox message as done. */
   fire(event: SopEvent, also?: FireOptions): Promise<readonly SopDispatch[]>
-  /** Starts a procedure by name. Throws `not_found`, or `conflict` when a limit prevents the start. */
+  /**
+   * Starts a procedure by name, or stores a run that waits until a limit is free; resolves to the id of the run. Throws `not_found`,
+   * `conflict` while the procedure cools down or is switched off, or `unavailable` when it holds all the runs it may.
+   */
   run(name: string, event: Omit<SopEvent, 'source' | 'topic'>): Promise<string>
   list(): readonly SopSummary[]
   /** Returns the topics of the loaded triggers of a kind, as written in the definitions. */
@@ -204,4 +224,9 @@ export interface Sops {
   approve(runId: string, by: string): Promise<SopRun>
   /** Cancels a run. Throws `not_found`, or `conflict` when the run has ended. */
   cancel(runId: string, by: string, reason: string): Promise<SopRun>
+  /**
+   * Starts the procedure of an expired run once more with the same event; resolves to the id of the new run, the same one each time.
+   * Throws `not_found`, `conflict` for any other run, and what `run` throws.
+   */
+  replay(runId: string, by: string): Promise<string>
 }

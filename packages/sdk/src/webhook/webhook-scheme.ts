@@ -9,6 +9,8 @@ interface Delivery {
   readonly idMember?: string
   /** Further headers that are kept with the event, so that conditions and steps can read them. */
   readonly eventHeaders?: readonly string[]
+  /** How the sender marks the event with which it tries an endpoint: a header, or a member of the JSON body with dots, and its value. */
+  readonly testEvent?: { readonly header: string; readonly value: string } | { readonly member: string; readonly value: string }
 }
 
 /** An HMAC over parts of the request. */
@@ -73,7 +75,12 @@ export const bodyHmac = (header: string, more: Partial<HmacScheme> = {}): HmacSc
 
 /** The schemes of senders, by the name that a trigger gives as `auth`. */
 export const SENDER_SCHEMES = {
-  github: bodyHmac('x-hub-signature-256', { prefix: 'sha256=', idHeaders: ['x-github-delivery'], eventHeaders: ['x-github-event'] }),
+  github: bodyHmac('x-hub-signature-256', {
+    prefix: 'sha256=',
+    idHeaders: ['x-github-delivery'],
+    eventHeaders: ['x-github-event'],
+    testEvent: { header: 'x-github-event', value: 'ping' },
+  }),
   gitlab: {
     kind: 'token',
     header: 'x-gitlab-token',
@@ -128,8 +135,14 @@ export const SENDER_SCHEMES = {
     prefix: 'sha256=',
     idHeaders: ['x-request-uuid', 'x-atlassian-webhook-identifier'],
     eventHeaders: ['x-event-key'],
+    testEvent: { header: 'x-event-key', value: 'diagnostics:ping' },
   }),
-  pagerduty: bodyHmac('x-pagerduty-signature', { prefix: 'v1=', separator: ',', idMember: 'event.id' }),
+  pagerduty: bodyHmac('x-pagerduty-signature', {
+    prefix: 'v1=',
+    separator: ',',
+    idMember: 'event.id',
+    testEvent: { member: 'event.event_type', value: 'pagey.ping' },
+  }),
   twilio: bodyHmac('x-twilio-signature', {
     algorithm: 'sha1',
     encoding: 'base64',
@@ -153,3 +166,21 @@ export interface WebhookAuth {
 
 /** Two triggers with the same key have the same authentication. */
 export const authKey = (auth: WebhookAuth | undefined): string => (auth ? JSON.stringify(auth) : 'bearer')
+
+/** Whether an event is the one with which its sender tries an endpoint. The names of headers are in lower case. */
+export function isTestEvent(
+  { testEvent }: WebhookScheme,
+  { payload, headers = {} }: { readonly payload: string | null; readonly headers?: Readonly<Record<string, string>> },
+): boolean {
+  if (!testEvent) return false
+  if ('header' in testEvent) return headers[testEvent.header] === testEvent.value
+  let found: unknown
+  try {
+    found = JSON.parse(payload ?? 'null')
+  } catch {
+    return false
+  }
+  for (const name of testEvent.member.split('.'))
+    found = typeof found === 'object' && found !== null && Object.hasOwn(found, name) ? (found as Record<string, unknown>)[name] : undefined
+  return found === testEvent.value
+}

@@ -32,7 +32,12 @@ export interface SopDefinition {
   readonly priority: SopPriority
   readonly mode: SopMode
   readonly cooldownSecs: number
+  /** 0: no run can start. */
   readonly maxConcurrent: number
+  /** The largest number of runs that wait for a free slot. */
+  readonly maxWaiting: number
+  /** Whether a run that waits for a person counts as one of `maxConcurrent`. */
+  readonly countWaiting: boolean
   readonly triggers: readonly SopTrigger[]
   /** The steps in order; at least one. */
   readonly steps: readonly SopStep[]

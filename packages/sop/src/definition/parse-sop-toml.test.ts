@@ -17,6 +17,8 @@ test('absent keys have their defaults', async () => {
         cooldown_secs: 0,
         max_concurrent: 1,
         deterministic: false,
+        max_waiting: 100,
+        count_waiting: true,
       },
       triggers: [],
     },
@@ -73,6 +75,8 @@ condition = "> 5"
     cooldown_secs: 300,
     max_concurrent: 2,
     deterministic: true,
+    max_waiting: 100,
+    count_waiting: true,
   })
   expect(value?.triggers).toEqual([
     { type: 'manual' },

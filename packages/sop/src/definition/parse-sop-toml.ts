@@ -19,6 +19,8 @@ export interface SopToml {
     readonly execution_mode?: (typeof EXECUTION_MODES)[number] | undefined
     readonly cooldown_secs: number
     readonly max_concurrent: number
+    readonly max_waiting: number
+    readonly count_waiting: boolean
     readonly deterministic: boolean
   }
   readonly triggers: readonly SopTrigger[]
@@ -28,9 +30,11 @@ const NAME_CHARS_MAX = 100
 const TRIGGERS_MAX = 100
 const CONDITIONS_MAX = 20
 const COUNT_MAX = 1_000_000_000
+const WAITING_DEFAULT = 100
+const WAITING_MAX = 10_000
 
 const text = v.pipe(v.string(), v.minLength(1))
-const count = (fallback: number) => v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(COUNT_MAX)), fallback)
+const count = (fallback: number, max = COUNT_MAX) => v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(max)), fallback)
 
 /** Returns a schema for a text; `problem` returns the message for an invalid one. */
 const checked = (problem: (value: string) => string | undefined) =>
@@ -86,6 +90,8 @@ const sopToml = (nowMs: number) =>
       execution_mode: v.optional(v.picklist(EXECUTION_MODES)),
       cooldown_secs: count(0),
       max_concurrent: count(1),
+      max_waiting: count(WAITING_DEFAULT, WAITING_MAX),
+      count_waiting: v.optional(v.boolean(), true),
       deterministic: v.optional(v.boolean(), false),
     }),
     triggers: v.optional(

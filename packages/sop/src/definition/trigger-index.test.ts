@@ -1,4 +1,4 @@
-import { STANDINGS, type Standing } from '@sluice/sdk'
+import { bodyHmac, SENDER_SCHEMES, STANDINGS, type Standing, type WebhookAuth } from '@sluice/sdk'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type SopDefinition, type SopTrigger, triggerText } from './definition.ts'
 import { TriggerIndex } from './trigger-index.ts'
@@ -12,6 +12,8 @@ const sop = (name: string, ...triggers: SopTrigger[]): SopDefinition => ({
   mode: 'auto',
   cooldownSecs: 0,
   maxConcurrent: 1,
+  maxWaiting: 100,
+  countWaiting: true,
   triggers,
   steps: [],
   folder: `/sops/${name}`,
@@ -180,5 +182,26 @@ describe('procedures that do not match cost nothing', () => {
     expect(built.topics('webhook')).toEqual(new TriggerIndex(definitions).topics('webhook'))
     expect(built.match({ source: 'webhook', topic: '/hook/9999', payload: '{"a":0}', standing: 'operator' })).toEqual([definitions[9999]])
     expect(built.match({ source: 'webhook', topic: '/hook/9999', payload: '{"a":1}', standing: 'operator' })).toEqual([])
+  })
+})
+
+describe('the event with which a sender tries an endpoint', () => {
+  const github: WebhookAuth = { name: 'github', scheme: SENDER_SCHEMES.github, secrets: ['gh'], windowSecs: 300 }
+  const own: WebhookAuth = { ...github, name: 'hmac', scheme: bodyHmac('x-hub-signature-256') }
+  const started = (auth: WebhookAuth, condition: string | null, name = 'ping') =>
+    new TriggerIndex([sop('a', { type: 'webhook', path: '/in', condition, auth })]).match(
+      { source: 'webhook', topic: '/in', payload: '{"zen":"x"}', headers: { 'x-github-event': name } },
+      [auth],
+    ).length
+
+  test.each<[string, WebhookAuth, string | null, string, number]>([
+    ['starts nothing', github, null, 'ping', 0],
+    ['starts nothing under a condition about something else', github, '$.zen == "x"', 'ping', 0],
+    ['starts nothing under a condition that excludes another event', github, '$header.X-GitHub-Event != push', 'ping', 0],
+    ['starts a procedure whose condition names it', github, '$header.X-GitHub-Event == ping', 'ping', 1],
+    ['is an event like any other for a trigger with another scheme', own, null, 'ping', 1],
+    ['differs from the other events of the sender', github, null, 'push', 1],
+  ])('%s', (_what, auth, condition, name, count) => {
+    expect(started(auth, condition, name)).toBe(count)
   })
 })

@@ -1,6 +1,15 @@
 /** Finds the procedures that an event starts, by an index: the other procedures cost nothing. */
 import { forEachInBatches } from '@sluice/kit'
-import { authKey, isAtLeast, lowestStanding, type SopEvent, type TriggerKind, type TriggerWebhook, type WebhookAuth } from '@sluice/sdk'
+import {
+  authKey,
+  isAtLeast,
+  isTestEvent,
+  lowestStanding,
+  type SopEvent,
+  type TriggerKind,
+  type TriggerWebhook,
+  type WebhookAuth,
+} from '@sluice/sdk'
 
 import { type Condition, CREDENTIAL_HEADERS, EventPayload, parseCondition, unmet } from './condition.ts'
 import { roleOf, type SopDefinition, type SopTrigger, topicOf } from './definition.ts'
@@ -61,6 +70,7 @@ export class TriggerIndex {
       ({ trigger, conditions }) =>
         (trigger.type !== 'webhook' || keys.has(authKey(trigger.auth))) &&
         isOpenTo(trigger, event) &&
+        !isTest({ trigger, conditions }, event) &&
         conditions.every((one) => unmet(one, read) === undefined),
     )
     const found = met.map(({ definition }) => definition)
@@ -115,6 +125,13 @@ export class TriggerIndex {
 /** Returns whether the cause of an event stands high enough for a trigger. A webhook with `auth` proves its sender, and other events have none. */
 export const isOpenTo = (trigger: SopTrigger, { standing = 'unverified' }: Pick<EventContent, 'standing'>): boolean =>
   trigger.type !== 'webhook' || trigger.auth !== undefined || isAtLeast(standing, roleOf(trigger))
+
+/** Returns whether the sender of a trigger's `auth` only tries the endpoint, and no condition of the trigger names that event. */
+export function isTest({ trigger, conditions }: Pick<IndexedTrigger, 'trigger' | 'conditions'>, event: EventContent): boolean {
+  if (trigger.type !== 'webhook' || !trigger.auth) return false
+  const { scheme } = trigger.auth
+  return isTestEvent(scheme, event) && !conditions.some(({ operator, value }) => operator === '==' && value === scheme.testEvent?.value)
+}
 
 const authOf = (trigger: SopTrigger): WebhookAuth | undefined => (trigger.type === 'webhook' ? trigger.auth : undefined)
 

@@ -125,6 +125,8 @@ const define = ({ sop, triggers }: SopToml, steps: SopDefinition['steps'], folde
   mode,
   cooldownSecs: sop.cooldown_secs,
   maxConcurrent: sop.max_concurrent,
+  maxWaiting: sop.max_waiting,
+  countWaiting: sop.count_waiting,
   triggers,
   steps,
   folder,

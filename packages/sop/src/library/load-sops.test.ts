@@ -67,6 +67,8 @@ describe('the procedures of a folder', () => {
       mode: 'supervised',
       cooldownSecs: 0,
       maxConcurrent: 1,
+      maxWaiting: 100,
+      countWaiting: true,
       triggers: [{ type: 'manual' }],
       steps: [
         { number: 1, title: 'One', body: 'do it', tools: null, requiresConfirmation: false, kind: 'execute', input: null, output: null },

@@ -2,7 +2,7 @@
 import { endsWithin } from '@sluice/kit'
 import { AppError, type Approval, type SopRun, shardOf } from '@sluice/sdk'
 import { approvalRequestOf } from './approval-request.ts'
-import type { EnginePorts, RunHome } from './engine-ports.ts'
+import type { RunHome, RunPorts } from './engine-ports.ts'
 import type { SopInput } from './machine.ts'
 import { RunDriver, type RunOwner } from './run-driver.ts'
 import { hasEnded, type RunRepository } from './run-repository.ts'
@@ -11,14 +11,14 @@ import { hasEnded, type RunRepository } from './run-repository.ts'
 const ABORT_GRACE_MS = 1000
 
 export class ActiveRuns implements RunOwner {
-  readonly #ports: EnginePorts
+  readonly #ports: RunPorts
   readonly #runs: RunRepository
   readonly #drivers = new Map<string, RunDriver>()
   /** The shards whose runs this process carries out. */
   readonly #homes = new Set<RunHome>()
   #isStopped = false
 
-  constructor(ports: EnginePorts, runs: RunRepository) {
+  constructor(ports: RunPorts, runs: RunRepository) {
     this.#ports = ports
     this.#runs = runs
   }
@@ -56,7 +56,7 @@ export class ActiveRuns implements RunOwner {
     let driver = this.#drivers.get(run.id)
     if (!driver) {
       const home = this.#homeOf(run.id)
-      if (this.#isStopped || !home || hasEnded(run)) return
+      if (this.#isStopped || !home || hasEnded(run) || run.status === 'waiting') return
       driver = new RunDriver(run, home, this.#ports, this)
       this.#drivers.set(run.id, driver)
     }

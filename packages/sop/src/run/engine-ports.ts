@@ -40,6 +40,12 @@ export interface EnginePorts {
   readonly newId: () => string
 }
 
+/** The ports as the parts of the engine use them. */
+export interface RunPorts extends EnginePorts {
+  /** Called when the status of a run has changed, which may have freed a slot. */
+  readonly changed: () => void
+}
+
 /** The runs of some shards, as the process that carries them out stores them: those of the shards of `lease`, or all without one. */
 export interface RunHome {
   readonly sops: OwnedSopStore
@@ -106,7 +112,10 @@ export interface StepCallRequest {
 
 /** The keys of `[sop]` that the engine reads. */
 export interface SopSettings {
+  /** 0: no limit. */
   readonly max_concurrent_total: number
+  /** The longest time that a run waits until it expires. */
+  readonly max_age_hours: number
   /** 0: an approval never expires. */
   readonly approval_timeout_secs: number
   /** 0: every ended run is kept. */

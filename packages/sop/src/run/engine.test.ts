@@ -12,7 +12,7 @@ describe('triggers', () => {
       { sop: 'b', status: 'started' },
     ])
     expect(await engine.fire(event('/a'))).toMatchObject([
-      { sop: 'a', status: 'skipped', reason: 'max_concurrent = 1' },
+      { sop: 'a', status: 'waiting', reason: 'too many runs of this procedure (max_concurrent = 1)' },
       { sop: 'b', status: 'started' },
     ])
   })
@@ -31,15 +31,15 @@ describe('triggers', () => {
   })
 
   test('record a start before its first step, and a skipped trigger', async () => {
-    const bench = await sopBench([sop('a')])
+    const bench = await sopBench([sop('a', { maxWaiting: 0 })])
     const runId = await bench.fire('a')
     await bench.engine.fire(event('/a'))
     expect(await bench.kinds(runId)).toEqual(['run_started', 'step_started'])
     expect(await bench.store.audit({ limit: 10 })).toContainEqual(expect.objectContaining({ kind: 'trigger_skipped', sop: 'a', run: null }))
   })
 
-  test('emit events for starts, steps, ends and skipped triggers', async () => {
-    const bench = await sopBench([sop('a')])
+  test('emit events and a log line for starts, steps, ends and skipped triggers', async () => {
+    const bench = await sopBench([sop('a', { maxWaiting: 0 })])
     const runId = await bench.fire('a')
     await bench.engine.fire(event('/a'))
     bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'ok' })
@@ -48,10 +48,11 @@ describe('triggers', () => {
     expect(emitted).toEqual([
       ['sop_run', 'running'],
       ['sop_step', 'started'],
-      ['sop_skipped', 'max_concurrent = 1'],
+      ['sop_skipped', expect.stringContaining('max_concurrent = 1')],
       ['sop_step', 'completed'],
       ['sop_run', 'completed'],
     ])
+    expect(bench.host.logs).toMatchObject([{ message: 'procedure trigger skipped' }])
   })
 
   test('report ended steps and runs to observers, in the trace of the event', async () => {
@@ -71,21 +72,23 @@ describe('triggers', () => {
   })
 
   test('are ignored when a run is started by name; an unknown name suggests the nearest', async () => {
-    const { engine } = await sopBench([sop('deploy', { triggers: [] })])
+    const { engine } = await sopBench([sop('deploy', { triggers: [], maxWaiting: 0 }), sop('off', { maxConcurrent: 0 })])
     const runId = await engine.run('deploy', { payload: null, atMs: 0, by: 'cli:anna' })
     expect(await engine.get(runId)).toMatchObject({ sop: 'deploy', event: { source: 'manual', topic: 'deploy' } })
     await expect(engine.run('deply', { payload: null, atMs: 0, by: 'cli:anna' })).rejects.toThrow(
       expect.objectContaining({ code: 'not_found', message: 'There is no procedure "deply"; is it "deploy"?' }),
     )
     await expect(engine.run('deploy', { payload: null, atMs: 0, by: 'cli:anna' })).rejects.toThrow(
-      expect.objectContaining({ code: 'conflict', message: expect.stringContaining('max_concurrent = 1') }),
+      expect.objectContaining({ code: 'unavailable' }),
+    )
+    await expect(engine.run('off', { payload: null, atMs: 0, by: 'cli:anna' })).rejects.toThrow(
+      expect.objectContaining({ code: 'conflict', message: expect.stringContaining('max_concurrent = 0') }),
     )
   })
 
   test('let a procedure start itself at most eight times in a row', async () => {
     for (const mode of ['deterministic', 'auto'] as const) {
       const bench = await sopBench([sop('a', { mode, maxConcurrent: 99, steps: [{ tools: ['again'] }] })])
-      bench.settings.max_concurrent_total = 99
       const again = (turn: string) => bench.engine.run('a', { payload: null, atMs: 0, by: `turn:${turn}` })
       bench.agent.tools.set('again', { risk: 'execute', run: (_input, { turn }) => again(turn) })
       let runId = await bench.fire('a')

@@ -24,9 +24,10 @@ import { outputProblem } from '../definition/output-schema.ts'
 import { ActiveRuns } from './active-runs.ts'
 import { STEP_OWNER } from './agent-step.ts'
 import { beginRun } from './begin-run.ts'
-import type { EnginePorts, RunHome } from './engine-ports.ts'
+import type { EnginePorts, RunHome, RunPorts } from './engine-ports.ts'
 import { reportProgress } from './run-progress.ts'
 import { hasEnded, RunRepository } from './run-repository.ts'
+import { WaitingRuns } from './waiting-runs.ts'
 
 const PRUNE_EVERY_MS = 3_600_000
 /** Event keys are remembered this long, so that a repeated event starts nothing. */
@@ -39,36 +40,50 @@ const PAGE_SIZE = 100
 
 /** Carries out nothing until `resume`. */
 export class SopEngine implements Sops {
-  readonly #ports: EnginePorts
+  readonly #ports: RunPorts
   readonly #runs: RunRepository
   readonly #activeRuns: ActiveRuns
+  readonly #waitingRuns: WaitingRuns
   /** The shards whose runs this process carries out. */
   readonly #homes = new Set<RunHome>()
-  #unsubscribeApprovals: (() => void) | undefined
+  #unsubscribe: (() => void) | undefined
 
-  constructor(ports: EnginePorts) {
+  constructor(given: EnginePorts) {
+    const ports: RunPorts = { ...given, changed: () => this.#waitingRuns.wake() }
     this.#ports = ports
     this.#runs = new RunRepository(ports)
     this.#activeRuns = new ActiveRuns(ports, this.#runs)
+    this.#waitingRuns = new WaitingRuns(ports, this.#runs, (run) => this.#activeRuns.wake(run))
   }
 
   /**
    * Carries out the runs of these shards from now on, beginning with every unfinished one, until the lease is lost. Runs of other
-   * shards stay in the store for the process that owns them. Call it once for each lease, after the agent has recovered the turns of
+   * shards stay in the store for the process that owns them. Waiting runs of all shards begin here, too. Call it once for each lease, after the agent has recovered the turns of
    * the shards. Resolves to the number of unfinished runs.
    */
   async resume(home: RunHome): Promise<number> {
     this.#homes.add(home)
     this.#activeRuns.take(home)
     home.lease?.lost.addEventListener('abort', () => this.#drop(home), { once: true })
-    this.#unsubscribeApprovals ??= this.#ports.approvals.onDecision('sop', (approval) => this.#activeRuns.applyDecision(approval))
+    this.#unsubscribe ??= this.#subscribe()
     let count = 0
     for await (const run of unfinishedRuns(home)) {
       this.#activeRuns.wake(run)
       count++
     }
     await this.#abortTurnsOfEndedRuns()
+    this.#waitingRuns.open()
     return count
+  }
+
+  #subscribe(): () => void {
+    const { approvals, library } = this.#ports
+    const decisions = approvals.onDecision('sop', (approval) => this.#activeRuns.applyDecision(approval))
+    const reloads = library.onReload(() => this.#waitingRuns.wake())
+    return () => {
+      decisions()
+      reloads()
+    }
   }
 
   /** Begins no more steps of the runs of these shards. Resolves once the steps under way have ended. */
@@ -94,11 +109,13 @@ export class SopEngine implements Sops {
       const run = await this.#ports.store.get(id)
       if (!run || hasEnded(run)) this.#activeRuns.release(id)
     }
+    this.#waitingRuns.wake()
   }
 
   /** Stops carrying out runs. Tool calls in progress have `timeoutMs` to end, and their results are stored. */
   async stop(timeoutMs: number): Promise<void> {
-    this.#unsubscribeApprovals?.()
+    this.#unsubscribe?.()
+    await this.#waitingRuns.stop()
     await this.#activeRuns.stop(timeoutMs)
   }
 
@@ -162,9 +179,19 @@ export class SopEngine implements Sops {
       topic: name,
       ...(depth > 0 && { depth }),
     }
-    const [dispatch] = await this.#start([definition], event)
-    if (dispatch?.status === 'started') return dispatch.runId
-    throw new AppError('conflict', `"${name}" was not started: ${dispatch?.reason ?? 'the store returned no result'}`)
+    return this.#startOne(definition, event)
+  }
+
+  async replay(runId: string, by: string): Promise<string> {
+    const run = await this.#runs.read(runId)
+    if (run.status !== 'expired') throw new AppError('conflict', `Only an expired run is replayed, and the run ${runId} is ${run.status}`)
+    const { library, clock } = this.#ports
+    await library.loaded()
+    const definition = library.get(run.sop)
+    if (!definition) throw unknownSop(library.list(), run.sop)
+    // A person wants the run, so no cooldown skips it; and a second replay gets the run of the first.
+    const event: SopEvent = { ...run.event, by, atMs: clock.nowMs(), key: `replay ${runId}` }
+    return this.#startOne({ ...definition, cooldownSecs: 0 }, event)
   }
 
   runs(filter: Parameters<Sops['runs']>[0]): Promise<readonly SopRun[]> {
@@ -202,26 +229,38 @@ export class SopEngine implements Sops {
     return run
   }
 
+  /** Resolves to the id of the run that starts or waits. */
+  async #startOne(definition: SopDefinition, event: SopEvent): Promise<string> {
+    const { name, maxConcurrent } = definition
+    if (maxConcurrent === 0) throw new AppError('conflict', `"${name}" was not started: it is switched off (max_concurrent = 0)`)
+    const [dispatch] = await this.#start([definition], event, { repeats: true })
+    if (dispatch && dispatch.status !== 'skipped') return dispatch.runId
+    throw new AppError('conflict', `"${name}" was not started: ${dispatch?.reason ?? 'the store returned no result'}`)
+  }
+
   async #start(
     definitions: readonly SopDefinition[],
     event: SopEvent,
     also: Omit<FireOptions, 'verified'> = {},
   ): Promise<readonly SopDispatch[]> {
-    const { store, events, clock, config, newId } = this.#ports
+    const { store, events, clock, config, log, newId } = this.#ports
     const nowMs = clock.nowMs()
     const { max_concurrent_total: concurrentTotal } = config()
     const starts = definitions.map((definition) => beginRun(definition, event, { id: newId(), nowMs, concurrentTotal }))
     const dispatches = await store.start(starts, { atMs: nowMs, ...(event.key !== undefined && { key: event.key }), ...also })
     for (const [index, dispatch] of dispatches.entries()) {
       if (dispatch.status === 'skipped') {
-        events.emit({ type: 'sop_skipped', sop: dispatch.sop, source: event.source, reason: dispatch.reason })
+        const { sop, reason } = dispatch
+        events.emit({ type: 'sop_skipped', sop, source: event.source, reason })
+        log.info('procedure trigger skipped', { sop, source: event.source, topic: event.topic, reason })
         continue
       }
-      const started = starts[index]
-      // A repeated event gets the id of the run that its first delivery started.
-      if (started?.run.id !== dispatch.runId) continue
-      reportProgress(this.#ports, undefined, started.run, started.audit)
-      this.#activeRuns.wake(started.run)
+      const start = starts[index]
+      // A repeated event gets the id of the run that its first delivery started, and an event may take the place of one that waits.
+      if (start?.run.id !== dispatch.runId) continue
+      const { run, audit } = dispatch.status === 'waiting' ? start.held(dispatch.reason) : start
+      reportProgress(this.#ports, undefined, run, audit)
+      this.#activeRuns.wake(run)
     }
     return dispatches
   }

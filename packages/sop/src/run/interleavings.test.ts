@@ -13,6 +13,7 @@ test('no interleaving of events, decisions and crashes breaks an audit rule', as
     'record step_cut',
     'record expired',
     'record rejected',
+    'record run_waiting',
     'crash',
     'failed for now',
   ]

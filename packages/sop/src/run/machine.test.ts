@@ -9,6 +9,9 @@ const NOW_MS = 1_000_000
 const begin = (...args: Parameters<typeof sop>): SopRun =>
   beginRun(sop(...args), event('/deploy'), { id: 'run-1', nowMs: NOW_MS, concurrentTotal: 4 }).run
 
+const held = (...args: Parameters<typeof sop>): SopRun =>
+  beginRun(sop(...args), event('/deploy'), { id: 'run-1', nowMs: NOW_MS, concurrentTotal: 0 }).held('too many runs').run
+
 /** Returns the run after the inputs; throws for a refused one. */
 const after = (run: SopRun, ...inputs: readonly SopInput[]): SopRun => inputs.reduce((at, input) => moved(at, input).run, run)
 const moved = (run: SopRun, input: SopInput): Transition => {
@@ -29,6 +32,8 @@ const approve = (gate: string): SopInput => ({ type: 'approve', gate, by: 'chat:
 
 describe('a run', () => {
   const inputs: readonly SopInput[] = [
+    { type: 'begin' },
+    { type: 'tooOld', hours: 24 },
     approve('step-1'),
     { type: 'reject', gate: 'step-1', by: 'chat:anna', feedback: null },
     { type: 'expire', gate: 'step-1' },
@@ -47,6 +52,8 @@ describe('a run', () => {
     completed: after(begin('a'), started, ended(1)),
     failed: after(running, started, ended(1, 'failed')),
     cancelled: after(running, { type: 'cancel', by: 'cli:anna', reason: 'enough' }),
+    waiting: held('a'),
+    expired: after(held('a'), { type: 'tooOld', hours: 24 }),
   }
 
   test.each(Object.entries(runs))('that is %s takes only the inputs of the table', (status, run) => {
@@ -75,6 +82,27 @@ describe('a run', () => {
 
   test('refuses a decision about another gate', () => {
     expect(transition(runs.waiting_approval, approve('step-2'), NOW_MS)).toHaveProperty('refused')
+  })
+})
+
+describe('a run that a limit holds back', () => {
+  test('says what holds it back, and begins like any other run', () => {
+    const waiting = held('a', { mode: 'supervised' })
+    expect(waiting).toMatchObject({ status: 'waiting', reason: 'too many runs', gate: null })
+    const { run, audit } = moved(waiting, { type: 'begin' })
+    const begun = begin('a', { mode: 'supervised' })
+    expect(run).toEqual({ ...begun, startedAtMs: NOW_MS + 1, gate: { ...begun.gate, sinceMs: NOW_MS + 1 } })
+    expect(audit.map(({ kind, by }) => [kind, by])).toEqual([
+      ['run_started', 'device:1'],
+      ['approval_requested', 'engine'],
+    ])
+  })
+
+  test('expires with the limit as its reason', () => {
+    expect(moved(held('a'), { type: 'tooOld', hours: 24 })).toMatchObject({
+      run: { status: 'expired', reason: 'It waited 24 h for a free slot: too many runs', endedAtMs: NOW_MS + 1 },
+      audit: [{ kind: 'run_expired', by: 'engine' }],
+    })
   })
 })
 

@@ -4,10 +4,15 @@
  */
 import type { SopRun, SopRunStatus, SopStepResult } from '@sluice/sdk'
 import { brief, ENGINE, runRecord, stepRecord } from './audit-record.ts'
+import { begin } from './begin-run.ts'
 import { arriveAt, openGate, type Transition } from './gates.ts'
 
 /** `gate`, `step` and `turnId` name the subject of an input. An input about an earlier gate, step or turn is refused. */
 export type SopInput =
+  /** A slot is free for a waiting run. */
+  | { readonly type: 'begin' }
+  /** A waiting run got no slot in time. */
+  | { readonly type: 'tooOld'; readonly hours: number }
   | { readonly type: 'approve' | 'reject'; readonly gate: string; readonly by: string; readonly feedback: string | null }
   | { readonly type: 'expire'; readonly gate: string }
   /** Stored before the agent gets the turn (`turnId`), or before a tool with side effects runs (null). */
@@ -35,15 +40,19 @@ const WHILE_WAITING = ['approve', 'reject', 'expire', 'cancel'] as const
 
 /** The inputs that each status allows. All others are refused. */
 export const ALLOWED: Readonly<Record<SopRunStatus, readonly SopInput['type'][]>> = {
+  waiting: ['begin', 'tooOld', 'cancel'],
   running: ['attemptStarted', 'report', 'attemptEnded', 'retry', 'interrupted', 'cancel'],
   waiting_approval: WHILE_WAITING,
   paused_checkpoint: WHILE_WAITING,
   completed: [],
   failed: [],
   cancelled: [],
+  expired: [],
 }
 
 const TITLES: Readonly<Record<SopInput['type'], string>> = {
+  begin: 'begin',
+  tooOld: 'expire while it waits for a slot',
   approve: 'be approved',
   reject: 'be rejected',
   expire: 'expire',
@@ -63,6 +72,10 @@ export function transition(run: SopRun, input: SopInput, nowMs: number): Transit
     return { refused: `The run ${run.id} cannot ${TITLES[input.type]}: it is ${run.status}` }
   }
   switch (input.type) {
+    case 'begin':
+      return begin(run, nowMs)
+    case 'tooOld':
+      return endRun(run, 'expired', { by: ENGINE, reason: `It waited ${input.hours} h for a free slot: ${run.reason}`, nowMs })
     case 'approve':
     case 'reject':
     case 'expire':
@@ -164,7 +177,7 @@ interface RunEnd {
   readonly nowMs: number
 }
 
-function endRun(run: SopRun, status: 'completed' | 'failed' | 'cancelled', { by, reason, nowMs }: RunEnd): Transition {
+function endRun(run: SopRun, status: 'completed' | 'failed' | 'cancelled' | 'expired', { by, reason, nowMs }: RunEnd): Transition {
   const shortReason = reason === null ? null : brief(reason)
   const after: SopRun = { ...run, status, gate: null, report: null, endedAtMs: nowMs, reason: shortReason }
   return { run: after, audit: [runRecord(after, `run_${status}`, nowMs, { by, reason: shortReason })] }

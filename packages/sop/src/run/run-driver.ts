@@ -4,7 +4,7 @@
  */
 import { AppError, errorText, isLeaseLost, type SopRun } from '@sluice/sdk'
 import { carryOutByAgent, STEP_OWNER } from './agent-step.ts'
-import type { EnginePorts, RunHome } from './engine-ports.ts'
+import type { RunHome, RunPorts } from './engine-ports.ts'
 import { hasEnded, RunRepository } from './run-repository.ts'
 import { retryDelayMs, StepExecution } from './step-execution.ts'
 import { carryOutByTool } from './tool-step.ts'
@@ -24,7 +24,7 @@ export class RunDriver {
   /** The gate whose approval is open; null: none is. */
   openGate: string | null = null
   readonly #runId: string
-  readonly #ports: EnginePorts
+  readonly #ports: RunPorts
   readonly #runs: RunRepository
   readonly #owner: RunOwner
   /** Present while the driver works on the run. */
@@ -34,7 +34,7 @@ export class RunDriver {
   #isStale = false
   #isStopped = false
 
-  constructor(run: SopRun, home: RunHome, ports: EnginePorts, owner: RunOwner) {
+  constructor(run: SopRun, home: RunHome, ports: RunPorts, owner: RunOwner) {
     this.sop = run.sop
     this.home = home
     this.#runId = run.id

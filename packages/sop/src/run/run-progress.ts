@@ -1,6 +1,6 @@
 /** Reports the progress of a run to subscribers and observers. It is derived from the audit records, so the two never differ. */
 import { type AuditKind, type NewAudit, ownerOfRun, type SopRun, type SopStepResult } from '@sluice/sdk'
-import type { EnginePorts } from './engine-ports.ts'
+import type { RunPorts } from './engine-ports.ts'
 import { runTrace, stepTrace } from './run-identity.ts'
 
 const STEP_STATUS: Partial<Readonly<Record<AuditKind, 'started' | SopStepResult['status']>>> = {
@@ -10,9 +10,9 @@ const STEP_STATUS: Partial<Readonly<Record<AuditKind, 'started' | SopStepResult[
   step_skipped: 'skipped',
 }
 
-/** `before` is undefined for a run that has just started. */
+/** `before` is undefined for a run that has just been stored. */
 export function reportProgress(
-  { events, observe }: EnginePorts,
+  { events, observe, changed }: RunPorts,
   before: SopRun | undefined,
   after: SopRun,
   audit: readonly NewAudit[],
@@ -28,7 +28,9 @@ export function reportProgress(
     observe({ kind: 'sop_step', sop, step, outcome, span })
   }
   if (before?.status === status) return
+  changed()
   events.emit({ type: 'sop_run', run_id, sop, status, step: after.step, steps: steps.length, reason }, owner)
+  if (status === 'waiting' || status === 'expired') observe({ kind: 'sop_run', sop, outcome: status })
   if (status === 'completed' || status === 'failed' || status === 'cancelled') {
     const { startedAtMs: startMs, endedAtMs } = after
     const span = { trace: runTrace(after), startMs, tookMs: (endedAtMs ?? startMs) - startMs }

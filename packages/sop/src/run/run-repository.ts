@@ -1,6 +1,6 @@
 /** The stored runs: reads them and changes them by the rules of the state machine, with optimistic concurrency. */
 import { AppError, SOP_ENDED, type SopRun } from '@sluice/sdk'
-import type { EnginePorts } from './engine-ports.ts'
+import type { RunPorts } from './engine-ports.ts'
 import { type SopInput, transition } from './machine.ts'
 import { reportProgress } from './run-progress.ts'
 
@@ -12,9 +12,9 @@ export const hasEnded = ({ status }: SopRun): boolean => SOP_ENDED.includes(stat
 
 /** Every change is checked by the state machine and reported to subscribers and observers. */
 export class RunRepository {
-  readonly #ports: EnginePorts
+  readonly #ports: RunPorts
 
-  constructor(ports: EnginePorts) {
+  constructor(ports: RunPorts) {
     this.#ports = ports
   }
 

@@ -1,7 +1,7 @@
 /** One execution of a step: its context, its abort signal and what it currently does. */
 import { type Backoff, backoffMs } from '@sluice/kit'
 import type { Lease, SopRun, SopStep } from '@sluice/sdk'
-import type { EnginePorts } from './engine-ports.ts'
+import type { RunPorts } from './engine-ports.ts'
 import type { RunRepository } from './run-repository.ts'
 
 /** The state of one execution, which its driver shares with the function that carries out the step. */
@@ -24,7 +24,7 @@ export class StepExecution {
 
 /** The arguments of a function that carries out a step. */
 export interface StepContext {
-  readonly ports: EnginePorts
+  readonly ports: RunPorts
   readonly runs: RunRepository
   /** The lease of the run; undefined in a process that has the store to itself. */
   readonly lease: Lease | undefined

@@ -17,6 +17,8 @@ export const definitionSchema = v.object({
   mode: v.picklist(MODES),
   cooldownSecs: v.number(),
   maxConcurrent: v.number(),
+  maxWaiting: v.pipe(v.number(), v.description('The largest number of runs that wait for a free slot')),
+  countWaiting: v.pipe(v.boolean(), v.description('Whether a run that waits for a person takes a slot')),
   triggers: v.array(
     v.looseObject({
       type: v.picklist(['manual', 'webhook', 'cron', 'mqtt', 'peripheral']),

@@ -7,7 +7,16 @@ import { agentOfRun } from '../run/run-identity.ts'
 
 export const MODES = ['auto', 'supervised', 'step_by_step', 'priority_based', 'deterministic'] as const
 export const PRIORITIES = ['low', 'normal', 'high', 'critical'] as const
-export const RUN_STATUSES = ['running', 'waiting_approval', 'paused_checkpoint', 'completed', 'failed', 'cancelled'] as const
+export const RUN_STATUSES = [
+  'waiting',
+  'running',
+  'waiting_approval',
+  'paused_checkpoint',
+  'completed',
+  'failed',
+  'cancelled',
+  'expired',
+] as const
 
 export const sopSchema = v.object({
   name: v.string(),
@@ -18,16 +27,18 @@ export const sopSchema = v.object({
   mode: v.picklist(MODES),
   steps: v.number(),
   triggers: v.pipe(v.array(v.string()), v.description('`webhook:/deploy`, `cron:0 9 * * *`, …')),
-  active_runs: v.number(),
+  active_runs: v.pipe(v.number(), v.description('Runs that have begun and not ended')),
+  waiting_runs: v.pipe(v.number(), v.description('Runs that a limit holds back')),
 })
 
 export type ShownSop = v.InferOutput<typeof sopSchema>
 
-export const shownSop = ({ activeRuns, triggers, ...sop }: SopSummary): ShownSop => ({
+export const shownSop = ({ activeRuns, waitingRuns, triggers, ...sop }: SopSummary & { readonly waitingRuns: number }): ShownSop => ({
   ...sop,
   agent: agentOfRun(sop),
   triggers: [...triggers],
   active_runs: activeRuns,
+  waiting_runs: waitingRuns,
 })
 
 export const runSchema = v.object({
@@ -53,9 +64,12 @@ export const runSchema = v.object({
       ended_at: v.string(),
     }),
   ),
-  started_at: v.string(),
+  started_at: v.pipe(v.string(), v.description('When it began; while it waits, and after it expired, the time of its event')),
   ended_at: v.nullable(v.string()),
-  reason: v.nullable(v.string()),
+  reason: v.pipe(
+    v.nullable(v.string()),
+    v.description('Why it failed, was cancelled or expired; while it waits, the limit that holds it back'),
+  ),
 })
 
 const time = (ms: number): string => isoTime(ms) ?? ''

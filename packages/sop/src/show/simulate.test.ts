@@ -24,6 +24,8 @@ const deploy: SopDefinition = {
   mode: 'supervised',
   cooldownSecs: 0,
   maxConcurrent: 1,
+  maxWaiting: 100,
+  countWaiting: true,
   triggers: [
     { type: 'webhook', path: '/deploy', condition: '$.env == "prod"' },
     { type: 'webhook', path: '/release', condition: null },

@@ -3,7 +3,7 @@ import { AppError, type SopStep, STANDINGS } from '@sluice/sdk'
 import * as v from 'valibot'
 import { EventPayload, type Unmet, unmet } from '../definition/condition.ts'
 import { roleOf, type SopCondition, type SopDefinition, type SopTrigger, triggerText } from '../definition/definition.ts'
-import { type EventContent, isOpenTo, TriggerIndex } from '../definition/trigger-index.ts'
+import { type EventContent, isOpenTo, isTest, TriggerIndex } from '../definition/trigger-index.ts'
 import { gateBefore } from '../run/gates.ts'
 
 export interface SimulatedTrigger {
@@ -91,6 +91,7 @@ function whyNot(definition: SopDefinition, trigger: SopTrigger, event: EventCont
   const [found] = new TriggerIndex([{ ...definition, triggers: [trigger] }]).triggersFor(source, topic)
   if (!found) return `the topic is ${JSON.stringify(topic)}`
   if (!isOpenTo(trigger, event)) return `it needs the role ${roleOf(trigger)}, and the event has the role ${standing}`
+  if (isTest(found, event)) return 'the sender only tries the endpoint with this event; a condition that names the event takes it'
   const code = found.conditions.map((one) => unmet(one, payload)).find((reason) => reason !== undefined)
   return code ? UNMET_TEXT[code] : null
 }

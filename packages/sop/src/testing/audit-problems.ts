@@ -4,7 +4,7 @@ import { gateBefore } from '../run/gates.ts'
 
 const DECISIONS: readonly string[] = ['approved', 'rejected', 'expired']
 const STEP_ENDS: readonly string[] = ['step_completed', 'step_failed', 'step_skipped']
-const RUN_ENDS: readonly string[] = ['run_completed', 'run_failed', 'run_cancelled']
+const RUN_ENDS: readonly string[] = ['run_completed', 'run_failed', 'run_cancelled', 'run_expired']
 
 /** Returns the broken rules of one run's records; empty when all hold. */
 export function auditProblems(run: SopRun, rows: readonly AuditRow[]): string[] {
@@ -27,6 +27,7 @@ class AuditCheck {
   /** The step that was interrupted and may not start again without an approval. */
   #interruptedStep: number | null = null
   #runEnd: string | null = null
+  #hasWaited = false
 
   constructor(run: SopRun) {
     this.#run = run
@@ -34,7 +35,7 @@ class AuditCheck {
 
   next(row: AuditRow, index: number): void {
     const { kind, step } = row
-    this.#require((kind === 'run_started') === (index === 0), `record ${index + 1} is ${kind}`)
+    this.#requireOrder(kind, index)
     this.#require(this.#runEnd === null, `${kind} after ${this.#runEnd}`)
     if (kind === 'approval_requested') this.#approvalRequested(String(row.detail.gate))
     if (DECISIONS.includes(kind)) this.#decided(row)
@@ -52,6 +53,21 @@ class AuditCheck {
     this.#require(end === null || end === `run_${status}`, `the run is ${status}, the log says ${end}`)
     this.#require(results.length === this.#stepEnds.size, `${results.length} results, ${this.#stepEnds.size} in the log`)
     return this.#problems
+  }
+
+  /** A run waits at most once, and begins once, before anything else. */
+  #requireOrder(kind: string, index: number): void {
+    const isFirst = index === 0 || (index === 1 && this.#hasWaited)
+    const isAllowed =
+      kind === 'run_waiting'
+        ? index === 0
+        : kind === 'run_started'
+          ? isFirst
+          : kind === 'run_expired'
+            ? index === 1 && this.#hasWaited
+            : !isFirst || (this.#hasWaited && kind === 'run_cancelled')
+    this.#require(isAllowed, `record ${index + 1} is ${kind}`)
+    if (kind === 'run_waiting') this.#hasWaited = true
   }
 
   #approvalRequested(gate: string): void {

@@ -7,7 +7,7 @@ import type { SopDefinition } from '../definition/definition.ts'
 import { SopEngine } from '../run/engine.ts'
 import type { EnginePorts } from '../run/engine-ports.ts'
 import { FakeAgent } from './fake-agent.ts'
-import { event, library } from './samples.ts'
+import { event, libraryOf } from './samples.ts'
 
 /** The ports of the engine that differ. The engine carries out the runs of its store. */
 export type Overrides = Partial<EnginePorts> & { readonly store?: OwnedSopStore }
@@ -22,7 +22,7 @@ export async function sopBench(definitions: readonly SopDefinition[], overrides:
 export class SopBench {
   readonly host: TestHost = testHost()
   readonly store = memorySopStore()
-  readonly settings = { max_concurrent_total: 100, approval_timeout_secs: 300, max_finished_runs: 0 }
+  readonly settings = { max_concurrent_total: 0, max_age_hours: 24, approval_timeout_secs: 300, max_finished_runs: 0 }
   agent = new FakeAgent()
   approvals: MemoryApprovals
   engine: SopEngine
@@ -112,7 +112,7 @@ export class SopBench {
       turns: this.agent,
       agent: this.#untilCrash(this.agent),
       approvals: this.approvals,
-      library: library(...this.#definitions),
+      library: libraryOf(this.#definitions),
       events: host.events,
       clock: this.#untilCrash(host.clock),
       log: host.log,

@@ -29,6 +29,8 @@ export const sop = (
   mode: 'auto',
   cooldownSecs: 0,
   maxConcurrent: 1,
+  maxWaiting: 100,
+  countWaiting: true,
   triggers: [{ type: 'webhook', path: `/${name}`, condition: null }],
   folder: `/sops/${name}`,
   ...members,
@@ -47,7 +49,10 @@ export const event = (topic: string, members: Partial<SopEvent> = {}): SopEvent 
 })
 
 /** Returns a library that matches webhook paths. */
-export const library = (...definitions: readonly SopDefinition[]): SopLibrary => {
+export const library = (...definitions: readonly SopDefinition[]): SopLibrary => libraryOf(definitions)
+
+/** Like `library`, for a list that a test changes. */
+export const libraryOf = (definitions: readonly SopDefinition[]): SopLibrary => {
   const match = ({ source, topic }: Pick<SopEvent, 'source' | 'topic'>) =>
     definitions.filter(({ triggers }) =>
       triggers.some((trigger) => trigger.type === 'webhook' && source === 'webhook' && trigger.path === topic),

@@ -121,7 +121,7 @@ export class World {
       events,
       clock,
       log,
-      config: () => ({ max_concurrent_total: 4, approval_timeout_secs: 300, max_finished_runs: 0 }),
+      config: () => ({ max_concurrent_total: 2, max_age_hours: 24, approval_timeout_secs: 300, max_finished_runs: 0 }),
       client: 'sop' as ClientId,
       observe: () => {},
       newId: () => `id-${++this.#ids}`,
@@ -226,15 +226,17 @@ export class World {
     hop.go()
   }
 
-  /** Proceeds with the oldest call. Without one, a turn ends, a person approves, or the engine refreshes. */
+  /** Proceeds with the oldest call. Without one, a turn ends, a person approves, a sleep is over, or the engine refreshes. */
   #proceed(): void {
     const { interleaver, agent, engine, approvals } = this.#process
-    const [hop] = interleaver.waiting
+    const [sleep] = interleaver.waiting
+    const call = interleaver.waiting.find(({ ms }) => ms === null)
     const [turn] = agent.live
     const pending = approvals.all().find(({ state }) => state === 'pending')
-    if (hop) this.#pass(hop)
+    if (call) this.#pass(call)
     else if (turn) agent.end(turn.id, { status: 'done', response: 'done' })
     else if (pending) void approvals.decide(pending, { state: 'approved', by: 'chat:anna', who: { standing: 'listed', isAsked: true } })
+    else if (sleep) this.#pass(sleep)
     else void engine.refresh().catch(ignore)
   }
 

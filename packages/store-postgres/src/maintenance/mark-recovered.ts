@@ -28,7 +28,7 @@ const CANCEL_APPROVALS = `
 // Nobody is told of a decision that may have been told already.
 const SETTLE_APPROVALS = 'UPDATE approvals SET settled_at = $1 WHERE settled_at IS NULL'
 const RUNS = 'SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL ORDER BY number FOR UPDATE'
-const END_RUN = 'UPDATE sop_runs SET status = $1, run_json = $2, ended_at = $3 WHERE id = $4'
+const END_RUN = 'UPDATE sop_runs SET status = $1, run_json = $2, ended_at = $3, held_at = NULL WHERE id = $4'
 const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES ($1, $2) ON CONFLICT (sop) DO UPDATE SET ended_at = excluded.ended_at'
 const HAS_KEY = 'SELECT 1 FROM key_values WHERE owner = $1 AND key = $2'
 const CRON = { owner: 'sop', key: 'cron' } as const
@@ -96,10 +96,12 @@ async function cancelRuns(tx: Tx, reason: string, nowMs: number): Promise<number
   const runs = (await tx.all<{ json: string }>(RUNS)).map(({ json }): SopRun => JSON.parse(json))
   const audit: NewAudit[] = []
   for (const run of runs) {
-    const after: SopRun = { ...run, status: 'cancelled', gate: null, report: null, endedAtMs: nowMs, reason }
-    await tx.all(END_RUN, after.status, JSON.stringify(after), nowMs, run.id)
-    await tx.all(NOTE_END, run.sop, nowMs)
-    audit.push({ kind: 'run_cancelled', atMs: nowMs, sop: run.sop, run: run.id, step: null, by: 'engine', reason, detail: {} })
+    // One that had not begun can be replayed.
+    const status = run.status === 'waiting' ? 'expired' : 'cancelled'
+    const after: SopRun = { ...run, status, gate: null, report: null, endedAtMs: nowMs, reason }
+    await tx.all(END_RUN, status, JSON.stringify(after), nowMs, run.id)
+    if (status === 'cancelled') await tx.all(NOTE_END, run.sop, nowMs)
+    audit.push({ kind: `run_${status}`, atMs: nowMs, sop: run.sop, run: run.id, step: null, by: 'engine', reason, detail: {} })
   }
   await appendAudit(tx, audit)
   return runs.length

@@ -693,6 +693,14 @@ export const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE sop_runs ADD COLUMN starter text;
   `,
   },
+  {
+    sql: `
+  -- The order of the priority of a run (0: low), and, only while a limit holds it back, the time of its event.
+  ALTER TABLE sop_runs ADD COLUMN rank smallint NOT NULL DEFAULT 1, ADD COLUMN held_at float8;
+  CREATE INDEX sop_runs_waiting ON sop_runs (rank DESC, number) WHERE held_at IS NOT NULL;
+  CREATE INDEX sop_runs_by_status ON sop_runs (sop, status) WHERE ended_at IS NULL;
+  `,
+  },
 ]
 
 /** The schema version of the first release that signs rows. */

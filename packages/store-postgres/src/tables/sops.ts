@@ -1,15 +1,22 @@
 /** The runs of procedures: stored as JSON, replaced as a whole with optimistic concurrency, and pruned after their end. */
 import {
+  AppError,
+  judgeStart,
   type NewAudit,
   type OwnedSopStore,
   type ShardRange,
+  SOP_RANKS,
   type SopDispatch,
+  type SopLimits,
+  type SopLoad,
   type SopRun,
   type SopStart,
   type SopStore,
   shardOf,
+  takenLimit,
+  type WaitingSopRun,
 } from '@sluice/sdk'
-import { hashKey, joinTexts, type KeyTable, rowKey, toAuditRow } from '@sluice/store/shared'
+import { fullError, hashKey, joinTexts, type KeyTable, replacedRecord, rowKey, toAuditRow } from '@sluice/store/shared'
 import type { Row as Columns } from '../connection/connection.ts'
 import { columnsOf, type Database } from '../connection/database.ts'
 import type { Tx } from '../connection/group-commit.ts'
@@ -19,14 +26,21 @@ import { ENDED_WITHOUT_TURN } from './message-attempt.ts'
 
 // Compares texts: the same run always has the same JSON, because this store wrote it.
 const REPLACE = `
-  UPDATE sop_runs SET run_json = $1, ended_at = $2, status = $3 WHERE id = $4 AND run_json = $5 AND ended_at IS NULL RETURNING id`
+  UPDATE sop_runs SET run_json = $1, ended_at = $2, status = $3, held_at = NULL
+  WHERE id = $4 AND run_json = $5 AND ended_at IS NULL RETURNING id`
 const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES ($1, $2) ON CONFLICT (sop) DO UPDATE SET ended_at = excluded.ended_at'
 const GET = 'SELECT run_json AS json FROM sop_runs WHERE id = $1'
 const NUMBER = 'SELECT number FROM sop_runs WHERE id = $1'
-const ACTIVE = 'SELECT sop, count(*) AS count FROM sop_runs WHERE ended_at IS NULL GROUP BY sop'
+const ACTIVE = "SELECT sop, count(*) AS count FROM sop_runs WHERE ended_at IS NULL AND status <> 'waiting' GROUP BY sop"
+const COUNTS = `
+  SELECT sop, status, count(*) AS count FROM sop_runs WHERE sop = ANY ($1::text[]) AND ended_at IS NULL GROUP BY sop, status`
+const AT_WORK = "SELECT count(*) AS count FROM sop_runs WHERE status = 'running' AND ended_at IS NULL"
+const WAITING = 'SELECT id, sop, held_at AS "sinceMs" FROM sop_runs WHERE held_at IS NOT NULL ORDER BY rank DESC, number'
+const HELD = 'SELECT number, run_json AS json FROM sop_runs WHERE sop = $1 AND held_at IS NOT NULL ORDER BY number'
+const RENEW = 'UPDATE sop_runs SET run_json = $1, rank = $2, held_at = $3, starter = $4 WHERE number = $5'
 const UNFINISHED = shardQuery(
   (shard) => `
-  SELECT run_json AS json, shard FROM sop_runs WHERE ended_at IS NULL AND ${shard} AND number > $3 ORDER BY number LIMIT $4`,
+  SELECT run_json AS json, shard FROM sop_runs WHERE ended_at IS NULL AND held_at IS NULL AND ${shard} AND number > $3 ORDER BY number LIMIT $4`,
 )
 
 /** The end of the oldest run that is kept. */
@@ -50,10 +64,10 @@ const LAST_ENDS = 'SELECT sop, ended_at AS at FROM sop_ends WHERE sop = ANY ($1:
 // An end in the future means that the clock was set back. It is corrected, so that no cooldown lasts longer than configured.
 const CORRECT_ENDS = 'UPDATE sop_ends SET ended_at = $1 WHERE sop = ANY ($2::text[]) AND ended_at > $1'
 const ADD = `
-  INSERT INTO sop_runs (id, shard, sop, status, run_json, starter)
-  SELECT id, shard, sop, status, run_json, starter
-  FROM unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[])
-    WITH ORDINALITY AS run (id, shard, sop, status, run_json, starter, place)
+  INSERT INTO sop_runs (id, shard, sop, status, run_json, starter, rank, held_at)
+  SELECT id, shard, sop, status, run_json, starter, rank, held_at
+  FROM unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::smallint[], $8::float8[])
+    WITH ORDINALITY AS run (id, shard, sop, status, run_json, starter, rank, held_at, place)
   ORDER BY place`
 const END_INBOX = `WITH ${ENDED_WITHOUT_TURN} SELECT number FROM ended`
 
@@ -85,9 +99,23 @@ export function createSops(db: Database, keys: KeyTable): SopStore {
       const [read, written] = [JSON.stringify(before), JSON.stringify(after)]
       return writer.transaction(async (tx) => {
         if (!(await tx.get(REPLACE, written, after.endedAtMs, after.status, before.id, read))) return false
-        if (after.endedAtMs !== null) await tx.all(NOTE_END, after.sop, after.endedAtMs)
+        if (after.endedAtMs !== null && before.status !== 'waiting') await tx.all(NOTE_END, after.sop, after.endedAtMs)
         await appendAudit(tx, audit)
         return true
+      })
+    },
+    waiting: () => db.all<WaitingSopRun & Columns>(WAITING),
+    begin({ before, after, audit, limits }, atMs) {
+      if (before.status !== 'waiting') throw new AppError('internal', `The run ${before.id} does not wait: it is ${before.status}`)
+      const [read, written] = [JSON.stringify(before), JSON.stringify(after)]
+      return writer.transaction(async (tx) => {
+        await tx.all(LOCK)
+        const load = (await readLoad(tx, [{ sop: before.sop, limits }], atMs))(before.sop, limits)
+        if (takenLimit(limits, load) !== undefined) return { inMs: null }
+        if (load.coolsMs > 0) return { inMs: load.coolsMs }
+        if (!(await tx.get(REPLACE, written, null, after.status, before.id, read))) return 'changed'
+        await appendAudit(tx, audit)
+        return 'begun'
       })
     },
     record: (audit) => writer.transaction((tx) => appendAudit(tx, audit)),
@@ -135,7 +163,7 @@ const numberOf = async (db: Database, id: string): Promise<number | undefined> =
 async function startIn(
   tx: Tx,
   starts: readonly SopStart[],
-  { atMs, key: eventKey, inbox }: Parameters<SopStore['start']>[1],
+  { atMs, key: eventKey, inbox, repeats = false }: Parameters<SopStore['start']>[1],
   idempotency: string | null,
 ): Promise<readonly SopDispatch[]> {
   await tx.all(LOCK)
@@ -143,71 +171,115 @@ async function startIn(
   const claimed = idempotency === null ? undefined : await tx.get<Row>(CLAIMED, idempotency, atMs - CLAIMED_TOGETHER_MS)
   if (claimed) return JSON.parse(claimed.json)
   const known = key && (await tx.get<Row>(KNOWN, key))
-  const dispatched: readonly SopDispatch[] = known ? JSON.parse(known.json) : await startAll(tx, starts, atMs)
+  const dispatched: readonly SopDispatch[] = known ? JSON.parse(known.json) : await startAll(tx, starts, { atMs, repeats })
   const newKey = known ? null : key
   if (newKey !== null || idempotency !== null) await tx.all(REMEMBER, newKey, atMs, JSON.stringify(dispatched), idempotency)
   if (inbox !== undefined) await tx.all(END_INBOX, inbox, atMs)
   return dispatched
 }
 
-/** Starts the runs that no limit prevents, in order; each counts the earlier ones. The lock keeps the counts as they were read. */
-async function startAll(tx: Tx, starts: readonly SopStart[], atMs: number): Promise<readonly SopDispatch[]> {
-  const sops = [...new Set(starts.map(({ run }) => run.sop))]
-  const running = new Map((await tx.all<{ sop: string; count: number }>(ACTIVE)).map(({ sop, count }) => [sop, count]))
-  let total = running.values().reduce((sum, count) => sum + count, 0)
-  await tx.all(CORRECT_ENDS, atMs, sops)
-  const ends = new Map((await tx.all<{ sop: string; at: number }>(LAST_ENDS, sops)).map(({ sop, at }) => [sop, at]))
+/**
+ * Starts the runs that no limit prevents and stores runs that wait, in order; each counts the earlier ones. The lock keeps the counts as
+ * they were read. Throws, so that nothing is stored, when no procedure takes the event and its sender repeats it.
+ */
+async function startAll(
+  tx: Tx,
+  starts: readonly SopStart[],
+  { atMs, repeats }: { readonly atMs: number; readonly repeats: boolean },
+): Promise<readonly SopDispatch[]> {
+  const loadOf = await readLoad(
+    tx,
+    starts.map(({ run: { sop }, limits }) => ({ sop, limits })),
+    atMs,
+  )
   const audit: NewAudit[] = []
-  const runs: SopRun[] = []
-  const dispatched = starts.map((start): SopDispatch => {
-    const { run, limits } = start
-    const own = running.get(run.sop) ?? 0
-    const reason = reachedLimit(limits, {
-      own,
-      total,
-      coolsUntilMs: (ends.get(run.sop) ?? Number.NEGATIVE_INFINITY) + limits.cooldownMs,
-      atMs,
-    })
-    if (reason !== undefined) {
-      audit.push(start.skipped(reason))
-      return { sop: run.sop, status: 'skipped', reason }
+  const added: { readonly run: SopRun; readonly heldAtMs: number | null }[] = []
+  const startOne = async (start: SopStart): Promise<{ dispatch: SopDispatch; isFull?: boolean }> => {
+    const { run, limits, skipped } = start
+    const { sop } = run
+    const load = loadOf(sop, limits)
+    const judged = judgeStart(limits, load)
+    const add = (stored: SopRun, records: readonly NewAudit[], heldAtMs: number | null): void => {
+      load.add(stored.status)
+      added.push({ run: stored, heldAtMs })
+      audit.push(...records)
     }
-    running.set(run.sop, own + 1)
-    total++
-    runs.push(run)
-    audit.push(...start.audit)
-    return { sop: run.sop, status: 'started', runId: run.id }
-  })
+    if (judged.verdict === 'start') {
+      add(run, start.audit, null)
+      return { dispatch: { sop, status: 'started', runId: run.id } }
+    }
+    const { reason } = judged
+    const before = start.holdsOne && limits.waitingMax > 0 && judged.verdict !== 'skip' ? await heldBefore(tx, run) : undefined
+    if (before) {
+      const after: SopRun = { ...start.held(reason).run, id: before.run.id }
+      const starter = starterColumn(after.event.starter)
+      await tx.all(RENEW, JSON.stringify(after), SOP_RANKS[after.priority], atMs, starter, before.number)
+      audit.push(replacedRecord(before.run, atMs))
+      return { dispatch: { sop, status: 'waiting', runId: after.id, reason } }
+    }
+    if (judged.verdict === 'wait') {
+      const held = start.held(reason)
+      add(held.run, held.audit, atMs)
+      return { dispatch: { sop, status: 'waiting', runId: run.id, reason } }
+    }
+    audit.push(skipped(reason))
+    return { dispatch: { sop, status: 'skipped', reason }, isFull: judged.verdict === 'full' }
+  }
+  const results: Awaited<ReturnType<typeof startOne>>[] = []
+  for (const start of starts) results.push(await startOne(start))
+  const refused = repeats ? fullError(results) : undefined
+  if (refused) throw refused
   await tx.all(
     ADD,
     ...columnsOf(
-      runs,
-      ({ id }) => id,
-      ({ id }) => shardOf(id),
-      ({ sop }) => sop,
-      ({ status }) => status,
-      (run) => JSON.stringify(run),
-      ({ event }) => starterColumn(event.starter),
+      added,
+      ({ run }) => run.id,
+      ({ run }) => shardOf(run.id),
+      ({ run }) => run.sop,
+      ({ run }) => run.status,
+      ({ run }) => JSON.stringify(run),
+      ({ run }) => starterColumn(run.event.starter),
+      ({ run }) => SOP_RANKS[run.priority],
+      ({ heldAtMs }) => heldAtMs,
     ),
   )
   await appendAudit(tx, audit)
-  return dispatched
+  return results.map(({ dispatch }) => dispatch)
 }
 
-interface Load {
-  readonly own: number
-  readonly total: number
-  readonly coolsUntilMs: number
-  readonly atMs: number
+/** Returns the waiting run with the source and topic of another. */
+async function heldBefore(tx: Tx, { sop, event }: SopRun): Promise<{ readonly number: number; readonly run: SopRun } | undefined> {
+  const rows = (await tx.all<Row & { number: number }>(HELD, sop)).map((row) => ({ number: row.number, run: toRun(row) }))
+  return rows.find(({ run }) => run.event.source === event.source && run.event.topic === event.topic)
 }
 
-/** Returns the limit that prevents a start, as a reason for the audit log; undefined when there is none. */
-function reachedLimit(
-  { concurrentMax, totalMax, cooldownMs }: SopStart['limits'],
-  { own, total, coolsUntilMs, atMs }: Load,
-): string | undefined {
-  if (own >= concurrentMax) return `too many runs of this procedure (max_concurrent = ${concurrentMax})`
-  if (total >= totalMax) return `too many runs of all procedures (max_concurrent_total = ${totalMax})`
-  const leftMs = cooldownMs > 0 ? coolsUntilMs - atMs : 0
-  return leftMs > 0 ? `cooling down for another ${Math.ceil(leftMs / 1000)} s` : undefined
+/** The load of one procedure as it was read, with the runs that were added since. */
+type CountedLoad = SopLoad & { add(status: SopRun['status']): void }
+
+/** Reads the present runs and the last ends of procedures. The lock keeps them as they are until the commit. */
+async function readLoad(
+  tx: Tx,
+  asked: readonly { readonly sop: string; readonly limits: SopLimits }[],
+  atMs: number,
+): Promise<(sop: string, limits: SopLimits) => CountedLoad> {
+  const sops = [...new Set(asked.map(({ sop }) => sop))]
+  const counts = new Map(sops.map((sop) => [sop, new Map<SopRun['status'], number>()]))
+  for (const { sop, status, count } of await tx.all<{ sop: string; status: SopRun['status']; count: number }>(COUNTS, sops))
+    counts.get(sop)?.set(status, count)
+  let total = asked.some(({ limits }) => limits.totalMax > 0) ? ((await tx.get<{ count: number }>(AT_WORK))?.count ?? 0) : 0
+  await tx.all(CORRECT_ENDS, atMs, sops)
+  const ends = new Map((await tx.all<{ sop: string; at: number }>(LAST_ENDS, sops)).map(({ sop, at }) => [sop, at]))
+  return (sop, { cooldownMs }) => {
+    const own = counts.get(sop) ?? new Map<SopRun['status'], number>()
+    const coolsMs = cooldownMs > 0 ? (ends.get(sop) ?? Number.NEGATIVE_INFINITY) + cooldownMs - atMs : 0
+    return {
+      counts: own,
+      total,
+      coolsMs,
+      add(status) {
+        own.set(status, (own.get(status) ?? 0) + 1)
+        if (status === 'running') total++
+      },
+    }
+  }
 }

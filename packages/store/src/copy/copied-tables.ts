@@ -73,7 +73,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   {
     name: 'sop_runs',
     key: ['number'],
-    derived: { shard: 'shard_of(id)', status: "run_json ->> '$.status'", starter: "run_json -> '$.event.starter'" },
+    derived: { shard: 'shard_of(id)', starter: "run_json -> '$.event.starter'" },
     neverReuses: true,
   },
   { name: 'sop_ends', key: ['sop'] },

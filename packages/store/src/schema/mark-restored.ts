@@ -21,7 +21,7 @@ const CANCEL_APPROVALS = `
 // Nobody is told of a decision that may have been told already.
 const SETTLE_APPROVALS = 'UPDATE approvals SET settled_at = ? WHERE settled_at IS NULL'
 const RUNS = 'SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL ORDER BY number'
-const END_RUN = 'UPDATE sop_runs SET run_json = ?, ended_at = ? WHERE id = ?'
+const END_RUN = 'UPDATE sop_runs SET run_json = ?, status = ?, ended_at = ?, held_at = NULL WHERE id = ?'
 const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET ended_at = excluded.ended_at'
 const SET_KEY = `
   INSERT INTO key_values (owner, key, value_json) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value_json = excluded.value_json`
@@ -92,10 +92,12 @@ function cancelRuns(db: Database, reason: string, nowMs: number): number {
   const runs = db.all<{ json: string }>(RUNS).map(({ json }): SopRun => JSON.parse(json))
   const audit: NewAudit[] = []
   for (const run of runs) {
-    const after: SopRun = { ...run, status: 'cancelled', gate: null, report: null, endedAtMs: nowMs, reason }
-    db.run(END_RUN, JSON.stringify(after), nowMs, run.id)
-    db.run(NOTE_END, run.sop, nowMs)
-    audit.push({ kind: 'run_cancelled', atMs: nowMs, sop: run.sop, run: run.id, step: null, by: 'engine', reason, detail: {} })
+    // One that had not begun can be replayed.
+    const status = run.status === 'waiting' ? 'expired' : 'cancelled'
+    const after: SopRun = { ...run, status, gate: null, report: null, endedAtMs: nowMs, reason }
+    db.run(END_RUN, JSON.stringify(after), status, nowMs, run.id)
+    if (status === 'cancelled') db.run(NOTE_END, run.sop, nowMs)
+    audit.push({ kind: `run_${status}`, atMs: nowMs, sop: run.sop, run: run.id, step: null, by: 'engine', reason, detail: {} })
   }
   prepareAudit(db, audit)()
   return runs.length

@@ -686,4 +686,18 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE approvals ADD COLUMN sources_json TEXT;
   ALTER TABLE approvals ADD COLUMN decided_standing TEXT;
   `,
+  `
+  -- The status of a run, as its JSON has it; the order of its priority (0: low); and, only while a limit holds it back, the time of its event.
+  ALTER TABLE sop_runs ADD COLUMN status TEXT;
+  ALTER TABLE sop_runs ADD COLUMN rank INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE sop_runs ADD COLUMN held_at REAL;
+  UPDATE sop_runs SET status = json_extract(run_json, '$.status');
+  DROP INDEX sop_runs_active;
+  DROP INDEX sop_runs_by_status;
+  DROP INDEX sop_runs_by_sop_and_status;
+  CREATE INDEX sop_runs_active ON sop_runs (sop, status) WHERE ended_at IS NULL;
+  CREATE INDEX sop_runs_waiting ON sop_runs (rank DESC, number) WHERE held_at IS NOT NULL;
+  CREATE INDEX sop_runs_by_status ON sop_runs (status) WHERE ended_at IS NOT NULL;
+  CREATE INDEX sop_runs_by_sop_and_status ON sop_runs (sop, status) WHERE ended_at IS NOT NULL;
+  `,
 ]

@@ -136,7 +136,7 @@ export function recoverSops(db: Database, shards: ShardRange | null): Pick<Owned
   const condition = within(shards, 'shard_of_turn(NULL, id)')
   const NUMBER = 'SELECT number FROM sop_runs WHERE id = ?'
   const UNFINISHED = `
-    SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL${condition} AND number > ? ORDER BY number LIMIT ?`
+    SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL AND held_at IS NULL${condition} AND number > ? ORDER BY number LIMIT ?`
   return {
     async unfinished({ after, limit }) {
       return db.read(() => {

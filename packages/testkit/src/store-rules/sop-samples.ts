@@ -43,14 +43,19 @@ export const audited = (kind: NewAudit['kind'], part: Partial<NewAudit> = {}): N
   ...part,
 })
 
-/** Limits that no rule reaches. */
-export const UNLIMITED: SopStart['limits'] = { cooldownMs: 0, concurrentMax: 1_000_000, totalMax: 1_000_000 }
+/** Limits that no rule reaches; no run waits. */
+export const UNLIMITED: SopStart['limits'] = { cooldownMs: 0, concurrentMax: 1_000_000, waitingMax: 0, countsPaused: true, totalMax: 0 }
 
 /** The start of a run, with limits if some are given. */
-export const startOf = (run: SopRun, limits: Partial<SopStart['limits']> = {}): SopStart => ({
+export const startOf = (run: SopRun, limits: Partial<SopStart['limits']> = {}, holdsOne = false): SopStart => ({
   run,
   audit: [audited('run_started', { sop: run.sop, run: run.id, by: run.event.by })],
   limits: { ...UNLIMITED, ...limits },
+  holdsOne,
+  held: (reason) => ({
+    run: { ...run, status: 'waiting', reason },
+    audit: [audited('run_waiting', { sop: run.sop, run: run.id, by: run.event.by, reason })],
+  }),
   skipped: (reason) => audited('trigger_skipped', { sop: run.sop, by: run.event.by, reason }),
 })
 

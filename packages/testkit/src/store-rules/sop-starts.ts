@@ -44,7 +44,7 @@ export const sopStartRules: StoreRules = {
     const other = startOf(sopRun('r4', { sop: 'other' }), { concurrentMax: 1 })
     const dispatched = await store.sops.start([...starts, other], { atMs: 1_000 })
     expect(startedOf(dispatched)).toEqual(['r1', 'r2', 'r4'])
-    const reason = 'too many runs of this procedure (max_concurrent = 2)'
+    const reason = 'too many runs of this procedure (max_concurrent = 2), and the queue is full (max_waiting = 0)'
     expect(dispatched[2]).toEqual({ sop: 'deploy', status: 'skipped', reason })
     expect((await store.sops.audit({ limit: 10 })).map(({ kind, run, reason: why }) => [kind, run, why])).toEqual([
       ['run_started', 'r1', null],
@@ -62,6 +62,14 @@ export const sopStartRules: StoreRules = {
     expect(reasonsOf(await start(store, 'r2', { concurrentMax: 1 }))).toHaveLength(1)
     await store.sops.advance(waiting, ended(waiting), [])
     expect(startedOf(await start(store, 'r3', { concurrentMax: 1 }))).toEqual(['r3'])
+  },
+
+  'a run that waits for a person counts unless the procedure says otherwise, and in no limit of all': async ({ store }) => {
+    await startRuns(store, ['r1'])
+    await store.sops.advance(sopRun('r1'), sopRun('r1', { status: 'paused_checkpoint' }), [])
+    expect(reasonsOf(await start(store, 'r2', { concurrentMax: 1 }))).toHaveLength(1)
+    expect(startedOf(await start(store, 'r3', { concurrentMax: 1, countsPaused: false, totalMax: 1 }))).toEqual(['r3'])
+    expect(reasonsOf(await start(store, 'r4', { totalMax: 1 }))).toEqual([expect.stringContaining('max_concurrent_total = 1')])
   },
 
   'starts respect the limit of active runs of all procedures': async ({ store }) => {

@@ -1,12 +1,13 @@
 /** Checks that every run has ended, that the audit log follows its rules, and that the schedule missed and repeated no instant. */
-import { SOP_ENDED, type SopRun } from '@sluice/sdk'
+import { type AuditRow, SOP_ENDED, type SopRun } from '@sluice/sdk'
 import { auditProblems } from '@sluice/sop/testing/audit-problems'
 import { countsOf, reporter, type Violation } from '../history.ts'
 import type { SopsHistory, SopsView } from './history.ts'
-import { BEAT, BEAT_MS } from './procedures.ts'
+import { BEAT, BEAT_MS, concurrentMaxOf } from './procedures.ts'
 
 /** No step of these procedures takes as long. */
 const STOP_MS_MAX = 8000
+const RUN_ENDS: readonly string[] = ['run_completed', 'run_failed', 'run_cancelled', 'run_expired']
 
 export function checkRuns({ seen }: SopsHistory, { problems, runs, audit }: SopsView): Violation[] {
   const { found, report } = reporter()
@@ -26,8 +27,22 @@ export function checkRuns({ seen }: SopsHistory, { problems, runs, audit }: Sops
   }
   const known = new Set(runs.map(({ id }) => id))
   for (const id of records.keys()) if (id !== null && !known.has(id)) report('lost', `the run ${id} is missing, but the audit log has it`)
+  for (const detail of limitProblems(audit)) report('limit', detail)
   for (const detail of beatProblems(runs.filter(({ sop }) => sop === BEAT))) report('clock', detail)
   return found
+}
+
+/** In the order of the log, never more runs of a procedure have begun and not ended than it may have at once. */
+function limitProblems(audit: readonly AuditRow[]): string[] {
+  const active = new Map<string, Set<string>>()
+  return audit.flatMap(({ kind, sop, run, number }) => {
+    const own = active.get(sop) ?? new Set()
+    active.set(sop, own)
+    if (kind === 'run_started') own.add(run ?? '')
+    else if (RUN_ENDS.includes(kind)) own.delete(run ?? '')
+    const isBeyond = kind === 'run_started' && own.size > concurrentMaxOf(sop)
+    return isBeyond ? [`record ${number} begins run ${own.size} of ${sop}; at most ${concurrentMaxOf(sop)} may be active`] : []
+  })
 }
 
 /** Each instant starts at most one run, and each run counts the instants that were missed before it. */

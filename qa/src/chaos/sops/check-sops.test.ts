@@ -169,10 +169,21 @@ describe('checkSops finds that', () =>
     ['a run is not stored after a kill', 'durable', { seen: and({ type: 'inspected', runs: [], problems: [] }) }],
     ['an event starts a procedure twice', 'started once', {}, { runs: [run(), run({ id: 'run-2' })] }],
     [
-      'a repeated event is counted twice',
-      'dispatched',
+      'an event is skipped',
+      'skipped',
       {},
       { audit: [...AUDIT, row('trigger_skipped', null, { run: null, detail: { source: 'webhook', topic: '/pipe' } })] },
+    ],
+    [
+      'more runs are active than the procedure allows',
+      'limit',
+      {},
+      { audit: [1, 2, 3].map((run) => row('run_started', null, { sop: 'hooked', run: `run-${run}` })) },
+    ],
+    [
+      'a waiting run is missing',
+      'lost',
+      { seen: and({ ...accepted, results: [{ sop: 'gated', status: 'waiting', runId: 'run-9', reason: '' }] } as Seen) },
     ],
     ['a step has its effect twice', 'effect once', { seen: and(effect(1)) }],
     ['an effect has no run', 'lost', { seen: and(effect(1, { mark: 'ev-9' })) }],

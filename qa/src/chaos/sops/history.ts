@@ -7,7 +7,7 @@ export interface PostedEvent {
   /** Its idempotency key; appears in its payload and in every effect of its runs. */
   readonly mark: string
   readonly path: string
-  /** The procedures that it has to start, or whose trigger has to be skipped with a record, each once. */
+  /** The procedures that it has to start, each once. */
   readonly sops: readonly string[]
 }
 

@@ -38,6 +38,8 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
 }
 
 export const stepsOf = (sop: string): readonly Step[] => PROCEDURES[sop]?.steps ?? []
+/** The largest number of runs of the procedure that have begun and not ended. */
+export const concurrentMaxOf = (sop: string): number => PROCEDURES[sop]?.concurrentMax ?? MANY
 export const isDeterministic = (sop: string): boolean => PROCEDURES[sop]?.mode === 'deterministic'
 
 /** The procedures that an event posted to this path has to start. */

@@ -112,7 +112,8 @@ export class SopsTraffic {
 /** The results of an accepted event, from the form of the API. */
 function dispatchesIn({ results }: Answer['body']): SopDispatch[] {
   const rows = Array.isArray(results) ? (results as Readonly<Record<string, string>>[]) : []
-  return rows.map(({ sop = '', status, run_id: runId = '', reason = '' }) =>
-    status === 'started' ? { sop, status, runId } : { sop, status: 'skipped', reason },
-  )
+  return rows.map(({ sop = '', status, run_id: runId = '', reason = '' }) => {
+    if (status === 'started') return { sop, status, runId }
+    return status === 'waiting' ? { sop, status, runId, reason } : { sop, status: 'skipped', reason }
+  })
 }

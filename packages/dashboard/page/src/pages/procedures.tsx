@@ -14,7 +14,8 @@ import { attempt, say } from '../ui/toast.tsx'
 import { duration, Time, usd } from '../ui/values.tsx'
 
 const ROWS = '30'
-const RUN_STATES = ['running', 'waiting_approval', 'paused_checkpoint', 'completed', 'failed', 'cancelled'] as const
+const RUN_STATES = ['waiting', 'running', 'waiting_approval', 'paused_checkpoint', 'completed', 'failed', 'cancelled', 'expired'] as const
+const ENDED: readonly string[] = ['completed', 'failed', 'cancelled', 'expired']
 type RunState = (typeof RUN_STATES)[number]
 type Run = Got<'/api/sops/runs'>['runs'][number]
 type Definition = Got<'/api/sops/{name}/definition'>
@@ -51,6 +52,7 @@ export function Procedures() {
                 { name: 'Triggers', show: ({ triggers }) => <Line value={triggers.join(', ')} /> },
                 { name: 'Steps', number: true, show: ({ steps }) => integer(steps) },
                 { name: 'Active runs', number: true, show: ({ active_runs }) => integer(active_runs) },
+                { name: 'Waiting runs', number: true, show: ({ waiting_runs }) => integer(waiting_runs) },
               ]}
             />
           )}
@@ -232,7 +234,7 @@ export function Procedure() {
 }
 
 function DefinitionView({
-  definition: { version, agent, priority, mode, cooldownSecs, maxConcurrent, triggers, steps, folder },
+  definition: { version, agent, priority, mode, cooldownSecs, maxConcurrent, maxWaiting, countWaiting, triggers, steps, folder },
 }: {
   readonly definition: Definition
 }) {
@@ -246,7 +248,8 @@ function DefinitionView({
             ['Mode', mode.replaceAll('_', ' ')],
             ['Priority', priority],
             ['Pause between runs', duration(cooldownSecs * 1000)],
-            ['Runs at once', integer(maxConcurrent)],
+            ['Runs at once', `${integer(maxConcurrent)}${countWaiting ? '' : ', runs that wait for a person not counted'}`],
+            ['Runs that wait', `at most ${integer(maxWaiting)}`],
             [
               'Triggers',
               triggers.length === 0
@@ -424,24 +427,37 @@ export function RunPage() {
   const { id = '' } = useParams<{ id: string }>()
   const run = useApi('/api/sops/runs/{id}', { path: { id } })
   const audit = useApi('/api/sops/audit', { query: { run: id, limit: '200' } })
-  const isActive = run.data !== undefined && ['running', 'waiting_approval', 'paused_checkpoint'].includes(run.data.status)
+  const isActive = run.data !== undefined && !ENDED.includes(run.data.status)
+  const replay = async () => {
+    const body = { params: { path: { id } } }
+    const done = await attempt(() => answered(api.POST('/api/sops/runs/{id}/replay', body)), 'A new run has the same event.')
+    if (!done) return
+    await changed()
+    go(`/runs/${encodeURIComponent(done.run_id)}`)
+  }
   return (
     <Page
       title={run.data ? `Run of ${run.data.sop}` : 'Run'}
       about={run.data && <a href={to('procedures', run.data.sop)}>The procedure</a>}
       actions={
-        isActive && (
-          <Act
-            class="danger"
-            work={async () => {
-              if (!(await confirmed('Cancel this run?', 'What it has done stays; its remaining steps do not run.', 'Cancel the run')))
-                return
-              await attempt(() => answered(api.POST('/api/sops/runs/{id}/cancel', { params: { path: { id } }, body: {} })), 'Cancelled.')
-              await changed()
-            }}
-          >
-            Cancel the run
+        run.data?.status === 'expired' ? (
+          <Act class="primary" work={replay}>
+            Start it again
           </Act>
+        ) : (
+          isActive && (
+            <Act
+              class="danger"
+              work={async () => {
+                if (!(await confirmed('Cancel this run?', 'What it has done stays; its remaining steps do not run.', 'Cancel the run')))
+                  return
+                await attempt(() => answered(api.POST('/api/sops/runs/{id}/cancel', { params: { path: { id } }, body: {} })), 'Cancelled.')
+                await changed()
+              }}
+            >
+              Cancel the run
+            </Act>
+          )
         )
       }
     >
@@ -455,7 +471,7 @@ export function RunPage() {
                   rows={[
                     ['State', <Badge key="state" state={data.status} />],
                     data.reason !== null && ['Reason', <Text key="reason" value={data.reason} />],
-                    ['Started', <Time key="start" at={data.started_at} />],
+                    [data.status === 'waiting' ? 'Waits since' : 'Started', <Time key="start" at={data.started_at} />],
                     ['Ended', <Time key="end" at={data.ended_at} />],
                     ['Event', <Name key="event" value={`${data.event.source} ${data.event.topic}`} />],
                     ['By', <Name key="by" value={data.event.by} />],

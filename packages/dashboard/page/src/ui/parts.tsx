@@ -73,6 +73,7 @@ const TONES: Readonly<Record<Exclude<Tone, 'quiet'>, readonly string[]>> = {
   ok: ['ok', 'done', 'sent', 'completed', 'approved', 'ready', 'live', 'confined', 'verified', 'held'],
   warn: [
     'pending',
+    'waiting',
     'waiting_approval',
     'paused_checkpoint',
     'ambiguous',
