@@ -1144,7 +1144,7 @@ const hardware = [
   bug(
     'devices: a link to a file is accepted as a device',
     `${HARDWARE}/device-path.ts`,
-    'await lstat(path)',
+    'await lstat(target)',
     "await (await import('node:fs/promises')).stat(path)",
     [`${HARDWARE}/device-path.test.ts`],
   ),

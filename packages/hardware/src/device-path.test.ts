@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { checkDevicePath, type DeviceKind, isDevicePath } from './device-path.ts'
+import { checkDevicePath, type DeviceKind, isDevicePath, scannedPath } from './device-path.ts'
 
 const KINDS: readonly DeviceKind[] = ['serial', 'i2c', 'spi', 'gpio']
 
@@ -14,6 +15,8 @@ describe('isDevicePath', () => {
     ['serial', '/dev/tty.usbmodem-14201'],
     ['serial', '/dev/cu.usbserial-A50285BI'],
     ['serial', 'COM3'],
+    ['serial', '/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0'],
+    ['serial', '/dev/serial/by-path/pci-0000:00:14.0-usb-0:2:1.0'],
     ['i2c', '/dev/i2c-1'],
     ['spi', '/dev/spidev0.1'],
     ['gpio', '/dev/gpiochip4'],
@@ -23,6 +26,11 @@ describe('isDevicePath', () => {
 
   test.each([
     '/dev/ttyACM0/../sda',
+    '/dev/serial/by-id/../../sda',
+    '/dev/serial/by-id/..',
+    '/dev/serial/by-id/a/b',
+    '/dev/serial/by-name/a',
+    '/dev/serial/by-id/',
     '/dev/ttyACM0/',
     '/dev/ttyACM',
     '/dev//ttyACM0',
@@ -93,4 +101,28 @@ describe('checkDevicePath', () => {
     symlinkSync('/dev/null', link)
     await expect(checkDevicePath(link, 'gpio')).rejects.toMatchObject({ code: 'forbidden' })
   })
+
+  test.skipIf(process.platform !== 'linux' || process.getuid?.() !== 0)(
+    'follows a name below /dev/serial to a port only (needs root)',
+    async () => {
+      const [folder, port] = ['/dev/serial/by-id', '/dev/ttyACM997']
+      const existed = existsSync('/dev/serial')
+      const links = ['port', 'disk', 'gone'].map((name) => `${folder}/sluice-test-${name}`)
+      onTestFinished(() => {
+        for (const path of [...links, port]) rmSync(path, { force: true })
+        if (!existed) rmSync('/dev/serial', { recursive: true, force: true })
+      })
+      mkdirSync(folder, { recursive: true })
+      const [toPort = '', toDisk = '', toNothing = ''] = links
+      execFileSync('mknod', [port, 'c', '1', '3'])
+      symlinkSync('../../ttyACM997', toPort)
+      symlinkSync('/dev/null', toDisk)
+      symlinkSync('../../ttyACM996', toNothing)
+      await expect(checkDevicePath(toPort, 'serial')).resolves.toBeUndefined()
+      expect(await scannedPath(toPort)).toBe(port)
+      await expect(checkDevicePath(toDisk, 'serial')).rejects.toMatchObject({ code: 'forbidden' })
+      await expect(checkDevicePath(toNothing, 'serial')).rejects.toMatchObject({ code: 'not_found' })
+      expect(await scannedPath(toNothing)).toBe(toNothing)
+    },
+  )
 })

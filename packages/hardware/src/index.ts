@@ -4,7 +4,7 @@ export { BOARD_NAMES, BOARDS, boardNamed, boardOfUsb, FAMILY_BY_VENDOR, THIS_MAC
 export type { DeviceGuard, DeviceLimits, DeviceUse, HeldDevices } from './device-guard.ts'
 export { createDeviceGuard } from './device-guard.ts'
 export type { DeviceKind } from './device-path.ts'
-export { checkDevicePath, isDevicePath } from './device-path.ts'
+export { checkDevicePath, isDevicePath, scannedPath } from './device-path.ts'
 export type {
   Bias,
   Direction,

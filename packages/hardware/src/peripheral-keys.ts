@@ -44,7 +44,7 @@ export type BoardEntry = v.InferOutput<typeof boardEntry>
 /** Returns why the board of an entry cannot be reached or recognized; undefined when nothing is wrong. The schema accepts such entries. */
 export function boardEntryProblem({ board, transport, path }: BoardEntry): string | undefined {
   if (transport === 'serial' && path !== undefined && !isDevicePath(path, 'serial'))
-    return `${JSON.stringify(path)} is not a serial port that Sluice opens; use one like /dev/ttyACM0, /dev/ttyUSB0 or COM3`
+    return `${JSON.stringify(path)} is not a serial port that Sluice opens; use one like /dev/ttyACM0, /dev/ttyUSB0, /dev/serial/by-id/… or COM3`
   if (transport === 'bridge' && path !== undefined && !bridgeAddress(path))
     return `${JSON.stringify(path)} is not a \`host:port\` address such as 127.0.0.1:9999`
   return transport === 'native' || boardNamed(board) ? undefined : unknownBoard(board)

@@ -14,6 +14,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { endsWithin, untilAborted } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Logger, oneLine, type ToolContext } from '@sluice/sdk'
+import * as v from 'valibot'
 import { Announcements } from './announcements.ts'
 import { type Definitions, definitionsOf } from './definition.ts'
 import type { Offers } from './known-tools.ts'
@@ -55,6 +56,9 @@ const GOODBYE_MS = 1000
 const SHOWN_CHARS = 300
 /** The longest call in which a person may be asked. */
 const ASKING_MS_MAX = 86_400_000
+
+/** A page of a list of tools, whatever each of them is. */
+const ANY_TOOLS = v.looseObject({ tools: v.array(v.unknown()), nextCursor: v.optional(v.string()) })
 
 interface RequestOptions {
   readonly timeout: number
@@ -143,10 +147,7 @@ export class Connection {
   /** Asks the server for everything that it offers. */
   async list(signal: AbortSignal): Promise<ListedServer> {
     const { tools, resources, prompts } = this.#client.getServerCapabilities() ?? {}
-    const listed = tools
-      ? await this.#request('list its tools', signal, (options) => this.#client.listTools(undefined, { ...options, cacheMode: 'refresh' }))
-      : { tools: [] }
-    const definitions = definitionsOf(listed.tools)
+    const definitions = definitionsOf(tools ? await this.#request('list its tools', signal, (options) => this.#listTools(options)) : [])
     this.#hashes.clear()
     for (const { name, hash } of definitions.tools) this.#hashes.set(name, hash)
     return { ...definitions, offers: { resources: resources !== undefined, prompts: prompts !== undefined } }
@@ -172,6 +173,29 @@ export class Connection {
     } finally {
       end()
     }
+  }
+
+  async #listTools(options: RequestOptions): Promise<readonly unknown[]> {
+    try {
+      return (await this.#client.listTools(undefined, { ...options, cacheMode: 'refresh' })).tools
+    } catch (error) {
+      if (!(error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)) throw error
+      // The client refuses the whole list for one tool, such as one whose schema is a union. The tools are read one by one instead.
+      return await this.#listAnyTools(options)
+    }
+  }
+
+  async #listAnyTools(options: RequestOptions): Promise<readonly unknown[]> {
+    const all: unknown[] = []
+    let cursor: string | undefined
+    for (let page = 0; page < LIST_PAGES_MAX; page++) {
+      const params = cursor === undefined ? {} : { cursor }
+      const { tools, nextCursor } = await this.#client.request({ method: 'tools/list', params }, ANY_TOOLS, options)
+      all.push(...tools)
+      if (nextCursor === undefined) break
+      cursor = nextCursor
+    }
+    return all
   }
 
   async listResources(

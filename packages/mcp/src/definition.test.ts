@@ -33,6 +33,17 @@ describe('definitionsOf', () => {
     ])
   })
 
+  test('reads a tool whose schema is a union, and leaves out one that is malformed', () => {
+    const union = { anyOf: [{ type: 'object', properties: { a: { type: 'string' } } }, { type: 'object' }] }
+    const { tools, problems } = definitionsOf([tool('a'), tool('union', { inputSchema: union }), { name: 7 }, null, tool('b')])
+    expect(tools.map(({ name, inputSchema }) => [name, inputSchema.type])).toEqual([
+      ['a', 'object'],
+      ['union', 'object'],
+      ['b', 'object'],
+    ])
+    expect(problems).toEqual(['tool 3 of its list is left out: name is malformed', 'tool 4 of its list is left out: it is malformed'])
+  })
+
   test('reads a limited number of tools', () => {
     const { tools, problems } = definitionsOf(Array.from({ length: 10_000 }, (_, at) => tool(`t${at}`)))
     expect([tools.length, problems.length]).toEqual([TOOLS_MAX, TOOLS_MAX])

@@ -1,15 +1,17 @@
 /** The definitions of a server's tools: what the model sees of them, and a hash by which a change is noticed. */
 import { createHash } from 'node:crypto'
 import { errorText, printable } from '@sluice/sdk'
+import * as v from 'valibot'
 import { inputSchema } from './input-schema.ts'
 
 /** A tool as the server lists it. */
-export interface ListedTool {
-  readonly name: string
-  readonly description?: string | undefined
-  readonly inputSchema: unknown
-  readonly annotations?: { readonly readOnlyHint?: boolean | undefined } | undefined
-}
+const listedTool = v.looseObject({
+  name: v.string(),
+  description: v.optional(v.string()),
+  inputSchema: v.optional(v.unknown()),
+  annotations: v.optional(v.looseObject({ readOnlyHint: v.optional(v.boolean()) })),
+})
+type ListedTool = v.InferOutput<typeof listedTool>
 
 /** A tool as it is kept and offered. */
 export interface Definition {
@@ -34,11 +36,17 @@ const DEFINITION_CHARS_MAX = 65_536
 const DESCRIPTION_CHARS_MAX = 2000
 const NAME_CHARS_MAX = 256
 
-/** Reads the first 128 tools of a list. A tool that is too large, or whose name another one has, is left out. */
-export function definitionsOf(listed: readonly ListedTool[]): Definitions {
+/** Reads the first 128 tools of a list. A tool that is malformed or too large, or whose name another one has, is left out. */
+export function definitionsOf(listed: readonly unknown[]): Definitions {
   const tools = new Map<string, Definition>()
   const problems: string[] = []
-  for (const tool of listed) {
+  for (const [at, given] of listed.entries()) {
+    const { success, output: tool, issues } = v.safeParse(listedTool, given)
+    if (!success) {
+      problems.push(`tool ${at + 1} of its list is left out: ${v.getDotPath(issues[0]) ?? 'it'} is malformed`)
+      if (problems.length >= TOOLS_MAX) break
+      continue
+    }
     const name = printable(tool.name.slice(0, NAME_CHARS_MAX))
     const problem = tools.has(tool.name)
       ? 'another tool has the same name'

@@ -1,11 +1,13 @@
 /** Parses and validates the input of a tool call. A problem is a text from which the model can correct itself. */
-import type { Tool } from '@sluice/sdk'
+import { errorText, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Scrub } from '../turn/scrub.ts'
 
 /** `raw` is the input of the model, `value` the validated input, and `halts` as in `Tool.haltOf`. */
 export type ParsedInput = { readonly raw: unknown; readonly value: unknown; readonly halts: boolean } | { readonly problem: string }
 
+/** The part of an input that is not JSON which the model gets to see again. */
+const WRITTEN_CHARS_MAX = 500
 const ISSUES_MAX = 5
 const ISSUE_CHARS_MAX = 200
 
@@ -13,9 +15,10 @@ const ISSUE_CHARS_MAX = 200
 export function parseToolInput(tool: Tool, json: string, scrub: Scrub): ParsedInput {
   let raw: unknown
   try {
-    raw = json.trim() === '' ? {} : JSON.parse(json)
+    raw = json.trim() === '' ? {} : parseArguments(json)
   } catch (error) {
-    return { problem: `The input of ${tool.name} is not JSON: ${error instanceof Error ? error.message : error}` }
+    const written = json.length > WRITTEN_CHARS_MAX ? `${json.slice(0, WRITTEN_CHARS_MAX)}…`.toWellFormed() : json
+    return { problem: `The input of ${tool.name} is not JSON: ${errorText(error)}\nThe input was: ${scrub(written)}` }
   }
   const halt = tool.haltOf?.(raw)
   const result = v.safeParse(tool.input, halt ?? raw)
@@ -23,6 +26,38 @@ export function parseToolInput(tool: Tool, json: string, scrub: Scrub): ParsedIn
   const issues = result.issues.slice(0, ISSUES_MAX).map((issue) => issueText(issue, scrub))
   const more = result.issues.length - issues.length
   return { problem: `The input of ${tool.name} is not valid:\n${issues.join('\n')}${more > 0 ? `\nand ${more} more` : ''}` }
+}
+
+/**
+ * Parses the arguments of a call. Models also write line breaks and other control characters into texts as they are, and words behind the
+ * arguments; both are unambiguous. Throws as `JSON.parse` does for everything else, such as arguments that are cut off.
+ */
+function parseArguments(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch (error) {
+    const first = firstObject(json)
+    if (first === undefined) throw error
+    return JSON.parse(first)
+  }
+}
+
+/** The first object of a text, with the control characters in its texts escaped; undefined where it has no end. */
+function firstObject(text: string): string | undefined {
+  const start = text.search(/\S/)
+  if (text[start] !== '{') return undefined
+  let escaped = ''
+  let depth = 0
+  let isText = false
+  for (let at = start; at < text.length; at++) {
+    const char = text[at] ?? ''
+    escaped += isText && char < ' ' ? JSON.stringify(char).slice(1, -1) : char
+    if (isText && char === '\\') escaped += text[++at] ?? ''
+    else if (char === '"') isText = !isText
+    else if (!isText && (char === '{' || char === '[')) depth++
+    else if (!isText && (char === '}' || char === ']') && --depth === 0) return escaped
+  }
+  return undefined
 }
 
 function issueText(issue: v.BaseIssue<unknown>, scrub: Scrub): string {

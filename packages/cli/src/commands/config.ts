@@ -32,10 +32,15 @@ export async function check(context: CliContext): Promise<number> {
   const own = await readConfig(context)
   const { shared, unread, leftOut: sections, warnings: configWarnings } = await checkShared(context, own)
   // Some mistakes show only when the features are built, such as the name of an unknown provider.
-  const [{ openRuntime }, { unknownToolNames }] = await Promise.all([import('@sluice/daemon/open-runtime'), import('@sluice/runtime')])
+  const [{ openRuntime }, { unknownToolNames }, { checkCosts }] = await Promise.all([
+    import('@sluice/daemon/open-runtime'),
+    import('@sluice/runtime'),
+    import('@sluice/runtime/doctor'),
+  ])
   const openFeatures = (source: ConfigSource) => openRuntime({ ...context, ...source, quiet: true, only: 'features' })
   const runtime = shared === undefined ? await openFeatures(context) : await withClusterConfig(context, openFeatures)
-  const warnings = [...configWarnings, ...unknownToolNames(runtime.snapshot())]
+  const prices = checkCosts(runtime.snapshot()).flatMap(({ detail, fix }) => (fix === null ? [] : [`${detail}: ${fix}`]))
+  const warnings = [...configWarnings, ...unknownToolNames(runtime.snapshot()), ...prices]
   await runtime.close(0)
   const compiled = features.map(({ id }) => id)
   const leftOut = [...sections, ...leftOutFiles(dataDir, compiled)]

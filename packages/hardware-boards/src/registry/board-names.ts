@@ -91,10 +91,10 @@ async function aliasOfUnfilled(
 }
 
 /** Returns the entry that a found board fills: the entry of its port, or one of the same board without a port. */
-function entryFor({ path, board }: FoundBoard, unfilled: ReadonlySet<Entry>): Entry | undefined {
+function entryFor({ entryPath, board }: FoundBoard, unfilled: ReadonlySet<Entry>): Entry | undefined {
   const serial = [...unfilled].filter(({ transport }) => transport === 'serial')
   return (
-    serial.find((entry) => entry.path === path) ??
+    serial.find((entry) => entry.path === entryPath) ??
     serial.find((entry) => entry.path === null && entry.board === board && board !== undefined)
   )
 }

@@ -18,8 +18,8 @@ export class BoardScanner {
   readonly #config: PeripheralsConfig
   readonly #entries: readonly Entry[]
   readonly #machine: Machine
-  /** The ports that the configuration names. */
-  readonly #paths: ReadonlySet<string>
+  /** The entry of each port that the configuration names, by the path that the last scan would show. */
+  #configured: ReadonlyMap<string, { readonly name: string; readonly path: string }> = new Map()
   /** The board by the port that was asked; undefined when it did not answer. */
   readonly #answers = new Map<string, string | undefined>()
   #usb: readonly UsbSeen[] = []
@@ -29,7 +29,6 @@ export class BoardScanner {
     this.#config = config
     this.#entries = entries
     this.#machine = machine
-    this.#paths = new Set(entries.flatMap(({ transport, path }) => (transport === 'serial' && path !== null ? [path] : [])))
   }
 
   /** The USB devices of the last scan. */
@@ -41,10 +40,23 @@ export class BoardScanner {
   async scan(onFound: (found: readonly FoundBoard[]) => Promise<void>, signal: AbortSignal): Promise<void> {
     const scan = await this.#scanUsb(signal)
     this.#usb = scan.usb
+    this.#configured = await this.#readConfigured()
     const ports = await this.#withConfigured(scan.ports)
     // Reports the boards that USB names first, because asking the others may take all the time there is.
-    await onFound(findBoards(ports, this.#named()))
-    if (this.#config.discover && (await this.#ask(ports, signal))) await onFound(findBoards(ports, this.#named()))
+    await onFound(this.#boardsAt(ports))
+    if (this.#config.discover && (await this.#ask(ports, signal))) await onFound(this.#boardsAt(ports))
+  }
+
+  #boardsAt(ports: readonly SeenPort[]): readonly FoundBoard[] {
+    return findBoards(ports, this.#named()).map((found) => ({ ...found, entryPath: this.#configured.get(found.path)?.path ?? found.path }))
+  }
+
+  /** A name below /dev/serial leads to another port each time the board is plugged in. */
+  async #readConfigured() {
+    const named = this.#entries.map(async ({ transport, path, name }) =>
+      transport === 'serial' && path !== null ? [[await this.#machine.scannedPath(path), { name, path }] as const] : [],
+    )
+    return new Map((await Promise.all(named)).flat())
   }
 
   /** Throws `upstream_timeout` when the scan has not ended by the time `signal` aborts. */
@@ -60,8 +72,8 @@ export class BoardScanner {
   /** Adds the configured ports that exist but that the scan does not show. Without `discover`, leaves out all others. */
   async #withConfigured(ports: readonly SeenPort[]): Promise<readonly SeenPort[]> {
     const takesAny = this.#entries.some(({ transport, path }) => transport === 'serial' && path === null)
-    const shown = this.#config.discover || takesAny ? ports : ports.filter(({ path }) => this.#paths.has(path))
-    const hidden = [...this.#paths].filter((path) => !shown.some((port) => port.path === path))
+    const shown = this.#config.discover || takesAny ? ports : ports.filter(({ path }) => this.#configured.has(path))
+    const hidden = [...this.#configured.keys()].filter((path) => !shown.some((port) => port.path === path))
     const existing = await Promise.all(
       hidden.map(async (path) => ((await exists(this.#machine, path)) ? [{ path, usb: null, location: null }] : [])),
     )
@@ -72,7 +84,7 @@ export class BoardScanner {
   async #ask(ports: readonly SeenPort[], signal: AbortSignal): Promise<boolean> {
     const present = new Set(ports.map(({ path }) => path))
     for (const path of this.#answers.keys()) if (!present.has(path)) this.#answers.delete(path)
-    const unasked = ports.filter((port) => mayBeAsked(port) && !this.#answers.has(port.path) && !this.#paths.has(port.path))
+    const unasked = ports.filter((port) => mayBeAsked(port) && !this.#answers.has(port.path) && !this.#configured.has(port.path))
     await Promise.all(
       unasked.map(async ({ path }) => {
         const asking = askFirmware(() => openChecked(this.#machine, path, DEFAULT_BAUD, signal), this.#host.clock, signal)
@@ -86,7 +98,7 @@ export class BoardScanner {
   #named(): ReadonlyMap<string, string> {
     const named = new Map<string, string>()
     for (const [path, name] of this.#answers) if (name !== undefined) named.set(path, name)
-    for (const { transport, path, name } of this.#entries) if (transport === 'serial' && path !== null) named.set(path, name)
+    for (const [path, { name }] of this.#configured) named.set(path, name)
     return named
   }
 }

@@ -10,6 +10,8 @@ export interface FoundBoard {
   readonly family: string
   readonly board: Board | undefined
   readonly path: string
+  /** The path by which an entry of the configuration may name the port. */
+  readonly entryPath: string
   readonly usb: UsbIdentity | null
   readonly location: string | null
 }
@@ -40,7 +42,7 @@ export function findBoards(ports: readonly SeenPort[], named: ReadonlyMap<string
     const family: BoardFamily | typeof UNKNOWN_FAMILY = board?.family ?? familyByVendor ?? UNKNOWN_FAMILY
     // Cheap copies of a board share one serial number, so only the first is identified by it.
     const identity = found.has(identityOf(port)) ? identityByPlace(port) : identityOf(port)
-    found.set(identity, { identity, family, board, path: port.path, usb: port.usb, location: port.location })
+    found.set(identity, { identity, family, board, path: port.path, entryPath: port.path, usb: port.usb, location: port.location })
   }
   return [...found.values()]
 }

@@ -6,6 +6,8 @@ export interface Machine {
   readonly scan: ScanUsb
   /** Calls `onChange` when a port may have come or gone. Resolves when `signal` aborts. */
   readonly watch: (onChange: () => void, signal: AbortSignal) => Promise<void>
+  /** As `scannedPath`. */
+  readonly scannedPath: (path: string) => Promise<string>
   /** Throws as `checkDevicePath`. */
   readonly check: (path: string) => Promise<void>
   /** Throws `unavailable` when the port cannot be opened. */

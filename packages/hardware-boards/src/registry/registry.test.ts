@@ -144,6 +144,24 @@ describe('discovery', () => {
     expect(shown(registry)).toEqual(['board_b0 /dev/ttyACM1'])
   })
 
+  test('finds a board by its name below /dev/serial, also after it came back at another port', async () => {
+    const fake = fakeMachine(B)
+    const name = '/dev/serial/by-id/usb-Arduino-if00'
+    fake.link(name, B.path)
+    const { registry } = registryOf(fake, {
+      enabled: true,
+      discover: false,
+      boards: [{ board: 'board_b', transport: 'serial', path: name, baud: 115_200 }],
+    })
+    await registry.discover(never)
+    expect(shown(registry)).toEqual([`board_b0 ${B.path}`])
+    fake.unplug(B.path)
+    fake.plug({ ...B, path: '/dev/ttyACM7' })
+    fake.link(name, '/dev/ttyACM7')
+    await registry.discover(never)
+    expect(shown(registry)).toEqual(['board_b0 /dev/ttyACM7'])
+  })
+
   test('takes the first port of a device, and identifies copies by their place', async () => {
     const twin: Plugged = { ...B, path: '/dev/ttyACM5', location: '1-5' }
     const second: Plugged = { ...B, path: '/dev/ttyACM3' }

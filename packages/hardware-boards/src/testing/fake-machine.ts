@@ -20,6 +20,8 @@ export interface FakeMachine {
   readonly machine: { -readonly [Member in keyof Machine]: Machine[Member] }
   /** Plugs devices in and notifies the watchers. */
   plug(...devices: Plugged[]): void
+  /** Lets a name below /dev/serial lead to a port from now on. */
+  link(name: string, path: string): void
   /** Unplugs a device, closes its open port and notifies the watchers. */
   unplug(path: string): void
   /** Returns the board behind the port that was opened last at a path. */
@@ -34,6 +36,7 @@ export function fakeMachine(...plugged: Plugged[]): FakeMachine {
   const there = new Map(plugged.map((device) => [device.path, device]))
   const ports = new Map<string, { port: Port; board: FakeBoard }>()
   const opened: string[] = []
+  const links = new Map<string, string>()
   const watchers = new Set<() => void>()
   let scans = 0
   const notify = (): void => {
@@ -46,6 +49,7 @@ export function fakeMachine(...plugged: Plugged[]): FakeMachine {
       for (const device of devices) there.set(device.path, device)
       notify()
     },
+    link: (name, path) => void links.set(name, path),
     unplug(path) {
       there.delete(path)
       void ports.get(path)?.port.close()
@@ -67,6 +71,7 @@ export function fakeMachine(...plugged: Plugged[]): FakeMachine {
           watchers.add(onChange)
           signal.addEventListener('abort', () => resolve(), { once: true })
         }),
+      scannedPath: async (path) => links.get(path) ?? path,
       async check(path) {
         if (!there.has(path)) throw new AppError('not_found', `There is no ${path}`)
       },

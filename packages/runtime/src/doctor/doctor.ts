@@ -16,6 +16,7 @@ import {
 } from './check-channels.ts'
 import { checkCluster } from './check-cluster.ts'
 import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProblems } from './check-config.ts'
+import { checkCosts } from './check-costs.ts'
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
 import { checkMemory, checkStorage, checkStore } from './check-data.ts'
 import { checkCallableTools, checkFeatures, checkLeftOutFiles, runFeatureChecks } from './check-features.ts'
@@ -31,6 +32,7 @@ export {
   checkAgents,
   checkApprovalChats,
   checkChannels,
+  checkCosts,
   checkDaemon,
   checkDeliveries,
   checkOperators,
@@ -95,6 +97,7 @@ export async function checkRuntime(runtime: Checked, options: CheckedPlace): Pro
     ...(await checkConfigPlace(options.dataDir, options.configFile)),
     await checkWorkspace(root, options.dataDir, options.configFile),
     ...(await checkProvider(snapshot.registry.models, { tryText: tryText ?? tryTextHere(runtime.agent) })),
+    ...checkCosts(snapshot),
     checkExposure(config.core(gatewaySection)),
     ...checkPolicy(config.core(policySection), snapshot),
     ...(await checkAgents(runtime, { ...options, tryText })),

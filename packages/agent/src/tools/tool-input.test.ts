@@ -1,0 +1,44 @@
+import type { Tool } from '@sluice/sdk'
+import fc from 'fast-check'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { parseToolInput } from './tool-input.ts'
+
+const tool = { name: 'note', input: v.object({ text: v.string(), list: v.optional(v.array(v.unknown())) }) } as unknown as Tool
+const parse = (json: string) => parseToolInput(tool, json, (text) => text.replaceAll('canary', '***'))
+
+describe('parseToolInput', () => {
+  test.each([
+    ['{"text":"a"}Let me look at the folder.', { text: 'a' }],
+    ['  {"text":"a"}\n```', { text: 'a' }],
+    ['{"text":"line one\nline two"}', { text: 'line one\nline two' }],
+    ['{"text":"a\tb\r\nc"} done', { text: 'a\tb\r\nc' }],
+    ['{"text":"} \\" {","list":[{"a":"]"}]} {"text":"b"}', { text: '} " {', list: [{ a: ']' }] }],
+  ])('reads %j', (json, value) => {
+    expect(parse(json)).toMatchObject({ value })
+  })
+
+  test.each(['{"text":"cut off', '{"text":"a"', '{"text":"a",}', 'Let me look.', '{text:"a"}', '[1'])(
+    'shows the model %j, which it does not read',
+    (json) => {
+      expect(parse(json)).toEqual({ problem: expect.stringMatching(/^The input of note is not JSON: /) })
+      expect(parse(json)).toEqual({ problem: expect.stringContaining(`The input was: ${json}`) })
+    },
+  )
+
+  test('masks secrets in an input that it shows, and cuts a long one', () => {
+    expect(parse('{"text":"canary')).toEqual({ problem: expect.stringContaining('{"text":"***') })
+    expect(parse(`{"text":"${'x'.repeat(9_000)}`)).toEqual({ problem: expect.stringMatching(/x{400,500}…$/) })
+  })
+
+  test('reads every valid input as JSON does, with any words behind it', () => {
+    const input = fc.record({ text: fc.string({ unit: 'binary' }), list: fc.array(fc.jsonValue()) })
+    fc.assert(
+      fc.property(input, fc.string(), (given, words) => {
+        const json = JSON.stringify(given)
+        expect(parse(`${json}${words}`)).toMatchObject({ raw: JSON.parse(json) })
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
