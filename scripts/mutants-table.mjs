@@ -1145,7 +1145,7 @@ const hardware = [
     'devices: a link to a file is accepted as a device',
     `${HARDWARE}/device-path.ts`,
     'await lstat(target)',
-    "await (await import('node:fs/promises')).stat(path)",
+    "await (await import('node:fs/promises')).stat(target)",
     [`${HARDWARE}/device-path.test.ts`],
   ),
   {

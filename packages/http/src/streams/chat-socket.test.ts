@@ -88,28 +88,27 @@ test('a turn streams only to its own connection', async () => {
   expect(turn.request.client).not.toBe(next.request.client)
 })
 
+const QUESTION = {
+  tool: 'shell',
+  agent: 'main',
+  summary: '',
+  callHash: 'h1',
+  decider: 'asker',
+  standing: 'operator',
+  sources: [],
+  turn: 'turn-1',
+  session: null,
+  callId: 'call-1',
+  inbox: null,
+} as const
+
 test('abort and approvals arrive while a turn runs', async () => {
   const agent = new ScriptedAgent()
   await using server = await startStreamServer({ agent })
   const client = await connectSocket(server.url, '/ws/chat')
   client.send({ type: 'message', content: 'hello' })
   const { request } = await agent.turn(1)
-  const answer = request.approve?.(
-    {
-      tool: 'shell',
-      agent: 'main',
-      summary: '',
-      callHash: 'h1',
-      decider: 'asker',
-      standing: 'operator',
-      sources: [],
-      turn: 'turn-1',
-      session: null,
-      callId: 'call-1',
-      inbox: null,
-    },
-    new AbortController().signal,
-  )
+  const answer = request.approve?.(QUESTION, new AbortController().signal)
   const [, asked] = await client.messages.first(2)
   client.send({ type: 'approval_response', request_id: asked?.request_id, decision: 'approve' })
   expect(await answer).toMatchObject({ by: 'device:d1' })
@@ -125,22 +124,7 @@ test('another connection cannot answer an approval of this one', async () => {
   client.send({ type: 'message', content: 'hello' })
   const { request } = await agent.turn(1)
   const cancel = new AbortController()
-  const answer = request.approve?.(
-    {
-      tool: 'shell',
-      agent: 'main',
-      summary: '',
-      callHash: 'h1',
-      decider: 'asker',
-      standing: 'operator',
-      sources: [],
-      turn: 'turn-1',
-      session: null,
-      callId: 'call-1',
-      inbox: null,
-    },
-    cancel.signal,
-  )
+  const answer = request.approve?.(QUESTION, cancel.signal)
   const [, asked] = await client.messages.first(2)
   other.send({ type: 'approval_response', request_id: asked?.request_id, decision: 'approve' })
   expect((await other.messages.first(2)).at(-1)).toMatchObject({ code: 'INVALID_APPROVAL_RESPONSE' })
@@ -158,6 +142,45 @@ test.each(['close', 'terminate'] as const)('a client that goes away (%s) aborts 
   client.socket[leave]()
   await aborted
   await expect.poll(() => server.counts.ws).toBe(0)
+})
+
+test.each(['close', 'terminate'] as const)('a client that names its session and goes away (%s) leaves its turns running', async (leave) => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const client = await connectSocket(server.url, '/ws/chat?session_id=mine')
+  client.send({ type: 'message', content: 'first' })
+  const first = await agent.turn(1)
+  client.send({ type: 'message', content: 'second' })
+  await expect.poll(() => first.request.superseded?.aborted).toBe(true)
+  client.socket[leave]()
+  await expect.poll(() => server.counts.ws).toBe(0)
+  first.request.listen?.({ type: 'text', delta: 'x'.repeat(8_000_000) })
+  first.done('One')
+  const second = await agent.turn(2)
+  expect([first, second].map(({ request }) => [request.text, request.signal?.aborted])).toEqual([
+    ['first', false],
+    ['second', false],
+  ])
+  second.done('Two')
+  const again = await connectSocket(server.url, '/ws/chat?session_id=mine')
+  expect((await again.messages.first(1)).at(0)).toMatchObject({ type: 'session_start', session_id: 'mine' })
+  expect(server.errors).toEqual([])
+})
+
+test('a question of a client that went away stays open, and is decided over the API', async () => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const client = await connectSocket(server.url, '/ws/chat?session_id=mine')
+  client.send({ type: 'message', content: 'first' })
+  const { request } = await agent.turn(1)
+  const answer = request.approve?.(QUESTION, new AbortController().signal)
+  const [, asked] = await client.messages.first(2)
+  client.socket.terminate()
+  await expect.poll(() => server.counts.ws).toBe(0)
+  const key = { runId: String(asked?.run_id), stepId: String(asked?.step_id) }
+  expect(await server.approvals.get(key)).toMatchObject({ state: 'pending' })
+  await server.approvals.decide(key, { state: 'approved', by: 'device:d1', who: { standing: 'operator', isAsked: false } })
+  expect(await answer).toMatchObject({ by: 'device:d1' })
 })
 
 test('a revoked device loses its connection and its turn', async () => {

@@ -1,4 +1,7 @@
-/** `GET /ws/chat`: a conversation over a WebSocket, in the same sessions as `POST /webhook`. */
+/**
+ * `GET /ws/chat`: a conversation over a WebSocket, in the same sessions as `POST /webhook`. A client that named its session may come back to
+ * it, so that its turns go on when its connection ends.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Runtime } from '@sluice/runtime'
 import * as v from 'valibot'
@@ -25,7 +28,14 @@ const doc: EndpointDoc = {
   auth: 'client',
   headers: socketProtocols,
   query: v.object({
-    session_id: v.optional(v.pipe(v.string(), v.description('1 to 128 characters of A-Z a-z 0-9 . _ -; a new session if absent'))),
+    session_id: v.optional(
+      v.pipe(
+        v.string(),
+        v.description(
+          '1 to 128 characters of A-Z a-z 0-9 . _ -; its turns go on when the connection ends. Absent: a new session, whose turn ends with the connection',
+        ),
+      ),
+    ),
     agent: v.optional(
       v.pipe(
         v.string(),
@@ -58,7 +68,8 @@ export const chatSocketEndpoint = (sockets: ChatSockets, parts: AppParts): Endpo
 
 /** Looks up the session before the socket opens, so that its first frame can be sent at once. */
 async function prepareChat(sockets: ChatSockets, parts: AppParts, c: HttpContext, caller: Caller): Promise<OpenSocket> {
-  const name = checkSessionName(c.req.query('session_id') ?? randomUUID(), 'session_id')
+  const given = c.req.query('session_id')
+  const name = checkSessionName(given ?? randomUUID(), 'session_id')
   const agent = chosenAgent(c.req.query('agent'), 'agent', caller, parts.snapshot)
   const session = storedSession(caller.device, name, agent)
   const kept = await sockets.runtime.store.sessions.get(session)
@@ -68,7 +79,7 @@ async function prepareChat(sockets: ChatSockets, parts: AppParts, c: HttpContext
     resumed: kept !== undefined,
     message_count: kept?.messageCount ?? 0,
   }
-  return (socket) => openChat(sockets, parts, socket, caller, session, start)
+  return (socket) => openChat(sockets, parts, socket, caller, { session, start, isNamed: given !== undefined })
 }
 
 function openChat(
@@ -76,15 +87,15 @@ function openChat(
   { auth }: AppParts,
   socket: WebSocket,
   { client, person, by, role, tokenHash }: Caller,
-  session: string,
-  start: ChatFrame,
+  { session, start, isNamed }: { readonly session: string; readonly start: ChatFrame; readonly isNamed: boolean },
 ): SocketUser {
   const send = (frame: ChatFrame): void => {
     socket.send(JSON.stringify(frame))
     if (socket.bufferedAmount > BUFFERED_BYTES_MAX) end(TRY_AGAIN_LATER, 'the client reads too slowly')
   }
+  const leave = (): void => (isNamed ? chat.detach() : chat.close())
   const end = (code: number, reason: string): void => {
-    chat.close()
+    leave()
     socket.close(code, reason)
   }
   const { agent, approvals, shares, log } = runtime
@@ -106,5 +117,5 @@ function openChat(
     else chat.receive(data.toString())
   })
   send(start)
-  return { stopInput: () => chat.close(), closed: () => chat.close() }
+  return { stopInput: () => chat.close(), closed: leave }
 }

@@ -43,15 +43,16 @@ export class Chat {
   readonly #queued: { readonly text: string; readonly held: Held }[] = []
   #running: RunningTurn | undefined
   #isClosed = false
+  #isDetached = false
   /** The last input whose token is still being looked up; later input waits for it. */
   #pending: Promise<void> | undefined
 
   constructor(options: ChatOptions) {
-    const { approvals, log, by, session, send } = options
+    const { approvals, log, by, session } = options
     this.#options = options
     this.#owner = ownerOfSession(session)
     this.#limited = limitedClient(options.caller, options.role)
-    this.#approvals = new ChatApprovals({ approvals, log, by, standing: this.#limited.standing, send })
+    this.#approvals = new ChatApprovals({ approvals, log, by, standing: this.#limited.standing, send: this.#send })
   }
 
   /** Takes one text message of the client. Never throws. */
@@ -72,6 +73,19 @@ export class Chat {
     this.#isClosed = true
     for (const { held } of this.#queued.splice(0)) held.release()
     this.#running?.aborted.abort()
+  }
+
+  /**
+   * The client is gone and may come back: the running turn and the waiting messages go on, without anybody to send their parts to. Their
+   * questions stay open for everybody else who may decide them. Idempotent.
+   */
+  detach(): void {
+    this.#isDetached = true
+  }
+
+  /** Must be the only way to the client. */
+  readonly #send = (frame: ChatFrame): void => {
+    if (!this.#isDetached) this.#options.send(frame)
   }
 
   #actLater(text: string, allowed: boolean | Promise<boolean>): void {
@@ -103,7 +117,7 @@ export class Chat {
     try {
       this.#queued.push({ text: content, held: this.#options.shares.takeWaiting(this.#limited, Buffer.byteLength(content)) })
     } catch (error) {
-      this.#options.send(frameOfFailure(error, this.#options.log))
+      this.#send(frameOfFailure(error, this.#options.log))
       return
     }
     if (this.#running) this.#running.superseded.abort()
@@ -130,7 +144,7 @@ export class Chat {
   }
 
   async #runTurn(text: string, { aborted, superseded }: RunningTurn): Promise<void> {
-    const { agent, log, session, caller, client, send } = this.#options
+    const { agent, log, session, caller, client } = this.#options
     try {
       const turn = await agent.run({
         source: 'ws',
@@ -142,12 +156,12 @@ export class Chat {
         client,
         signal: aborted.signal,
         superseded: superseded.signal,
-        listen: (part) => send(frameOf(part)),
+        listen: (part) => this.#send(frameOf(part)),
         approve: this.#approvals.ask,
       })
-      send(frameOfEnd(turn))
+      this.#send(frameOfEnd(turn))
     } catch (error) {
-      send(frameOfFailure(error, log))
+      this.#send(frameOfFailure(error, log))
     }
   }
 
@@ -163,7 +177,7 @@ export class Chat {
   }
 
   #refuse(code: ChatErrorCode, message: string): void {
-    this.#options.send({ type: 'error', message, code })
+    this.#send({ type: 'error', message, code })
   }
 }
 

@@ -53,6 +53,10 @@ const WAIT_MS_MIN = 400
 const WAIT_MS_MAX = 5000
 const TOKEN_REVOKED = 4401
 
+/** Browsers have `randomUUID` only for pages over HTTPS. */
+const randomName = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+
 export class Conversation {
   readonly id: Signal<string | undefined>
   readonly state = signal<State>('connecting')
@@ -65,6 +69,8 @@ export class Conversation {
   /** Messages that wait for the connection. */
   #unsent: string[] = []
   #isNew: boolean
+  /** The name of the session. The page gives a new one its name, so that its turns go on while no page is connected to it. */
+  readonly #session: string
   #shownMax = PAGE
   #socket: WebSocket | undefined
   #waitMs = WAIT_MS_MIN
@@ -88,6 +94,7 @@ export class Conversation {
 
   constructor(id: string | undefined) {
     this.id = signal(id)
+    this.#session = id ?? randomName()
     this.#isNew = id === undefined
     this.#stops = [onEvent((event) => this.#hear(event)), onRenewal(() => void this.load())]
     if (id !== undefined) void this.load()
@@ -188,7 +195,7 @@ export class Conversation {
 
   #connect(): void {
     if (this.#isClosed) return
-    const socket = new WebSocket(socketUrl('ws/chat', { session_id: this.id.value }), ['sluice.v1'])
+    const socket = new WebSocket(socketUrl('ws/chat', { session_id: this.#session }), ['sluice.v1'])
     this.#socket = socket
     socket.onmessage = ({ data }) => this.#receive(JSON.parse(data as string) as Frame)
     socket.onclose = ({ code }) => {
@@ -196,8 +203,8 @@ export class Conversation {
       if (code === TOKEN_REVOKED) return signedOut()
       this.state.value = 'broken'
       const lost = this.#asked.length - this.#unsent.length
-      if (lost > 0) this.#add({ kind: 'problem', text: 'The connection broke while the answer arrived.' })
-      // The gateway aborts the turns of a connection that broke, unless it has just stored their answers.
+      if (lost > 0) this.#add({ kind: 'problem', text: 'The connection broke. The answer goes on, and is shown here once it is complete.' })
+      // The turns of a connection that broke go on, and their answers are loaded once they are stored.
       this.#closeQuestions()
       for (const entry of this.#asked.slice(0, lost)) {
         this.#fail(entry)

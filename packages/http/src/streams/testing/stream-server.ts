@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { type Agent, Shares } from '@sluice/agent'
+import type { ApprovalRegistry } from '@sluice/approvals'
 import { openTestApprovals } from '@sluice/approvals/testing/test-approvals'
 import { type ClientShares, type GatewayConfig, NO_SHARES } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
@@ -33,6 +34,7 @@ export interface StreamServer extends AsyncDisposable {
   readonly clock: TestClock
   readonly bus: EventBus
   readonly counts: SubscriberCounts
+  readonly approvals: ApprovalRegistry
   readonly streams: Streams
   /** The messages that were logged as errors. */
   readonly errors: readonly string[]
@@ -126,6 +128,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
     clock,
     bus,
     counts,
+    approvals,
     streams,
     get errors() {
       return host.logs.filter(({ level }) => level === 'error').map(({ message }) => message)
