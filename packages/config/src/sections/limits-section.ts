@@ -83,7 +83,7 @@ export const limitsSection = {
     turns_per_hour: v.optional(one.turns_per_hour, 0),
     turns_in_flight: v.optional(one.turns_in_flight, 0),
     usd_per_day: v.optional(one.usd_per_day, 0),
-    loop_turns: v.optional(loopTurns, 10),
+    loop_turns: v.optional(loopTurns, 20),
     turns_running: v.optional(one.turns_running),
     turns_waiting: v.optional(one.turns_waiting, 32),
     waiting_mb: v.optional(one.waiting_mb),

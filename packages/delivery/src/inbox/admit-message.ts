@@ -52,7 +52,7 @@ export interface AskingMessage {
   readonly waiting: number
 }
 
-/** A person reads an answer and types the next message. Ten times in a row within this time is the work of a program. */
+/** A person reads an answer and types the next message. Many times in a row within this time is the work of a program. */
 const QUICK_MS = 10_000
 const PAUSE_MS = 3_600_000
 /** A message that waits for another turn of its sender asks again after this time, or later if many messages wait. */
