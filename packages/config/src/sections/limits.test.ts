@@ -20,7 +20,7 @@ test('by default only strangers have limits, each one and all together', async (
     { key: 'eve', turnsPerHour: 20, turnsInFlight: 1, usdPerDay: 0 },
     { key: 'strangers', turnsPerHour: 200, turnsInFlight: 4, usdPerDay: 1 },
   ])
-  expect(loopTurnsOf(config, 'roomchat')).toBe(10)
+  expect(loopTurnsOf(config, 'roomchat')).toBe(20)
 })
 
 test.each([
@@ -51,7 +51,7 @@ test('a channel overrides single keys, and a pool of its own has its own key', a
   expect(limitsOf(config, OPERATOR)).toEqual([{ key: 'device:2', turnsPerHour: 0, turnsInFlight: 3, usdPerDay: 0 }])
   expect(limitsOf(config, EVE)).toEqual([{ key: 'strangers:roomchat', turnsPerHour: 7, turnsInFlight: 4, usdPerDay: 1 }])
   expect(loopTurnsOf(config, 'roomchat')).toBe(0)
-  expect(loopTurnsOf(config, 'other')).toBe(10)
+  expect(loopTurnsOf(config, 'other')).toBe(20)
 })
 
 test('a limit that is not a number is a mistake in the file', async () => {
