@@ -299,8 +299,8 @@ const replies = [
   bug(
     'replies: an unrecorded failed attempt leaves its reply in state sending',
     'packages/delivery/src/outbox/outbox-worker.ts',
-    'await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted }))',
-    'await owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted })',
+    'await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted, repeats }))',
+    'await owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted, repeats })',
     [OUTBOX_TESTS],
   ),
   {

@@ -52,8 +52,8 @@ export function createGraph(host: Host, { access_token, api_url, api_version }: 
       } catch (error) {
         const temporary = TEMPORARY_CODES.get(code)
         if (!temporary || !(error instanceof AppError)) throw error
-        const { message, retryAfterSecs } = error
-        throw new AppError(temporary, message, retryAfterSecs === undefined ? {} : { retryAfterSecs })
+        const { message, retryAfterSecs, mayHaveArrived } = error
+        throw new AppError(temporary, message, { mayHaveArrived, ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
       }
     },
   }

@@ -11,6 +11,9 @@ import { fetchMedia } from './media.ts'
 import type { ListenSettings } from './parse.ts'
 import { editMessage, LIMITS, postMessage, showTyping } from './send.ts'
 
+/** For "the past few minutes" a repeated nonce is answered with the message that exists: https://docs.discord.com/developers/resources/message */
+const NONCE_MS = 120_000
+
 export default defineFeature({
   id: 'channel-discord',
   section: discordSection,
@@ -48,7 +51,12 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
   return {
     name: 'discord',
     allow: config.allowed_users,
-    limits: { text: LIMITS.text, unit: 'codepoint', attachments: { count: LIMITS.files, bytesMax: LIMITS.fileBytes } },
+    limits: {
+      text: LIMITS.text,
+      unit: 'codepoint',
+      dedupesForMs: NONCE_MS,
+      attachments: { count: LIMITS.files, bytesMax: LIMITS.fileBytes },
+    },
     notifications: {
       target: 'community',
       opensThreads: true,

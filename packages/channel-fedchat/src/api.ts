@@ -77,10 +77,10 @@ export class MatrixApi {
       return members(json)
     } catch (error) {
       if (!(error instanceof AppError) || !refusal) throw error
-      const { retryAfterSecs } = error
+      const { retryAfterSecs, mayHaveArrived } = error
       // A homeserver may also limit requests with another status than 429.
       const code = refusal.code === 'M_LIMIT_EXCEEDED' ? 'rate_limited' : isLoggedOutCode(refusal.code) ? 'unavailable' : error.code
-      throw new AppError(code, error.message, { cause: refusal, ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
+      throw new AppError(code, error.message, { cause: refusal, mayHaveArrived, ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
     }
   }
 

@@ -124,7 +124,8 @@ function explain(json: unknown): string | undefined {
 }
 
 function refusal(error: AppError, code: number): AppError {
-  const wait = error.retryAfterSecs === undefined ? {} : { retryAfterSecs: error.retryAfterSecs }
+  const { retryAfterSecs, mayHaveArrived } = error
+  const wait = { mayHaveArrived, ...(retryAfterSecs !== undefined && { retryAfterSecs }) }
   if (TOO_LATE.includes(code)) return new AppError('invalid_request', error.message, { cause: 'too late' satisfies Refusal })
   if (code === REPEATED) return new AppError('invalid_request', error.message, { cause: 'repeated' satisfies Refusal })
   const known = CODES.get(code)

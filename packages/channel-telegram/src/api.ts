@@ -102,7 +102,8 @@ export class BotApi {
 function withRefusal(error: AppError, refusal: Refusal | undefined, waitSecs: number | undefined): AppError {
   if (!refusal) return error
   const retryAfterSecs = error.retryAfterSecs ?? waitSecs
-  const options = { cause: refusal, ...(retryAfterSecs !== undefined && { retryAfterSecs }) }
+  const { mayHaveArrived } = error
+  const options = { cause: refusal, mayHaveArrived, ...(retryAfterSecs !== undefined && { retryAfterSecs }) }
   if (BAD_TOKEN.includes(refusal.code)) return new AppError('unavailable', `${error.message} (is bot_token valid?)`, options)
   return new AppError(refusal.code === 409 ? 'conflict' : error.code, error.message, options)
 }

@@ -17,6 +17,8 @@ import { createWebhook } from './webhook.ts'
 /** A card may have 30 KB; the rest is for its frame and for escapes. */
 const TEXT_BYTES_MAX = 28_000
 const FILES_MAX = 10
+/** The platform drops a repeated `uuid` for an hour; the rest is for clocks that differ. */
+const UUID_MS = 3_000_000
 
 export default defineFeature({
   id: 'channel-workchat',
@@ -40,7 +42,7 @@ function createWorkchat(host: Host, config: WorkchatConfig, path: string): Chann
       : listening({ host, api, config, path, identities })),
     send: (to, message, signal) => sendMessage(api, to, message, signal),
     update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),
-    limits: { text: TEXT_BYTES_MAX, unit: 'byte', attachments: { count: FILES_MAX, bytesMax: FILE_BYTES_MAX } },
+    limits: { text: TEXT_BYTES_MAX, unit: 'byte', dedupesForMs: UUID_MS, attachments: { count: FILES_MAX, bytesMax: FILE_BYTES_MAX } },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     ...(config.ack_reactions && { acknowledge: (message, signal) => acknowledge(api, message, signal) }),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),

@@ -57,6 +57,8 @@ function createSeries(prom: typeof Prom, registry: Prom.Registry) {
     toolCalls: counter('sluice_tool_calls_total'),
     toolSeconds: histogram('sluice_tool_duration_seconds'),
     deliveries: counter('sluice_deliveries_total'),
+    repeated: counter('sluice_replies_repeated_total'),
+    undelivered: counter('sluice_replies_undelivered_total'),
     ingress: counter('sluice_ingress_total'),
     unsigned: counter('sluice_ingress_unsigned_total'),
     sopRuns: counter('sluice_sop_runs_total'),
@@ -96,6 +98,9 @@ function record(series: ReturnType<typeof createSeries>, observation: Observatio
       break
     case 'delivery':
       series.deliveries(1, observation.channel, observation.direction, observation.outcome)
+      break
+    case 'reply':
+      series[observation.what](1, observation.channel)
       break
     case 'ingress':
       series.ingress(1, observation.channel, observation.verdict)

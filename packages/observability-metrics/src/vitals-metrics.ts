@@ -17,9 +17,10 @@ interface Sample {
 const one = (value: number | boolean): readonly Sample[] => [{ value: Number(value) }]
 const info = (labels: Readonly<Record<string, string>>): readonly Sample[] => [{ value: 1, labels }]
 
-const STATES = ['ok', 'connecting', 'down']
-const states = (label: string, links: Vitals['channels']): readonly Sample[] =>
-  links.flatMap(({ name, state }) => STATES.map((one) => ({ value: Number(one === state), labels: { [label]: name, state: one } })))
+const LINK_STATES = ['ok', 'connecting', 'down']
+const CHANNEL_STATES = [...LINK_STATES, 'degraded']
+const states = (label: string, links: Vitals['channels'], all: readonly string[]): readonly Sample[] =>
+  links.flatMap(({ name, state }) => all.map((one) => ({ value: Number(one === state), labels: { [label]: name, state: one } })))
 
 const VITALS: Partial<Record<NameOf<'gauge'>, (vitals: Vitals) => readonly Sample[]>> = {
   sluice_build_info: ({ version, profile }) => info({ version, profile }),
@@ -32,8 +33,8 @@ const VITALS: Partial<Record<NameOf<'gauge'>, (vitals: Vitals) => readonly Sampl
   sluice_provider_failing: ({ faults }) => one(faults.provider),
   sluice_sandbox_info: ({ sandbox }) => (sandbox ? info({ backend: sandbox.backend }) : []),
   sluice_sandbox_state: ({ sandbox }) => (sandbox ? info({ state: sandbox.state }) : []),
-  sluice_channel_state: ({ channels }) => states('channel', channels),
-  sluice_link_state: ({ links }) => states('link', links),
+  sluice_channel_state: ({ channels }) => states('channel', channels, CHANNEL_STATES),
+  sluice_link_state: ({ links }) => states('link', links, LINK_STATES),
   sluice_messages_pending: ({ messagesPending }) => one(messagesPending),
   sluice_replies_pending: ({ repliesPending }) => one(repliesPending),
   sluice_oldest_message_seconds: ({ oldestMessageSecs }) => one(oldestMessageSecs),

@@ -13,7 +13,7 @@ function arrange() {
     store: StoreHealth
     probes: number
     probe: () => Promise<void>
-    channel: 'ok' | 'down'
+    channel: 'ok' | 'down' | 'degraded'
     link: 'ok' | 'down'
     held: number
     sandbox?: SandboxChoice

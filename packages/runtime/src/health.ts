@@ -8,7 +8,7 @@ import type { Snapshot } from './features/snapshot.ts'
 import { noSandbox, REFUSING } from './sandbox/no-sandbox.ts'
 import type { SandboxChoice } from './sandbox/select-sandbox.ts'
 
-const linkSchema = v.object({ name: v.string(), state: v.picklist(['ok', 'connecting', 'down']) })
+const linkSchema = v.object({ name: v.string(), state: v.picklist(['ok', 'connecting', 'degraded', 'down']) })
 
 export const healthSchema = v.object({
   status: v.pipe(v.picklist(['ok', 'degraded']), v.description('`degraded`: a member below reports a problem')),
@@ -117,7 +117,7 @@ export class HealthWatch {
       channels: channels.map((channel) => ({ name: channel.name, state: healthOf(channel).state })),
       links: links().map(({ name, state }) => ({ name, state })),
     }
-    const isDown = [...connections.channels, ...connections.links].some(({ state }) => state === 'down')
+    const isDown = [...connections.channels, ...connections.links].some(({ state }) => state === 'down' || state === 'degraded')
     const leases = this.#sources.leases()
     const isDisowned = this.#phase === 'serving' && leases.held < leases.wanted
     const isDegraded = fault !== null || isDisowned || !this.#isConfigValid || this.#provider === 'failing' || isDown

@@ -16,13 +16,13 @@ const BOX: DeliveryBox<ShownOutboxRow> = {
   replayableStates: REPLAYABLE_REPLIES,
   replayed: { one: 'reply is sent again', many: 'replies are sent again' },
   headings: ['number', 'created', 'channel', 'to', 'part', 'state', 'attempts', 'error'],
-  cells: ({ number, created_at, channel, to, part, parts, state, attempts, error }) => [
+  cells: ({ number, created_at, channel, to, part, parts, state, repeated, attempts, error }) => [
     String(number),
     created_at,
     channel,
     oneLine(to.to, NAME_CHARS_MAX),
     `${part}/${parts}`,
-    state,
+    repeated ? `${state}, repeated` : state,
     String(attempts),
     oneLine(error ?? '', ERROR_CHARS_MAX),
   ],
@@ -47,7 +47,7 @@ function printReply(out: Output, entry: ShownOutboxEntry): void {
   const { to, thread, reply_to, more } = entry.to
   printFields(out, {
     reply: String(entry.number),
-    state: entry.state,
+    state: entry.repeated ? `${entry.state}, repeated after an answer 503` : entry.state,
     channel: `${entry.channel}, account ${entry.account}`,
     to,
     thread,

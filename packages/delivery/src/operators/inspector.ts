@@ -50,6 +50,7 @@ export const outboxRowSchema = v.object({
   client_id: v.string(),
   inbox: v.nullable(v.number()),
   turn_id: nullableText,
+  repeated: v.pipe(v.boolean(), v.description('True: it was sent again after an answer 503, and may have arrived twice')),
   error: nullableText,
 })
 
@@ -131,6 +132,7 @@ export const shownOutboxRow = (row: OutboxRow): ShownOutboxRow => ({
   client_id: row.clientId,
   inbox: row.inbox,
   turn_id: row.turnId,
+  repeated: row.repeated,
   error: row.error,
 })
 

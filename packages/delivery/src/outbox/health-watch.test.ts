@@ -25,6 +25,14 @@ test('HealthWatch reports once that a channel is down, why, and that it is back'
   ])
 })
 
+test('HealthWatch reports a channel whose replies are of unknown outcome, and its end', () => {
+  const host = testHost()
+  const watch = new HealthWatch(host)
+  for (const state of ['degraded', 'degraded', 'ok'] as const) watch.look([{ name: 'x', health: () => ({ state }) } as Channel])
+  expect(host.emitted.map((event) => (event as { state?: string }).state)).toEqual(['degraded', 'ok'])
+  expect(host.logs.map(({ message }) => message)).toEqual(['channel degraded', 'channel back'])
+})
+
 test('HealthWatch forgets a channel that was removed', () => {
   const host = testHost()
   const watch = new HealthWatch(host)

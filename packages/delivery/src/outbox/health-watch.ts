@@ -26,8 +26,8 @@ export class HealthWatch {
     const before = this.#reported.get(channel.name) ?? 'ok '
     if (now === before || state === 'connecting') return
     this.#reported.set(channel.name, now)
-    if (state === 'down') this.#log.warn('channel down', { channel: channel.name, detail })
-    else if (before.startsWith('down')) this.#log.info('channel back', { channel: channel.name })
+    if (state === 'down' || state === 'degraded') this.#log.warn(`channel ${state}`, { channel: channel.name, detail })
+    else if (before.startsWith('down') || before.startsWith('degraded')) this.#log.info('channel back', { channel: channel.name })
     else return
     this.#events.emit({ type: 'channel_health', channel: channel.name, state, detail: detail ?? null })
   }

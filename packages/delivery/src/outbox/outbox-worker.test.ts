@@ -17,6 +17,7 @@ import {
   until,
   untilRow,
 } from '../testing/delivery-bench.ts'
+import { healthOf } from './channel-health.ts'
 
 setUpDeliveries()
 
@@ -89,6 +90,70 @@ describe('a reply', () => {
     await settle()
     expect(attempts).toBe(1)
     expect(await made.store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'ambiguous', error: 'the connection broke' }])
+  })
+
+  test('that is answered 503 is retried and marked as repeated, and one that never left is not marked', async () => {
+    const failures = [new AppError('unavailable', 'answered 503', { mayHaveArrived: true }), new AppError('unavailable', 'no connection')]
+    const made = await answered({
+      async send(_to, { text }) {
+        const failure = failures[text === 're: text of m1' ? 0 : 1]
+        if (failure) {
+          failures[text === 're: text of m1' ? 0 : 1] = undefined as never
+          throw failure
+        }
+        return { id: 'p' }
+      },
+    })
+    await made.receive(message('m2', { to: { to: 'other' } }))
+    await advanceUntil(() => made.sent.length === 2)
+    await settle()
+    expect((await made.store.outbox.list({ limit: 9 })).toReversed()).toMatchObject([
+      { state: 'sent', repeated: true, attempts: 1 },
+      { state: 'sent', repeated: false, attempts: 1 },
+    ])
+    expect(made.observed).toContainEqual({ kind: 'reply', channel: 'x', what: 'repeated' })
+  })
+
+  test('that may have been sent is retried for as long as the platform drops repeats', async () => {
+    let attempts = 0
+    const made = await answered({
+      channel: { limits: { text: 100, unit: 'utf16', dedupesForMs: 60_000 } },
+      async send() {
+        attempts += 1
+        throw new AppError('upstream', 'the connection broke')
+      },
+    })
+    await clock.advance(10 * 60_000)
+    await settle()
+    expect(attempts).toBeGreaterThan(2)
+    const tries = attempts
+    expect(await states(made)).toMatchObject({ outbox: ['ambiguous'] })
+    await clock.advance(10 * 60_000)
+    await settle()
+    expect(attempts).toBe(tries)
+  })
+
+  test('of a channel whose last three may or may not have been sent makes it degraded, until one is sent', async () => {
+    let isBroken = true
+    const made = await bench({
+      async send() {
+        if (isBroken) throw new AppError('upstream', 'the connection broke')
+        return { id: 'p' }
+      },
+    })
+    for (const id of ['m1', 'm2', 'm3']) {
+      expect(healthOf(made.channel).state).toBe('ok')
+      await made.receive(message(id))
+      await settle()
+    }
+    expect(healthOf(made.channel)).toMatchObject({
+      state: 'degraded',
+      detail: "the last 3 replies may or may not have been sent; 'sluice outbox replay --state ambiguous --channel x' sends them all again",
+    })
+    isBroken = false
+    await made.receive(message('m4'))
+    await settle()
+    expect(healthOf(made.channel).state).toBe('ok')
   })
 
   test('that may have been sent is retried where the platform drops repeats', async () => {

@@ -19,7 +19,7 @@ import {
 import { channelNamed, type DeliveryOptions } from '../delivery-options.ts'
 import { DeliveryQueue, type OwnedRow } from '../delivery-queue.ts'
 import { watchAttempt } from '../observe.ts'
-import { observeSent } from './channel-health.ts'
+import { observeAmbiguous, observeSent } from './channel-health.ts'
 import { loadFiles, withNotes } from './reply-files.ts'
 import { asAccepted, closedReason } from './reply-window.ts'
 import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
@@ -193,7 +193,7 @@ export class OutboxWorker {
       ended('aborted')
       throw error
     }
-    const { clock, log, features, scrub } = this.#options
+    const { clock, log, features, scrub, telemetry } = this.#options
     const { number, attempts } = started
     const code = error instanceof AppError ? error.code : 'internal'
     const reason = error instanceof AppError ? scrub(error.message) : 'an internal error of the channel'
@@ -201,12 +201,13 @@ export class OutboxWorker {
     const askedSecs = error instanceof AppError ? error.retryAfterSecs : undefined
     if (code === 'unavailable') this.#pace.away(startedMs, askedSecs)
     else if (code === 'rate_limited' || code === 'upstream_timeout') this.#pace.refused(startedMs, askedSecs)
-    // An edit may be repeated any number of times.
-    const isSafe = channel.limits.dedupesClientIds === true || started.extras?.edits !== undefined
+    const ageMs = clock.nowMs() - started.sinceMs
+    const { dedupesClientIds, dedupesForMs = 0 } = channel.limits
+    // The next attempt is made before the age has doubled. An edit may be repeated any number of times.
+    const isSafe = dedupesClientIds === true || 2 * ageMs < dedupesForMs || started.extras?.edits !== undefined
     const isUnknown = UNKNOWN.has(code) && !isSafe
     const isRepeatable = NOT_SENT.has(code) || (UNKNOWN.has(code) && (isSafe || started.asks === true))
     const { max_attempts, max_age_hours } = features.config()
-    const ageMs = clock.nowMs() - started.sinceMs
     const isOurs = code === 'internal'
     // A prompt that may have arrived is not repeated for ever.
     const isCounted = isOurs || isUnknown
@@ -215,7 +216,9 @@ export class OutboxWorker {
       const atMs = clock.nowMs() + delayMs
       const closed = closedReason(started, channel, atMs)
       if (closed !== undefined) return this.#giveUp(stateAfter(code), `${reason}; ${closed}`, { owned, started, channel, ended })
-      await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted }))
+      const repeats = error instanceof AppError && error.mayHaveArrived && !isSafe
+      await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted, repeats }))
+      if (repeats) telemetry.observe({ kind: 'reply', channel: channel.name, what: 'repeated' })
       ended('error')
       return { retryAtMs: atMs }
     }
@@ -230,6 +233,7 @@ export class OutboxWorker {
     const { clock, log, events } = this.#options
     const { number, attempts } = started
     await this.#record(number, () => owned.outbox.giveUp(number, { state, error, atMs: clock.nowMs() }))
+    if (state === 'ambiguous' && !this.#options.cutOff.aborted) observeAmbiguous(channel)
     ended(state === 'dead' ? 'error' : 'aborted')
     const fields = { channel: channel.name, outbox: number, attempts, error, see: `sluice outbox show ${number}` }
     if (state === 'dead') log.error('reply given up', fields)

@@ -15,6 +15,7 @@ import {
   type Inbound,
   MAIN_AGENT,
   markedFiles,
+  type Observation,
   type Outbound,
   type OwnedStore,
   type Store,
@@ -87,6 +88,7 @@ export interface DeliveryBench {
   readonly sent: (Outbound & { readonly to: unknown })[]
   /** The notices for operators. */
   readonly notices: string[]
+  readonly observed: Observation[]
   receive(...messages: Inbound[]): ReturnType<Deliveries['receive']>
 }
 
@@ -121,6 +123,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
   const turns: TurnRequest[] = []
   const sent: DeliveryBench['sent'] = []
   const notices: string[] = []
+  const observed: Observation[] = []
   const channel: Channel = {
     name: 'x',
     // Every sender is a named one, so that turns get the plain text.
@@ -189,7 +192,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       lanes: new LaneQueue({ clock: options.clock ?? clock, permits: () => options.turnsMax ?? 8 }),
       clients: { ofCaller: (caller) => caller as ClientId },
     },
-    telemetry: { observe: () => {}, traces: () => false, within: (_, work) => work() },
+    telemetry: { observe: (observation) => void observed.push(observation), traces: () => false, within: (_, work) => work() },
     scrub: (text) => text.replaceAll('our-token', '[redacted]'),
   }
   const deliveries = await startDeliveries(collaborators)
@@ -202,6 +205,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     turns,
     sent,
     notices,
+    observed,
     receive: (...messages) =>
       deliveries.receive(channel, { raw: bodyOf(channel, messages), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages }),
   }

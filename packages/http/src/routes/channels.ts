@@ -17,7 +17,7 @@ const gapSchema = v.object({
 const channelSchema = v.object({
   channel: v.string(),
   feature: v.string(),
-  state: v.picklist(['ok', 'connecting', 'down', 'failed']),
+  state: v.picklist(['ok', 'connecting', 'degraded', 'down', 'failed']),
   detail: v.nullable(v.string()),
   last_event_at: v.nullable(v.string()),
   last_sent_at: v.nullable(v.string()),

@@ -277,6 +277,7 @@ describe('the outbox', () => {
           client_id: 'client-1',
           inbox: null,
           turn_id: null,
+          repeated: false,
           error: 'cut off',
         },
       ],

@@ -33,7 +33,7 @@ const vitalsSchema = v.object({
 
 const channelSchema = v.object({
   channel: v.string(),
-  state: v.picklist(['ok', 'connecting', 'down']),
+  state: v.picklist(['ok', 'connecting', 'degraded', 'down']),
   detail: v.nullable(v.string()),
   last_event_at: v.nullable(v.string()),
   last_sent_at: v.nullable(v.string()),

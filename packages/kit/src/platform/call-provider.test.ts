@@ -104,7 +104,7 @@ describe('an error code', () => {
     [429, waits, 'rate_limited', 7],
     [401, {}, 'unavailable', undefined],
     [503, waits, 'unavailable', 7],
-    [503, {}, 'upstream', undefined],
+    [503, {}, 'unavailable', undefined],
     [500, {}, 'upstream', undefined],
     [502, waits, 'upstream', 7],
     [504, {}, 'upstream', undefined],
@@ -127,15 +127,38 @@ describe('an error code', () => {
     [501, 'unavailable'],
     [503, 'unavailable'],
     [529, 'unavailable'],
-    [502, 'upstream'],
-    [504, 'upstream'],
+    [502, 'unavailable'],
+    [504, 'unavailable'],
     [408, 'upstream'],
   ])('for %d with an explanation is %s', async (status, code) => {
     const explain = (json: unknown) => (json as { error?: string } | undefined)?.error
     const said = answers(() => Response.json({ error: 'out of order' }, { status }))
     expect(await errorOf({ ...said, explain })).toMatchObject({ code, message: `chatapp answered ${status}: out of order` })
     const proxy = answers(() => new Response('<html>Service Unavailable</html>', { status }))
-    expect(await errorOf({ ...proxy, explain })).toMatchObject({ code: 'upstream' })
+    expect(await errorOf({ ...proxy, explain })).toMatchObject({ code: status === 503 ? 'unavailable' : 'upstream' })
+  })
+
+  test.each(['Internal Server Error', 'Bad Gateway', 'Gateway Timeout', 'Gateway Time-out'])(
+    'for %j, which any proxy says, is upstream',
+    async (error) => {
+      const explain = (json: unknown) => (json as { error?: string }).error
+      for (const status of [500, 502, 504])
+        expect(await errorOf({ ...answers(() => Response.json({ error }, { status })), explain })).toMatchObject({ code: 'upstream' })
+    },
+  )
+
+  test.each([
+    'upstream connect error or disconnect/reset before headers. reset reason: connection termination',
+    'upstream prematurely closed connection while reading response header from upstream',
+    '{"error":{"message":"connection reset by peer"}}',
+    'The connection was closed',
+  ])('for 503 with %j is upstream', async (body) => {
+    expect(await errorOf(answers(() => new Response(body, { status: 503, headers: waits })))).toMatchObject({ code: 'upstream' })
+  })
+
+  test('for 503 says that a repeat may arrive twice, and for 429 not', async () => {
+    const of = async (status: number) => (await errorOf(answers(() => new Response(null, { status })))).mayHaveArrived
+    expect([await of(503), await of(429)]).toEqual([true, false])
   })
 
   test.each([

@@ -42,6 +42,8 @@ const EXPLANATION_CHARS_MAX = 300
 const CREDENTIAL_HEADER = /auth|key|token|secret|cookie|signature/i
 /** A part of a URL of this length may be a credential. Names of methods and most ids are shorter. */
 const URL_TOKEN_CHARS_MIN = 20
+/** The usual phrases for a status, which a proxy writes too. */
+const NO_WORDS = /^(?:internal server error|bad gateway|gateway time-?out)\.?$/i
 /** Codes of failures before the request was written, for clients that do not report the progress of a request. */
 const NOT_CONNECTED =
   /^(?:ERR_INVALID_URL|UND_ERR_INVALID_ARG|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_CERT\w+|ERR_SSL_WRONG_VERSION_NUMBER|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/
@@ -50,7 +52,7 @@ const NOT_CONNECTED =
  * Follows no redirect. Throws `AppError`: `rate_limited` and `unavailable` if the platform did not execute the request and it
  * may be repeated, `invalid_request` and `forbidden` if the platform refused it and would refuse it again, and `upstream`,
  * `upstream_timeout` and `aborted` if the platform may have executed it. A failure before the first byte was written is
- * `unavailable`. A request that changes nothing may be repeated after every error except a refusal.
+ * `unavailable`, as is an answer 503 unless it speaks of a broken connection to the platform. A request that changes nothing may be repeated after every error except a refusal.
  */
 export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> {
   const { provider, timeoutMs = TIMEOUT_MS } = call
@@ -141,16 +143,20 @@ function refused({ provider, explain, waitSecs }: ProviderCall, { status, header
   const wait = retryAfterSecs(headers, Date.now()) ?? waitSecs?.(json)
   const options = wait === undefined ? {} : { retryAfterSecs: wait }
   if (status === 429) return new AppError('rate_limited', said, options)
+  if (status === 503) return new AppError(isCutOff(text) ? 'upstream' : 'unavailable', said, { ...options, mayHaveArrived: true })
   // The platform did not execute the request, and the operator can replace the token.
   if (status === 401) return new AppError('unavailable', `${said} (is the token valid?)`, options)
-  // An explanation shows that the platform itself failed. Without one, a proxy may have lost the answer of an executed
-  // request; 502 and 504 always come from a proxy.
-  const isOwnFailure = status >= 500 && status !== 502 && status !== 504 && Boolean(explained)
-  if (isOwnFailure || (status === 503 && wait !== undefined)) return new AppError('unavailable', said, options)
+  // Words of the platform show that it failed itself. Without them, a proxy may have lost the answer of an executed request.
+  if (status >= 500 && explained && !NO_WORDS.test(explained)) return new AppError('unavailable', said, options)
   if (status === 408 || status >= 500) return new AppError('upstream', said, options)
   if (status >= 300 && status < 400) return new AppError('invalid_request', `${said}, a redirect, which is not followed`)
   return new AppError(status === 403 ? 'forbidden' : 'invalid_request', said)
 }
+
+/** Whether a proxy says that its connection to the platform broke, perhaps after the platform had executed the request. */
+const isCutOff = (text: string): boolean =>
+  /connection (?:was )?(?:reset|terminat|closed)|reset by peer/i.test(text) ||
+  (/upstream/i.test(text) && /reset|disconnect|terminat|closed|ended/i.test(text))
 
 async function readText(response: Response, { provider, answerBytesMax }: ProviderCall): Promise<string> {
   const bytesMax = answerBytesMax ?? ANSWER_BYTES_MAX

@@ -110,7 +110,8 @@ export interface Sent {
 export type Deliver = (inbound: Inbound) => Promise<void>
 
 export interface ChannelHealth {
-  readonly state: 'ok' | 'connecting' | 'down'
+  /** `degraded`: several replies in a row may or may not have been sent. */
+  readonly state: 'ok' | 'connecting' | 'degraded' | 'down'
   readonly detail?: string
   readonly lastEventAtMs?: number
   readonly lastSentAtMs?: number
@@ -230,6 +231,8 @@ export interface Channel {
     readonly unit: 'utf16' | 'codepoint' | 'byte'
     /** The platform drops a second message with the same `clientId`, so an uncertain send may be repeated. */
     readonly dedupesClientIds?: true
+    /** For this long after a message was sent, the platform drops a repeat with the same `Outbound.clientId`. */
+    readonly dedupesForMs?: number
     /** How long the platform accepts replies to a message; a function where conversations differ. Absent when it sets no limit. */
     readonly replyWindow?: ReplyWindow | ((to: Address) => ReplyWindow)
     /** How many attachments one message can carry, and the largest size of each. Absent when the channel sends none. */

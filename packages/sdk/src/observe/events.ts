@@ -74,9 +74,9 @@ const knownEventSchema = v.variant('type', [
     state: v.picklist(['sent', 'ambiguous', 'dead']),
     error: nullableText,
   }),
-  event('channel_health', 'A channel went down, or works again', {
+  event('channel_health', 'A channel went down, sends replies of unknown outcome, or works again', {
     channel: text,
-    state: v.picklist(['ok', 'connecting', 'down']),
+    state: v.picklist(['ok', 'connecting', 'degraded', 'down']),
     detail: nullableText,
   }),
   event('channel_gap', 'Messages of a channel may be missing permanently', {

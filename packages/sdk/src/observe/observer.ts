@@ -46,6 +46,8 @@ export type Observation =
       readonly outcome: Outcome
       readonly span: Span
     }
+  /** A reply is sent again although it may have arrived, or its platform reported later that it did not deliver it. */
+  | { readonly kind: 'reply'; readonly channel: string; readonly what: 'repeated' | 'undelivered' }
   | {
       readonly kind: 'ingress'
       readonly channel: string
@@ -143,7 +145,7 @@ export interface Vitals {
 /** A connection or channel and its state. */
 export interface Connection {
   readonly name: string
-  readonly state: 'ok' | 'connecting' | 'down'
+  readonly state: 'ok' | 'connecting' | 'degraded' | 'down'
 }
 
 /** The unfinished and failed work in the store. */

@@ -158,6 +158,8 @@ export interface RetriedAttempt {
   readonly atMs: number
   /** True when the attempt does not count, because the other side was not available. */
   readonly uncounted?: boolean
+  /** For a reply: true when it may have arrived, so that the next attempt is marked as a repeat. */
+  readonly repeats?: boolean
   /** What the sender is told meanwhile. */
   readonly news?: MessageNews
 }
@@ -290,6 +292,8 @@ export interface OutboxRow {
   readonly endedAtMs: number | null
   /** The platform's id of the sent message. */
   readonly providerId: string | null
+  /** Whether it was sent again after an answer that does not exclude that it had arrived. */
+  readonly repeated: boolean
   /** The error of the last failed attempt; null when the reply is sent. */
   readonly error: string | null
   readonly clientId: string

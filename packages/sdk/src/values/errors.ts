@@ -28,6 +28,8 @@ export interface ErrorOptions {
   readonly retryAfterSecs?: number
   /** True when the other side was not available or overloaded, so that a repeat may succeed after any number of failures. */
   readonly isPassing?: boolean
+  /** True after an answer 503: what was sent should not have been done, but a repeat of it may arrive twice. */
+  readonly mayHaveArrived?: boolean
   /** The kind of a refusal, such as `quota`: no repetition of the same work can succeed. */
   readonly refusedFor?: string | undefined
   /** Further members of the error body, such as `feature` and `build` of `not_compiled`. */
@@ -43,6 +45,7 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly retryAfterSecs: number | undefined
   readonly isPassing: boolean
+  readonly mayHaveArrived: boolean
   readonly refusedFor: string | undefined
   readonly fields: Readonly<Record<string, unknown>>
 
@@ -55,6 +58,7 @@ export class AppError extends Error {
     this.code = code
     this.retryAfterSecs = options.retryAfterSecs
     this.isPassing = options.isPassing ?? false
+    this.mayHaveArrived = options.mayHaveArrived ?? false
     this.refusedFor = options.refusedFor
     this.fields = options.fields ?? {}
   }

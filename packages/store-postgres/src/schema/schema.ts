@@ -701,6 +701,14 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX sop_runs_by_status ON sop_runs (sop, status) WHERE ended_at IS NULL;
   `,
   },
+  {
+    sql: `
+  -- Whether a reply was sent again after an answer that does not exclude that it had arrived.
+  ALTER TABLE outbox ADD COLUMN repeated boolean NOT NULL DEFAULT false;
+  -- Platforms report later by their id of a message that they could not deliver it.
+  CREATE INDEX outbox_by_provider_id ON outbox (provider_id) WHERE provider_id IS NOT NULL;
+  `,
+  },
 ]
 
 /** The schema version of the first release that signs rows. */

@@ -9,7 +9,7 @@ import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 
 const COLUMNS =
-  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace, replayed_at'
+  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace, replayed_at, repeated'
 const TABLE: TableDescription = {
   name: 'outbox',
   columns: COLUMNS,
@@ -36,7 +36,7 @@ const SENT = `
       FROM answer WHERE number = answer.sent AND ${isOpen()} RETURNING number, outbox.provider_id)
   UPDATE approval_prompts SET provider_id = sent.provider_id FROM sent WHERE outbox = sent.number`
 const RETRY = `
-  UPDATE outbox SET state = 'failed', error = $2, next_at = $3, attempts = attempts - $4 WHERE number = $1 AND ended_at IS NULL`
+  UPDATE outbox SET state = 'failed', error = $2, next_at = $3, attempts = attempts - $4, repeated = repeated OR $5 WHERE number = $1 AND ended_at IS NULL`
 const GIVE_UP = `
   WITH part AS (
     UPDATE outbox SET state = $2, marked = $2, error = $3, ended_at = $4, next_at = NULL WHERE number = $1 AND ended_at IS NULL
@@ -116,8 +116,8 @@ export function createOutbox(db: Database): OutboxStore {
       return row && toStartedReply(row)
     },
     sent: (number, { providerId, atMs }) => writer.add(SENT_KIND, { number, providerId, atMs }),
-    async retry(number, { error, atMs, uncounted }) {
-      await writer.write(sql(RETRY, number, error, db.serverClock.fromLocal(atMs), uncounted ? 1 : 0))
+    async retry(number, { error, atMs, uncounted, repeats = false }) {
+      await writer.write(sql(RETRY, number, error, db.serverClock.fromLocal(atMs), uncounted ? 1 : 0, repeats))
     },
     async giveUp(number, { state, error, atMs }) {
       await writer.write(sql(GIVE_UP, number, state, error, atMs))

@@ -57,7 +57,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
       // The parts of one reply have consecutive numbers in the embedded database.
       reply: "CASE WHEN parts > 1 THEN 'copied-' || (number - part) END",
     },
-    flags: ['is_edit'],
+    flags: ['is_edit', 'repeated'],
     neverReuses: true,
   },
   {

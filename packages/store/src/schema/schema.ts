@@ -700,4 +700,10 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX sop_runs_by_status ON sop_runs (status) WHERE ended_at IS NOT NULL;
   CREATE INDEX sop_runs_by_sop_and_status ON sop_runs (sop, status) WHERE ended_at IS NOT NULL;
   `,
+  `
+  -- Whether a reply was sent again after an answer that does not exclude that it had arrived.
+  ALTER TABLE outbox ADD COLUMN repeated INTEGER NOT NULL DEFAULT 0;
+  -- Platforms report later by their id of a message that they could not deliver it.
+  CREATE INDEX outbox_by_provider_id ON outbox (provider_id) WHERE provider_id IS NOT NULL;
+  `,
 ]

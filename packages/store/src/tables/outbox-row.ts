@@ -23,6 +23,8 @@ export interface OutboxColumns {
   readonly extras_json: string | null
   readonly trace: string | null
   readonly replayed_at: number | null
+  /** Truthy if it was sent again although it may have arrived. */
+  readonly repeated: unknown
 }
 
 export interface StartedColumns extends OutboxColumns {
@@ -36,7 +38,7 @@ export const ASKS = `EXISTS (
   WHERE approval_prompts.outbox = outbox.number AND approvals.state = 'pending')`
 
 export const OUTBOX_COLUMNS =
-  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace, replayed_at'
+  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace, replayed_at, repeated'
 
 export const OUTBOX_TABLE: TableDescription = {
   name: 'outbox',
@@ -69,6 +71,7 @@ export const toOutboxRow = (row: OutboxColumns): OutboxRow => ({
   nextAtMs: row.next_at,
   endedAtMs: row.ended_at,
   providerId: row.provider_id,
+  repeated: Boolean(row.repeated),
   error: row.error,
   inbox: row.inbox,
 })

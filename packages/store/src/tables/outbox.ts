@@ -20,7 +20,7 @@ const SENT = `
 // For the prompt of an approval: replies quote it by this id.
 const SENT_PROMPT = 'UPDATE approval_prompts SET provider_id = ? WHERE outbox = ?'
 const RETRY = `
-  UPDATE outbox SET state = 'failed', error = ?, next_at = ?, attempts = attempts - ? WHERE number = ? AND ended_at IS NULL`
+  UPDATE outbox SET state = 'failed', error = ?, next_at = ?, attempts = attempts - ?, repeated = max(repeated, ?) WHERE number = ? AND ended_at IS NULL`
 const GIVE_UP = `
   UPDATE outbox SET state = ?, error = ?, ended_at = ?, next_at = NULL WHERE number = ? AND ended_at IS NULL
   RETURNING number, part, parts`
@@ -58,8 +58,8 @@ export function createOutbox(db: Database, writer: Writer, clock: Clock): Outbox
         if (db.run(SENT, providerId, atMs, number) > 0) db.run(SENT_PROMPT, providerId, number)
       })
     },
-    async retry(number, { error, atMs, uncounted }) {
-      await writer.write(() => db.run(RETRY, error, atMs, uncounted ? 1 : 0, number))
+    async retry(number, { error, atMs, uncounted, repeats }) {
+      await writer.write(() => db.run(RETRY, error, atMs, uncounted ? 1 : 0, repeats ? 1 : 0, number))
     },
     giveUp: (number, { state, error, atMs }) =>
       writer.write(() => {

@@ -21,6 +21,7 @@ export const outboxRules: StoreRules = {
       nextAtMs: null,
       endedAtMs: null,
       providerId: null,
+      repeated: false,
       error: null,
       inbox: null,
     }
@@ -230,6 +231,17 @@ export const outboxRules: StoreRules = {
     const { outbox } = await own(await restart())
     expect(await outbox.recover({ repeatable: [], atMs: 6_000 })).toEqual([plain])
     expect(await outbox.get(edit)).toMatchObject({ state: 'failed', nextAtMs: 6_000 })
+  },
+
+  'a reply that may have arrived and is sent again stays marked': async ({ store: { outbox }, otherProcess }) => {
+    const [number = 0, other = 0] = await outbox.add([reply('a'), reply('b')])
+    for (const one of [number, other]) await outbox.start(one)
+    await outbox.retry(number, { error: 'answered 503', atMs: 1, uncounted: true, repeats: true })
+    await outbox.retry(other, { error: 'not connected', atMs: 1, uncounted: true })
+    await outbox.start(number)
+    await outbox.retry(number, { error: 'not connected', atMs: 2, uncounted: true })
+    const again = (await otherProcess()).outbox
+    expect([await again.get(number), await again.get(other)]).toMatchObject([{ repeated: true, attempts: 0 }, { repeated: false }])
   },
 
   'a prompt of a pending approval is marked at its start, and is sent again after a crash': async ({ store, restart }) => {

@@ -28,6 +28,7 @@ export const replyRules: StoreRules = {
         nextAtMs: null,
         endedAtMs: null,
         providerId: null,
+        repeated: false,
         error: null,
       })),
     )

@@ -99,6 +99,7 @@ const message = (text: string, state: OutboxRow['state'] = 'sent'): OutboxRow =>
   nextAtMs: null,
   endedAtMs: 0,
   providerId: null,
+  repeated: false,
   error: null,
   clientId: '',
   inbox: null,

@@ -406,6 +406,7 @@ export function OutboxEntry() {
                 <Text value={data.error} />
               </Note>
             )}
+            {data.repeated && <Note tone="warn">It was sent again after an answer 503, and may have arrived twice.</Note>}
             <div class="grid">
               <Card title="Reply" padded>
                 <div class="stack">
