@@ -100,10 +100,10 @@ describe('faults on the wire', () => {
     expect(await outcomeOf(send())).toBe('done')
   })
 
-  test('reports 5xx as upstream, because the message may have been sent', async () => {
+  test('reports 500 and 502 as upstream, because the message may have been sent, and 503 as unavailable', async () => {
     const { fake, send } = await arrange()
     for (const status of [500, 502, 503]) fake.fail({ fault: 'status', status, body: '<html>' })
-    for (let i = 0; i < 3; i++) expect(await outcomeOf(send())).toBe('upstream')
+    for (let i = 0; i < 3; i++) expect(await outcomeOf(send())).toBe(i < 2 ? 'upstream' : 'unavailable')
     expect(await outcomeOf(send())).toBe('done')
   })
 

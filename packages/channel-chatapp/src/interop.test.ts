@@ -160,7 +160,7 @@ describe('faults on the wire', () => {
     ['a missing permission', { fault: 'status', status: 403, body: graphError(10) }, { code: 'forbidden' }],
     ['500', { fault: 'status', status: 500 }, { code: 'upstream' }],
     ['502 with an HTML page', { fault: 'status', status: 502, body: '<html></html>' }, { code: 'upstream' }],
-    ['503', { fault: 'status', status: 503 }, { code: 'upstream' }],
+    ['503', { fault: 'status', status: 503 }, { code: 'unavailable' }],
     ['503 with Retry-After', { fault: 'status', status: 503, headers: { 'retry-after': '3' } }, { code: 'unavailable', retryAfterSecs: 3 }],
     ['a reset before the request', { fault: 'reset' }, { code: 'upstream' }],
     ['a reset after the request', { fault: 'lost' }, { code: 'upstream' }],

@@ -1,6 +1,6 @@
 import type { Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { parse as parseRaw } from './parse.ts'
+import { parse as parseRaw, reportsIn } from './parse.ts'
 import { ACCOUNT, errorOf } from './testing/build-channel.ts'
 
 const parseBytes = (body: Uint8Array) => parseRaw({ body }, { account: ACCOUNT })
@@ -8,6 +8,29 @@ const parse = (value: unknown, field: unknown = 'messages'): readonly Inbound[] 
   parseBytes(new TextEncoder().encode(JSON.stringify({ entry: [{ changes: [{ field, value }] }] })))
 const parseOne = (message: object) =>
   parse({ messages: [{ from: '15550002222', id: 'wamid.1', type: 'text', text: { body: 'hi' }, ...message }] })
+
+test('reports the failed messages of our number, with code and words, and no others', () => {
+  // https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/status
+  const statuses = [
+    { id: 'wamid.1', status: 'delivered' },
+    {
+      id: 'wamid.2',
+      status: 'failed',
+      errors: [{ code: 131026, title: 'Message undeliverable', message: 'Message undeliverable', error_data: { details: 'No account' } }],
+    },
+    { id: 'wamid.3', status: 'failed' },
+    { status: 'failed' },
+  ]
+  const reports = (value: object) => {
+    const body = new TextEncoder().encode(JSON.stringify({ entry: [{ changes: [{ field: 'messages', value }] }] }))
+    return reportsIn({ body }, { account: ACCOUNT })
+  }
+  expect(reports({ statuses })).toEqual([
+    { message: 'wamid.2', error: 'Message undeliverable: No account (code 131026)' },
+    { message: 'wamid.3', error: 'no reason given' },
+  ])
+  expect(reports({ metadata: { phone_number_id: 'another' }, statuses })).toEqual([])
+})
 
 describe('messages', () => {
   test.each([

@@ -1,6 +1,6 @@
-/** Parses the messages in a webhook request. Ignores delivery reports, echoes and other events. */
+/** Parses the messages in a webhook request, and the reports of failed ones. Ignores other reports, echoes and other events. */
 import { list, type Members, members, parseJson, text } from '@sluice/kit/foreign-json'
-import { type Inbound, normaliseE164, type Raw } from '@sluice/sdk/webhook'
+import { type DeliveryReport, type Inbound, normaliseE164, type Raw } from '@sluice/sdk/webhook'
 import { addressOf, senderOf } from './address.ts'
 import { pressedIn } from './buttons.ts'
 import { contentOf } from './content.ts'
@@ -10,20 +10,35 @@ const MS_MAX = 8_640_000_000_000_000
 
 /** Throws `invalid_request` for a body that is not JSON. `account` is the id of our number; messages to another number are ignored. */
 export function parse({ body }: Pick<Raw, 'body'>, { account }: { readonly account: string }): Inbound[] {
-  const found: Inbound[] = []
-  for (const entry of list(members(parseJson(body)).entry)) {
-    for (const change of list(members(entry).changes)) {
-      const { field, value } = members(change)
-      if (field === 'messages') found.push(...messagesIn(members(value), account))
-    }
-  }
-  return found
+  return valuesIn(body, account).flatMap((value) => messagesIn(value, account))
+}
+
+/**
+ * Returns the reports of messages that the platform took and could not deliver. Source:
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/status
+ */
+export const reportsIn = ({ body }: Pick<Raw, 'body'>, { account }: { readonly account: string }): DeliveryReport[] =>
+  valuesIn(body, account)
+    .flatMap(({ statuses }) => list(statuses).map(members))
+    .flatMap(({ status, id, errors }) => (status === 'failed' && text(id) !== '' ? [{ message: text(id), error: reasonOf(errors) }] : []))
+
+/** Returns the code and the words of the first error. */
+function reasonOf(errors: unknown): string {
+  const { code, title, message, error_data } = members(list(errors)[0])
+  const words = [...new Set([text(title), text(message), text(members(error_data).details)])].filter((part) => part !== '')
+  const said = words.join(': ') || 'no reason given'
+  return typeof code === 'number' ? `${said} (code ${code})` : said
+}
+
+/** Returns the changes for our number. */
+function valuesIn(body: Uint8Array, account: string): Members[] {
+  const changes = list(members(parseJson(body)).entry).flatMap((entry) => list(members(entry).changes).map(members))
+  const values = changes.flatMap(({ field, value }) => (field === 'messages' ? [members(value)] : []))
+  return values.filter(({ metadata }) => (text(members(metadata).phone_number_id) || account) === account)
 }
 
 function messagesIn({ metadata, messages }: Members, account: string): Inbound[] {
-  const { phone_number_id, display_phone_number } = members(metadata)
-  if ((text(phone_number_id) || account) !== account) return []
-  const ownNumber = normaliseE164(text(display_phone_number))
+  const ownNumber = normaliseE164(text(members(metadata).display_phone_number))
   return list(messages)
     .map((item) => parseMessage(members(item), account))
     .filter((message) => message !== undefined)

@@ -15,7 +15,7 @@ import {
   verifyProof,
   type Webhook,
 } from '@sluice/sdk/webhook'
-import { parse } from './parse.ts'
+import { parse, reportsIn } from './parse.ts'
 
 export { parse }
 
@@ -43,6 +43,7 @@ export const createWebhook = (options: ChatappWebhookOptions): Webhook => ({
   verify: (raw) => verify(raw, options),
   parsesBodyAlone: true,
   parse: (raw) => parse(raw, options),
+  reports: (raw) => reportsIn(raw, options),
   sample: (sample) => sampleRequest(sample, options),
 })
 

@@ -175,7 +175,7 @@ describe('send with a failing platform', () => {
     ['503 with Retry-After', status(503, { 'retry-after': '120' }), 'unavailable', 120, 0],
     ['500', status(500), 'upstream', undefined, 0],
     ['502', status(502), 'upstream', undefined, 0],
-    ['503', status(503), 'upstream', undefined, 0],
+    ['503', status(503), 'unavailable', undefined, 0],
     ['a reset before the request arrived', { fault: 'reset' }, 'upstream', undefined, 0],
     ['a reset after the request arrived', { fault: 'lost' }, 'upstream', undefined, 1],
     ['truncated JSON', { fault: 'cut' }, 'upstream', undefined, 1],

@@ -63,7 +63,7 @@ describe('faults on the wire', () => {
     [{ fault: 'status', status: 400 }, 'invalid_request'],
     [{ fault: 'status', status: 500 }, 'upstream'],
     [{ fault: 'status', status: 502 }, 'upstream'],
-    [{ fault: 'status', status: 503 }, 'upstream'],
+    [{ fault: 'status', status: 503 }, 'unavailable'],
     [{ fault: 'status', status: 503, headers: { 'retry-after': '3' } }, 'unavailable'],
     [{ fault: 'status', status: 200, body: {} }, 'upstream'],
     [{ fault: 'garbage' }, 'upstream'],

@@ -130,7 +130,7 @@ describe('faults on the wire', () => {
     ['503 with Retry-After', status(503, { 'retry-after': '120' }), 'unavailable', 120, 0],
     ['500', status(500), 'upstream', undefined, 0],
     ['502', status(502), 'upstream', undefined, 0],
-    ['503', status(503), 'upstream', undefined, 0],
+    ['503', status(503), 'unavailable', undefined, 0],
     ['403', status(403), 'forbidden', undefined, 0],
     ['404', status(404), 'invalid_request', undefined, 0],
     ['a reset before the request', { fault: 'reset' }, 'upstream', undefined, 0],

@@ -193,10 +193,10 @@ describe('faults on the wire', () => {
     expect(fake.sent).toHaveLength(1)
   })
 
-  test('reports 5xx as upstream, because the message may have been sent', async () => {
+  test('reports 5xx as upstream, because the message may have been sent, and 503 as unavailable', async () => {
     const { fake, codeOf } = await arrange()
-    for (const status of [500, 502, 503, 504]) fake.fail({ fault: 'status', status, body: '<html>' })
-    expect([await codeOf(), await codeOf(), await codeOf(), await codeOf()]).toEqual(Array(4).fill('upstream'))
+    for (const status of [500, 502, 504, 503]) fake.fail({ fault: 'status', status, body: '<html>' })
+    expect([await codeOf(), await codeOf(), await codeOf(), await codeOf()]).toEqual([...Array(3).fill('upstream'), 'unavailable'])
     expect(await codeOf()).toBe('sent')
   })
 

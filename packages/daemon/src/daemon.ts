@@ -119,6 +119,7 @@ class Gateway {
       subscribers: runtime.subscribers,
       intake: {
         receive: async (channel, received) => (await deliveries).receive(channel, received),
+        report: async (channel, reports) => (await deliveries).report(channel, reports),
         refusesUnsigned: () => this.#isExposed || this.http.mounted.isUsed,
       },
       ready: deliveries,

@@ -1,7 +1,16 @@
 /** Durable delivery: resumes the unfinished work of the shards that this process owns, accepts new messages, and processes inbox and outbox. */
 
 import { every } from '@sluice/kit'
-import { type Channel, type Deliver, type Inbound, type OwnedStore, shardOfSession, type Waiting, type WaitingMessage } from '@sluice/sdk'
+import {
+  type Channel,
+  type Deliver,
+  type DeliveryReport,
+  type Inbound,
+  type OwnedStore,
+  shardOfSession,
+  type Waiting,
+  type WaitingMessage,
+} from '@sluice/sdk'
 import type { DeliveryOptions } from './delivery-options.ts'
 import { type Account, accountKey, type QueuedReply } from './delivery-queue.ts'
 import { ANY_ROW, ChangeFollower, type NoticedChange } from './follow-changes.ts'
@@ -13,6 +22,7 @@ import { Listeners } from './listeners.ts'
 import { watchIngress } from './observe.ts'
 import { HealthWatch } from './outbox/health-watch.ts'
 import { OutboxWorker } from './outbox/outbox-worker.ts'
+import { takeReports } from './outbox/undelivered.ts'
 
 /** The messages and replies that wait. The functions need no `this`. */
 export interface DeliveryQueues {
@@ -28,6 +38,8 @@ export interface DeliveryQueues {
 export interface Deliveries extends DeliveryQueues {
   readonly receive: Intake['receive']
   readonly deliver: Intake['deliver']
+  /** Takes later reports of the platform about sent replies. Resolves once they are durable. */
+  readonly report: (channel: Channel, reports: readonly DeliveryReport[]) => Promise<void>
   /** Accepts and starts nothing more. Resolves once the attempts under way have ended; sends are cut off after `graceMs`. */
   readonly stop: (graceMs: number) => Promise<void>
 }
@@ -129,6 +141,8 @@ class RunningDeliveries implements Deliveries {
   readonly receive: Intake['receive'] = (channel, received) => this.#intake.receive(channel, received)
 
   readonly deliver: Intake['deliver'] = (...given) => this.#intake.deliver(...given)
+
+  readonly report: Deliveries['report'] = (channel, reports) => takeReports(this.#options, channel.name, reports, this.#stopping.signal)
 
   readonly load: Deliveries['load'] = () => {
     const replies = [...this.#outboxes.values()].reduce((sum, { queue }) => sum + queue.size, 0)

@@ -77,6 +77,7 @@ export interface TestGatewayOptions {
   readonly snapshot?: Partial<Snapshot>
   /** Takes the messages of channels; without it, no channel is served. */
   readonly receive?: Intake['receive']
+  readonly report?: Intake['report']
   readonly refusesUnsigned?: boolean
   /** The bytes of webhook bodies that may be in memory at once. */
   readonly bodyBytesMax?: number
@@ -178,7 +179,8 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const auth = createAuth(runtime)
   const own = options.withStreams ? createStreams(runtime, auth, { sse: 0, ws: 0, dropped: 0 }) : undefined
   const streams = own ? own.endpoints : options.streams
-  const intake = options.receive && { receive: options.receive, refusesUnsigned: () => options.refusesUnsigned ?? false }
+  const { receive, report = async () => {} } = options
+  const intake = receive && { receive, report, refusesUnsigned: () => options.refusesUnsigned ?? false }
   const parts: DaemonParts = {
     runtime,
     auth,

@@ -51,7 +51,11 @@ export const METRICS = {
     'state',
   ),
 
-  sluice_channel_state: gauge('1 for the present state of a channel: ok, connecting, degraded or down; 0 for the others', 'channel', 'state'),
+  sluice_channel_state: gauge(
+    '1 for the present state of a channel: ok, connecting, degraded or down; 0 for the others',
+    'channel',
+    'state',
+  ),
   sluice_link_state: gauge('1 for the present state of another connection, such as to an MQTT broker; 0 for the others', 'link', 'state'),
   sluice_ingress_total: counter('Webhook requests of channels by verdict', 'channel', 'verdict'),
   sluice_ingress_unsigned_total: counter('Webhook requests accepted without a signature', 'channel'),

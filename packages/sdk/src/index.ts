@@ -9,6 +9,7 @@ export type {
   Channel,
   ChannelHealth,
   Deliver,
+  DeliveryReport,
   Inbound,
   Media,
   Outbound,

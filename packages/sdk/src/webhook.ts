@@ -3,7 +3,7 @@
  * package, so that a server that uses the entry `./webhook` of a channel starts as fast as without it.
  */
 export { normaliseE164 } from './channel/allow.ts'
-export type { Address, Attachment, Inbound, Raw, Sample, SampleRequest, Verified, Webhook } from './channel/channel.ts'
+export type { Address, Attachment, DeliveryReport, Inbound, Raw, Sample, SampleRequest, Verified, Webhook } from './channel/channel.ts'
 export type { ErrorCode, ErrorOptions } from './values/errors.ts'
 export { AppError } from './values/errors.ts'
 export { isFresh } from './values/fresh.ts'

@@ -125,6 +125,18 @@ describe('the webhook of a channel', () => {
     expect((await post(`{"text":"${'x'.repeat(1989)}"}`)).status).toBe(200)
   })
 
+  test('hands over the reports of a verified request, and answers 503 if they cannot be kept', async () => {
+    const reports = [{ message: 'p1', error: 'undeliverable' }]
+    const taken: unknown[] = []
+    const report = async (_channel: unknown, given: unknown) => void taken.push(given)
+    const { post } = served({ reports: () => reports }, { report })
+    expect((await post('{}', { 'x-signature': 'wrong' })).status).toBe(401)
+    expect((await post('{}')).status).toBe(200)
+    expect(taken).toEqual([reports])
+    const full = served({ reports: () => reports }, { report: () => Promise.reject(new AppError('unavailable', 'The disk is full')) })
+    expect((await full.post('{}')).status).toBe(503)
+  })
+
   test('answers 503 with Retry-After if the messages cannot be kept', async () => {
     const { post } = served(
       {},

@@ -34,6 +34,8 @@ export interface AppParts extends DaemonParts {
 export interface Intake {
   /** Resolves once the messages are durable. */
   readonly receive: Deliveries['receive']
+  /** Resolves once the reports are durable. */
+  readonly report: Deliveries['report']
   /** True if other machines may reach this address: unsigned webhooks are then served only if `[gateway]` allows them. */
   readonly refusesUnsigned: () => boolean
 }

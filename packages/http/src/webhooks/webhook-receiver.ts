@@ -110,6 +110,8 @@ export class WebhookReceiver {
   async #keep(raw: Raw, watch: IngressWatch): Promise<Reception> {
     const verified = await this.#verify(raw, watch)
     const messages: readonly Inbound[] = await this.#webhook.parse(raw)
+    const reports = this.#webhook.reports?.(raw) ?? []
+    if (reports.length > 0) await this.#intake.report(this.#channel, reports)
     return this.#intake.receive(this.#channel, {
       raw: this.#webhook.parsesBodyAlone ? raw.body : null,
       verified,

@@ -42,8 +42,6 @@ const EXPLANATION_CHARS_MAX = 300
 const CREDENTIAL_HEADER = /auth|key|token|secret|cookie|signature/i
 /** A part of a URL of this length may be a credential. Names of methods and most ids are shorter. */
 const URL_TOKEN_CHARS_MIN = 20
-/** The usual phrases for a status, which a proxy writes too. */
-const NO_WORDS = /^(?:internal server error|bad gateway|gateway time-?out)\.?$/i
 /** Codes of failures before the request was written, for clients that do not report the progress of a request. */
 const NOT_CONNECTED =
   /^(?:ERR_INVALID_URL|UND_ERR_INVALID_ARG|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_CERT\w+|ERR_SSL_WRONG_VERSION_NUMBER|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/
@@ -146,8 +144,9 @@ function refused({ provider, explain, waitSecs }: ProviderCall, { status, header
   if (status === 503) return new AppError(isCutOff(text) ? 'upstream' : 'unavailable', said, { ...options, mayHaveArrived: true })
   // The platform did not execute the request, and the operator can replace the token.
   if (status === 401) return new AppError('unavailable', `${said} (is the token valid?)`, options)
-  // Words of the platform show that it failed itself. Without them, a proxy may have lost the answer of an executed request.
-  if (status >= 500 && explained && !NO_WORDS.test(explained)) return new AppError('unavailable', said, options)
+  // Words of the platform show that it failed itself. Without them, a proxy may have lost the answer of an executed request; 502 and 504
+  // always come from a proxy.
+  if (status >= 500 && status !== 502 && status !== 504 && explained) return new AppError('unavailable', said, options)
   if (status === 408 || status >= 500) return new AppError('upstream', said, options)
   if (status >= 300 && status < 400) return new AppError('invalid_request', `${said}, a redirect, which is not followed`)
   return new AppError(status === 403 ? 'forbidden' : 'invalid_request', said)

@@ -149,6 +149,14 @@ export interface SampleRequest {
   readonly unanswerable?: true
 }
 
+/** A later report of the platform that it could not deliver a message of the bot. */
+export interface DeliveryReport {
+  /** The id that `Channel.send` returned. */
+  readonly message: string
+  /** The platform's code and words, for operators. */
+  readonly error: string
+}
+
 export interface Webhook {
   readonly path: `/${string}`
   /** The largest accepted body in bytes; 65,536 unless given. */
@@ -173,6 +181,8 @@ export interface Webhook {
   readonly parsesBodyAlone?: true
   /** Returns the messages of a request without the channel's own messages and other events. Throws `invalid_request`. */
   parse(raw: Raw): readonly Inbound[] | Promise<readonly Inbound[]>
+  /** Returns the reports in a verified request that the platform could not deliver earlier messages. */
+  reports?(raw: Raw): readonly DeliveryReport[]
   /**
    * Returns the answer to a verified request once its messages are durable, for a platform that expects another one than
    * `{"status":"ok"}`, such as a challenge or the instructions for a call. Undefined is the usual answer. Repeats are answered, too.

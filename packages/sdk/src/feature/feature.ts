@@ -1,6 +1,6 @@
 /** The port of features: a profile chooses which channels, tools, providers, sandboxes and exporters a build has. */
 import type * as v from 'valibot'
-import type { Channel } from '../channel/channel.ts'
+import type { Channel, ChannelHealth } from '../channel/channel.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Provider } from '../tool/model.ts'
 import type { Sandbox } from '../tool/sandbox.ts'
@@ -53,7 +53,7 @@ export interface Parts {
 /** A connection that a feature keeps open, such as the one to a broker. */
 export interface LinkHealth {
   readonly name: string
-  readonly state: 'ok' | 'connecting' | 'down'
+  readonly state: ChannelHealth['state']
 }
 
 /** One result of a check. */

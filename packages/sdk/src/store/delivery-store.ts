@@ -312,6 +312,11 @@ export interface OutboxStore {
   retry(number: number, failed: RetriedAttempt): Promise<void>
   /** Makes the reply `dead` or `ambiguous`. `dead` includes the later parts of the same reply. */
   giveUp(number: number, failed: { readonly state: 'ambiguous' | 'dead'; readonly error: string; readonly atMs: number }): Promise<void>
+  /**
+   * Makes a sent reply dead, of which the platform reported later that it did not deliver it. Resolves to its number; undefined if no sent
+   * reply of the channel has this id.
+   */
+  undelivered(channel: string, providerId: string, failed: { readonly error: string; readonly atMs: number }): Promise<number | undefined>
   /** Turns an edit into a new message, because the other message can no longer be edited. */
   sendInstead(number: number): Promise<void>
   /** Lists rows, newest first. */

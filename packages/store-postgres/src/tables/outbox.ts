@@ -43,6 +43,9 @@ const GIVE_UP = `
     RETURNING reply, part)
   UPDATE outbox SET state = 'dead', marked = 'dead', error = '${EARLIER_PART}', ended_at = $4, next_at = NULL
   FROM part WHERE $2 = 'dead' AND outbox.reply = part.reply AND outbox.part > part.part AND state IN ('queued', 'failed')`
+const UNDELIVERED = `
+  UPDATE outbox SET state = 'dead', marked = 'dead', error = $3, ended_at = $4
+  WHERE provider_id = $2 AND channel = $1 AND state = 'sent' RETURNING number`
 const REPLAY = `
   WITH again AS (
       UPDATE outbox SET state = 'queued', marked = NULL, attempts = 0, error = NULL, ended_at = NULL, replayed_at = $2
@@ -121,6 +124,9 @@ export function createOutbox(db: Database): OutboxStore {
     },
     async giveUp(number, { state, error, atMs }) {
       await writer.write(sql(GIVE_UP, number, state, error, atMs))
+    },
+    async undelivered(channel, providerId, { error, atMs }) {
+      return numbersOf(await writer.write<{ number: number }>(sql(UNDELIVERED, channel, providerId, error, atMs)))[0]
     },
     sendInstead: (number) =>
       writer.transaction(async (tx) => {

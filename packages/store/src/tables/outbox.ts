@@ -29,6 +29,8 @@ const LATER_PARTS = 'number > ?1 AND number <= ?1 + ?2'
 const GIVE_UP_LATER_PARTS = `
   UPDATE outbox SET state = 'dead', error = '${EARLIER_PART}', ended_at = ?3, next_at = NULL
   WHERE ${LATER_PARTS} AND state IN ('queued', 'failed')`
+const UNDELIVERED = `
+  UPDATE outbox SET state = 'dead', error = ?, ended_at = ? WHERE provider_id = ? AND channel = ? AND state = 'sent' RETURNING number`
 const REPLAY = `
   UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?
   WHERE number = ? AND state IN ('ambiguous', 'dead', 'discarded') AND (text <> '' OR extras_json IS NOT NULL)
@@ -66,6 +68,8 @@ export function createOutbox(db: Database, writer: Writer, clock: Clock): Outbox
         const part = db.get<Part>(GIVE_UP, state, error, atMs, number)
         if (part && state === 'dead') db.run(GIVE_UP_LATER_PARTS, number, part.parts - part.part, atMs)
       }),
+    undelivered: (channel, providerId, { error, atMs }) =>
+      writer.write(() => db.get<{ number: number }>(UNDELIVERED, error, atMs, providerId, channel)?.number),
     async sendInstead(number) {
       await writer.write(() => db.run(SEND_INSTEAD, number))
     },

@@ -233,6 +233,29 @@ export const outboxRules: StoreRules = {
     expect(await outbox.get(edit)).toMatchObject({ state: 'failed', nextAtMs: 6_000 })
   },
 
+  'a sent reply that its platform reports as undelivered is dead, once, and can be sent again': async ({
+    store: { outbox },
+    otherProcess,
+  }) => {
+    const numbers = await outbox.add([reply('a'), reply('b'), reply('c', { channel: 'bizchat' })])
+    const [number = 0, other = 0] = numbers
+    for (const one of numbers) {
+      await outbox.start(one)
+      await outbox.sent(one, { providerId: one === other ? 'p2' : 'p1', atMs: 5 })
+    }
+    const failed = { error: 'code 131026: undeliverable', atMs: 9 }
+    expect(await outbox.undelivered('roomchat', 'unknown', failed)).toBeUndefined()
+    expect(await outbox.undelivered('roomchat', 'p1', failed)).toBe(number)
+    expect(await outbox.undelivered('roomchat', 'p1', failed)).toBeUndefined()
+    const again = (await otherProcess()).outbox
+    const dead = { number, state: 'dead', error: failed.error, endedAtMs: 9, providerId: 'p1' }
+    expect(await again.list({ limit: 9, state: 'dead' })).toMatchObject([dead])
+    expect(await again.counts()).toMatchObject({ dead: 1 })
+    expect((await again.list({ limit: 9, state: 'sent' })).length).toBe(2)
+    expect(await again.replay(number)).toBe(true)
+    expect(await again.start(number)).toMatchObject({ text: 'a', attempts: 1 })
+  },
+
   'a reply that may have arrived and is sent again stays marked': async ({ store: { outbox }, otherProcess }) => {
     const [number = 0, other = 0] = await outbox.add([reply('a'), reply('b')])
     for (const one of [number, other]) await outbox.start(one)
