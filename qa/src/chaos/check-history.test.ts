@@ -423,6 +423,16 @@ describe('checks a turn that waits for a person and', () => {
     expect(brokenBy(approved, {}, { outbox: [approved.prompt, ...(approved.store.outbox ?? [])] })).toEqual(['asked once'])
     const { delivered = [] } = approved.history
     expect(brokenBy(approved, { delivered: [...delivered, ...delivered.slice(0, 1)] })).toEqual(['sent once'])
+    // After a lost answer, a second prompt is right, and a third is not.
+    const { seen = [] } = approved.history
+    const again = {
+      seen: seen.flatMap((event) =>
+        event.type === 'sending' && event.parts[0]?.part === 0 ? [{ ...event, fault: 'lost' as const }, event] : event,
+      ),
+    }
+    const prompts = (count: number) => [...Array.from({ length: count }, () => delivered.slice(0, 1)).flat(), ...delivered]
+    expect(brokenBy(approved, { ...again, delivered: prompts(1) })).toEqual([])
+    expect(brokenBy(approved, { ...again, delivered: prompts(2) })).toEqual(['sent once'])
   })
   test('finds an answer that became a message, unless the question was withdrawn', () => {
     expect(brokenBy(approved, {}, { inbox: [inboxRow('g', 1), inboxRow('y', 2)] })).toContain('answer')

@@ -5,6 +5,7 @@ import {
   type History,
   nameOf,
   type OutboxSeen,
+  PROMPT_PART,
   type Report,
   reporter,
   type StoreView,
@@ -41,7 +42,12 @@ export function checkReplies(history: History, store: StoreView): Violation[] {
     store.outbox.flatMap((row) => row.parts.map((part) => ({ part, row }))),
     ({ part }) => nameOf(part),
   )
-  for (const [name, times] of delivered) if (times > 1) report('sent once', `${name} was sent ${times} times`)
+  const prompts = new Set(history.delivered.flatMap(({ parts }) => parts.filter(({ part }) => part === PROMPT_PART).map(nameOf)))
+  for (const [name, times] of delivered) {
+    // A prompt of unknown outcome is sent again while its question is open.
+    const timesMax = prompts.has(name) ? 1 + uncertainSends(sends, name) : 1
+    if (times > timesMax) report('sent once', `${name} was sent ${times} times`)
+  }
 
   const answered = new Set(store.sessions.flat())
   for (const { mark, parts } of history.messages) {
@@ -64,6 +70,11 @@ function checkPart(name: string, rows: readonly OutboxSeen[], delivered: number,
   else if (row.state === 'dead' && delivered > 0) report('dead', `${name} is a dead letter, but the platform has it`)
   else if (!['sent', 'ambiguous', 'dead'].includes(row.state)) report('sent', `${name} is ${row.state} at the end`)
 }
+
+/** The sends before the last one after which the daemon could not know whether the part had arrived. */
+const uncertainSends = ({ attempts, lives }: Sends, name: string): number =>
+  (attempts.get(name) ?? []).slice(0, -1).filter(({ fault, life }) => AMBIGUOUS_AFTER.includes(fault) || lives[life]?.isKilled === true)
+    .length
 
 function checkRow(row: OutboxSeen, { attemptsMax, dropRepeats }: History, { attempts, lives }: Sends, report: Report): void {
   // All parts of one row are sent together: each attempt is seen with the first part.

@@ -3,7 +3,7 @@ import { bench, clock, host, message, settle, setUpDeliveries, until, untilRow }
 
 setUpDeliveries()
 
-test('a reply that the platform reports as undelivered is dead with its words, and is told to operators', async () => {
+test('a reply that the platform reports as undelivered is dead with its words, and operators see it', async () => {
   const made = await bench({ send: async () => ({ id: 'wamid.1' }) })
   await made.receive(message('m1'))
   await settle()

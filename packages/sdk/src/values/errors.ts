@@ -28,7 +28,7 @@ export interface ErrorOptions {
   readonly retryAfterSecs?: number
   /** True when the other side was not available or overloaded, so that a repeat may succeed after any number of failures. */
   readonly isPassing?: boolean
-  /** True after an answer 503: what was sent should not have been done, but a repeat of it may arrive twice. */
+  /** True after an answer 503: the platform should not have executed the request, but a repeat may arrive twice. */
   readonly mayHaveArrived?: boolean
   /** The kind of a refusal, such as `quota`: no repetition of the same work can succeed. */
   readonly refusedFor?: string | undefined
