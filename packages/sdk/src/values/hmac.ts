@@ -31,12 +31,12 @@ function macOf(algorithm: HmacAlgorithm, secret: Bytes, parts: readonly Bytes[])
   return mac
 }
 
-/** Tells whether `signature` is the HMAC of the parts, in hex of either case after an optional `prefix`, or in base64. */
+/** Tells whether `signature` is the HMAC of the parts, in hex of either case after an optional `prefix`, in base64, or in base64url without padding. */
 export function verifyHmac(
   secret: Bytes,
   parts: readonly Bytes[],
   signature: string,
-  { prefix = '', encoding = 'hex' as 'hex' | 'base64', algorithm = 'sha256' as HmacAlgorithm } = {},
+  { prefix = '', encoding = 'hex' as 'hex' | 'base64' | 'base64url', algorithm = 'sha256' as HmacAlgorithm } = {},
 ): boolean {
   if (!signature.startsWith(prefix)) return false
   const given = signature.slice(prefix.length)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bodyHmac, type Proof, SENDER_SCHEMES, type SignedRequest, signProof, verifyProof, type WebhookScheme } from '../index.ts'
+import { hmac } from '../values/hmac.ts'
 
 const AT_MS = Date.UTC(2026, 0, 1)
 const SECRET = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
@@ -173,4 +174,41 @@ test('accepts a token that is not ASCII, whose bytes HTTP reads as characters', 
   const request = { headers, url: '', body: Buffer.from('{}'), receivedAtMs: 0 }
   expect(verifyProof(SENDER_SCHEMES.gitlab, ['pässword'], request).isValid).toBe(true)
   expect(verifyProof(SENDER_SCHEMES.gitlab, ['password'], request).isValid).toBe(false)
+})
+
+test.each<[time: string, isValid: boolean]>([
+  ['2026-01-01T00:00:00Z', true],
+  ['2026-01-01T00:04:59.123456789Z', true],
+  ['2026-01-01T02:00:00+02:00', true],
+  ['2026-01-01T00:06:00Z', false],
+  ['2026-01-01T00:00:00', false],
+  ['2026-13-01T00:00:00Z', false],
+  ['Thu, 01 Jan 2026 00:00:00 GMT', false],
+])('a signed time of ISO 8601 is read with its zone: %s', (time, isValid) => {
+  const scheme = bodyHmac('x-sig', { payload: '{timestamp}{body}', timestamp: { header: 'x-time' } })
+  const body = Buffer.from('{}')
+  const headers = { 'x-time': time, 'x-sig': hmac('sha256', SECRET, time, '{}').toString('hex') }
+  const request = { headers, url: '', body, receivedAtMs: Date.UTC(2026, 0, 1) }
+  expect(verifyProof(scheme, [SECRET], request).isValid).toBe(isValid)
+})
+
+test('a signature in base64url has one accepted form, also among the items of a header', () => {
+  const scheme = bodyHmac('x-sig', { encoding: 'base64url', prefix: 'v1=', separator: ',' })
+  const bodies = Array.from({ length: 200 }, (_, at) => `{"a":${at}}`)
+  const mac = (body: string) => hmac('sha256', SECRET, body).toString('base64url')
+  const body = bodies.find((one) => /-.*_|_.*-/.test(mac(one))) ?? ''
+  const verify = (signature: string) =>
+    verifyProof(scheme, [SECRET], { headers: { 'x-sig': `t=1,v1=${signature}` }, url: '', body: Buffer.from(body), receivedAtMs: 0 })
+      .isValid
+  expect(verify(mac(body))).toBe(true)
+  for (const other of [`${mac(body)}=`, mac(body).replaceAll('-', '+').replaceAll('_', '/'), mac(`${body} `)])
+    expect(verify(other)).toBe(false)
+})
+
+test('GitLab deliveries that one event leads to have no common id', () => {
+  const headers = { 'x-gitlab-token': SECRET, 'x-gitlab-event-uuid': 'chain-1' }
+  const request = { url: '', body: Buffer.from('{}'), receivedAtMs: 0 }
+  expect(verifyProof(SENDER_SCHEMES.gitlab, [SECRET], { ...request, headers })).toEqual({ isValid: true })
+  const named = { ...headers, 'idempotency-key': 'd-1' }
+  expect(verifyProof(SENDER_SCHEMES.gitlab, [SECRET], { ...request, headers: named })).toEqual({ isValid: true, deliveryId: 'd-1' })
 })

@@ -30,12 +30,13 @@ export type Proof =
 /** The items of a signature's header: several keys and versions while a sender changes them. */
 const ITEMS_MAX = 8
 /** One item, such as `v1=…`. Other text in the header means that it was changed or sent twice. */
-const LABELLED = /^\w+[=,:][A-Za-z0-9+/]+={0,2}$/
-const BARE = /^[A-Za-z0-9+/]+={0,2}$/
+const LABELLED = /^\w+[=,:][A-Za-z0-9+/_-]+={0,2}$/
+const BARE = /^[A-Za-z0-9+/_-]+={0,2}$/
 const ID_CHARS_MAX = 512
 const FORM_FIELDS_MAX = 1000
 /** A Unix time in seconds has at most 11 digits until the year 5138. */
 const SECONDS_DIGITS_MAX = 11
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
 
 /**
  * Verifies that the sender of a request knows one of the secrets. `windowSecs` is the largest distance of a signed time from
@@ -114,6 +115,7 @@ function timestampOf({ timestamp }: HmacScheme, request: SignedRequest, items: r
 }
 
 function isTimely(time: string, { receivedAtMs }: SignedRequest, windowSecs: number): boolean {
+  if (ISO_TIME.test(time)) return isFresh(Date.parse(time) / 1000, receivedAtMs, windowSecs)
   if (!/^\d{1,13}$/.test(time)) return false
   return isFresh(time.length > SECONDS_DIGITS_MAX ? Number(time) / 1000 : Number(time), receivedAtMs, windowSecs)
 }

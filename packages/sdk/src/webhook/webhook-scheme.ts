@@ -19,7 +19,8 @@ export interface HmacScheme extends Delivery {
   /** The header with the signature. */
   readonly header: string
   readonly algorithm: HmacAlgorithm
-  readonly encoding: 'hex' | 'base64'
+  /** `base64url` is without padding. */
+  readonly encoding: 'hex' | 'base64' | 'base64url'
   /** The text before each signature. */
   readonly prefix?: string
   /** The text between the items of the header, if it has several. Items without the prefix are skipped. */
@@ -29,7 +30,7 @@ export interface HmacScheme extends Delivery {
    * `{url}` (the whole address that the sender called), `{form}` (names and values of a form, sorted by name).
    */
   readonly payload: string
-  /** Where the Unix time of the request is, in seconds or milliseconds. Absent: requests have none, and never expire. */
+  /** Where the time of the request is: Unix time in seconds or milliseconds, or a time of ISO 8601 with its zone. Absent: requests have none, and never expire. */
   readonly timestamp?:
     | { readonly header: string }
     /** The prefix of an item of the signature's header. */
@@ -84,8 +85,9 @@ export const SENDER_SCHEMES = {
   gitlab: {
     kind: 'token',
     header: 'x-gitlab-token',
-    idHeaders: ['idempotency-key', 'x-gitlab-event-uuid'],
-    eventHeaders: ['x-gitlab-event'],
+    // All deliveries that one event leads to share X-Gitlab-Event-UUID, so that it tells no repeat.
+    idHeaders: ['idempotency-key'],
+    eventHeaders: ['x-gitlab-event', 'x-gitlab-event-uuid'],
   },
   stripe: bodyHmac('stripe-signature', {
     prefix: 'v1=',

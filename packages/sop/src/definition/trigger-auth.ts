@@ -48,7 +48,7 @@ export const webhookKeys = {
   header: v.optional(headerName),
   prefix: v.optional(v.string()),
   algorithm: v.optional(v.picklist(['sha1', 'sha256', 'sha512'])),
-  encoding: v.optional(v.picklist(['hex', 'base64'])),
+  encoding: v.optional(v.picklist(['hex', 'base64', 'base64url'])),
   key: v.optional(v.picklist(['text', 'base64'])),
   separator: v.optional(text),
   payload: v.optional(text),
