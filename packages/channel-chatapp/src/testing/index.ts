@@ -11,7 +11,7 @@ import type { ChatappFake } from './fake.ts'
 import { bodies, CHATAPP_SECRET, chatappRequest, chatappVectors } from './vectors.ts'
 
 export { type ChatappFake, type ChatappFakeOptions, type ChatappMedia, type ChatappSent, startChatappFake } from './fake.ts'
-export { CHATAPP_BODY, chatappRequest } from './vectors.ts'
+export { CHATAPP_BODY, CHATAPP_SECRET, chatappRequest } from './vectors.ts'
 
 const open = () =>
   openWebhook(feature, {
