@@ -24,6 +24,8 @@ const EXCEPT: readonly (readonly [file: string, why: string])[] = [
   ['delivery/src/inbox/before-restore.ts', 'gives operators the reason of a dead letter'],
   ['delivery/src/inbox/read-message.ts', 'tells operators why a stored message cannot be read'],
   ['delivery/src/operators/replay.ts', 'answers operators'],
+  ['delivery/src/outbox/channel-health.ts', 'tells operators why a channel is degraded'],
+  ['delivery/src/outbox/undelivered.ts', 'tells operators what a platform reported later'],
   ['channel-relaynet/src/blossom.ts', 'authorizes an upload to a server'],
   ['channel-relaynet/src/parse.ts', 'tells the model about a file'],
   ['delivery/src/inbox/admit-message.ts', 'tells operators about a paused conversation'],

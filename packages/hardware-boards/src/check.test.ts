@@ -21,10 +21,10 @@ describe('checkBoards', () => {
   })
 
   test('warns of an entry whose path cannot be used', async () => {
-    const boards = [{ board: 'nucleo-f401re', path: '/dev/serial/by-id/usb-board' }]
+    const boards = [{ board: 'nucleo-f401re', path: '/dev/serial/usb-board' }]
     expect(await findings([], { enabled: true, boards })).toContainEqual({
       status: 'warn',
-      detail: expect.stringContaining('"/dev/serial/by-id/usb-board" is not a serial port'),
+      detail: expect.stringContaining('"/dev/serial/usb-board" is not a serial port'),
       fix: 'Correct it in [[peripherals.boards]]',
     })
   })

@@ -13,7 +13,7 @@ test('/health is 200 and /ready is 503 while the store cannot write', async () =
   const { request, runtime } = gateway()
   expect([(await request('/health')).status, (await request('/ready')).status]).toEqual([200, 200])
   const refused = new AppError('unavailable', 'The store cannot keep this now: database or disk is full')
-  runtime.store.keyValue = () => ({ set: () => Promise.reject(refused) }) as never
+  runtime.store.probe = () => Promise.reject(refused)
   runtime.store.health = () => ({ lastCommitMs: 0, fault: 'database or disk is full' })
   const [health, ready] = [await request('/health'), await request('/ready')]
   expect([health.status, ready.status]).toEqual([200, 503])
