@@ -50,7 +50,6 @@ async function turnMs(url: string, bearer: string): Promise<number> {
 interface Sent {
   readonly body?: string
   readonly more?: object
-  readonly localAddress?: string
 }
 
 const fileOf = (bytes: number) => ({ name: 'a.bin', data: randomBytes(bytes).toString('base64') })
@@ -71,10 +70,10 @@ function attackOf({ url }: RunningDaemon, bearer: string) {
   }
   const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
   /** Resolves once the request is answered or has failed; its answer stays unread. */
-  const send = (what: string, path: string, { body, more = {}, localAddress = '127.0.0.1' }: Sent = {}): Promise<void> =>
+  const send = (what: string, path: string, { body, more = {} }: Sent = {}): Promise<void> =>
     new Promise((resolve) => {
       const method = body === undefined ? 'GET' : 'POST'
-      const options = { method, agent: false, localAddress, headers: { ...headers, ...more } }
+      const options = { method, agent: false, headers: { ...headers, ...more } }
       const sent: ClientRequest = request(`${url}${path}`, options, (response) => {
         count(what, response.statusCode ?? 0)
         response.pause()
@@ -91,11 +90,10 @@ function attackOf({ url }: RunningDaemon, bearer: string) {
     async attachment(): Promise<string> {
       return String((await post(`${url}/api/attachments`, fileOf(FILE_BYTES), headers)).body.text)
     },
-    /** The limit of uploads counts addresses, so that they come from several. */
     async attachments(): Promise<void> {
       for (let n = 0; n < FILES; n++) {
         const body = JSON.stringify(fileOf(FILE_BYTES))
-        await send('attachments', '/api/attachments', { body, localAddress: `127.0.0.${2 + Math.floor(n / 25)}` })
+        await send('attachments', '/api/attachments', { body })
       }
     },
     downloads(path: string): Promise<void> {

@@ -6,12 +6,16 @@ import { AppError, type Counters, type Lockout, type RateLimit } from '@sluice/s
 import { ADDRESSES_MAX } from '../auth/lockout.ts'
 import type { Step } from '../request/context.ts'
 
-/** Counts the call against the client's address; needs `peer`. Refuses with `rate_limited` and reports it to the observers as `route`. */
+/**
+ * Counts the call against the caller, or before one is known against the client's address; needs `peer`. Refuses with `rate_limited` and reports
+ * it to the observers as `route`.
+ */
 export const rateLimit =
   (limit: RateLimit, route: string, { observe }: Snapshot): Step =>
   async (c, next) => {
     const { address, operator } = c.get('peer')
-    const retryAfterSecs = operator === undefined ? await limit.take(address) : 0
+    const key = c.get('caller')?.person ?? address
+    const retryAfterSecs = operator === undefined ? await limit.take(key) : 0
     if (retryAfterSecs === 0) return next()
     observe({ kind: 'rate_limited', route })
     throw new AppError('rate_limited', 'Too many requests', { retryAfterSecs })

@@ -61,11 +61,14 @@ test('a client chooses no other agent', async () => {
   expect((await send(file, token)).body.text).toMatch(/^\[Document: x\.txt\] attachments\//)
 })
 
-test('an address saves thirty files a minute', async () => {
-  const { send } = await arrange()
+test('a device saves thirty files a minute, and takes nothing from another; requests without a token take nothing from either', async () => {
+  const { send, pair } = await arrange()
   const file = { name: 'x.txt', data: 'eA==' }
+  for (let count = 0; count < 31; count++) expect((await send(file, 'no such token')).status).toBe(401)
   for (let count = 0; count < 30; count++) expect((await send(file)).status).toBe(200)
   expect((await send(file)).status).toBe(429)
+  const { token } = await pair('another')
+  expect((await send(file, token)).status).toBe(200)
 })
 
 test('a client beyond its share is answered 429, and an operator has no share', async () => {

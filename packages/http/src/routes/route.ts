@@ -27,10 +27,12 @@ export function routeEndpoint(route: Route, parts: AppParts): Endpoint {
   const { runtime, snapshot, limits } = parts
   const { method, path, callsPerMinute, bodyBytesMax = BODY_BYTES_MAX } = route
   const steps: Step[] = [limitDeclaredSize(bodyBytesMax), sameOrigin(snapshot.gateway)]
-  if (callsPerMinute !== undefined) {
-    steps.push(rateLimit(limits.route(`${method} ${path}`, callsPerMinute, snapshot.gateway), path, snapshot))
-  }
-  steps.push(authenticate(route.auth, parts), validateQuery(route))
+  const limit =
+    callsPerMinute === undefined ? [] : [rateLimit(limits.route(`${method} ${path}`, callsPerMinute, snapshot.gateway), path, snapshot)]
+  // Where a token is needed, requests without one take nothing from those who have one.
+  if (route.auth === 'open') steps.push(...limit, authenticate(route.auth, parts))
+  else steps.push(authenticate(route.auth, parts), ...limit)
+  steps.push(validateQuery(route))
   const { file } = route as FileRoute
   if (route.body) steps.push(requireJson, file ? receiveFile(file, parts) : bufferBody(bodyBytesMax, parts))
   steps.push(async (c) => {
