@@ -44,8 +44,11 @@ export async function showTyping({ graph, account }: Pick<Sender, 'graph' | 'acc
   await graph.call({ method: 'POST', path: `${pathSegment(account)}/messages`, body, signal })
 }
 
-/** The error "Parameter value is not valid" and "Invalid parameter", with words about the quoted message. */
-const BAD_QUOTE = /(?=.*(?:131009|#?100\b))(?=.*(?:context|message_id))/is
+/** The errors "Parameter value is not valid" and "Invalid parameter". */
+const BAD_PARAMETER = /131009|100\b/
+const ABOUT_QUOTE = /context|message_id/i
+
+const isAboutQuote = (text: string): boolean => BAD_PARAMETER.test(text) && ABOUT_QUOTE.test(text)
 
 const fitsButtons = (text: string, { length }: readonly Button[]): boolean =>
   length > 0 && length <= BUTTONS.count && text.trim() !== '' && text.length <= BUTTONS.text
@@ -68,7 +71,7 @@ async function sendOne(sender: Sender, to: Address, content: object, signal: Abo
   try {
     return await sendOnce(sender, to, content, signal)
   } catch (error) {
-    const isQuote = error instanceof AppError && error.code === 'invalid_request' && BAD_QUOTE.test(error.message)
+    const isQuote = error instanceof AppError && error.code === 'invalid_request' && isAboutQuote(error.message)
     if (!isQuote || to.replyTo === undefined) throw error
     const { replyTo: _, ...unquoted } = to
     return sendOnce(sender, unquoted, content, signal)

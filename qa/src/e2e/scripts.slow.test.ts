@@ -169,7 +169,9 @@ process.exit(spawnSync(${JSON.stringify(npm)}, ['alone', ...process.argv.slice(2
     expect({ status, last }).toEqual({ status: 0, last: 'Tests: 60 passed, 0 failed' })
     const lane = /lane machines\noutput of run -s test:postgres\nbare\noutput of run -s test:browser\n/
     expect(stdout).toMatch(lane)
-    expect(stdout).toMatch(/\[ci\] source: \d+\.\d min \(npm run -s test:source \d+\.\d min, npm run -s test:packages \d+\.\d min\)/)
+    expect(stdout).toMatch(
+      /\[ci\] source: \d+\.\d min \(npm run -s check \d+\.\d min, npm run -s test:source \d+\.\d min, npm run -s test:packages \d+\.\d min\)/,
+    )
   })
 
   test('runs a failed file of any lane once more, and names it', () => {
