@@ -7,15 +7,15 @@ import { ADDRESSES_MAX } from '../auth/lockout.ts'
 import type { Step } from '../request/context.ts'
 
 /**
- * Counts the call against the caller, or before one is known against the client's address; needs `peer`. Refuses with `rate_limited` and reports
- * it to the observers as `route`.
+ * Counts the call against the paired device that made it, if it is known by then, else against the client's address; needs `peer`. Refuses
+ * with `rate_limited` and reports it to the observers as `route`.
  */
 export const rateLimit =
   (limit: RateLimit, route: string, { observe }: Snapshot): Step =>
   async (c, next) => {
     const { address, operator } = c.get('peer')
-    const key = c.get('caller')?.person ?? address
-    const retryAfterSecs = operator === undefined ? await limit.take(key) : 0
+    const device = c.get('caller')?.device
+    const retryAfterSecs = operator === undefined ? await limit.take(device ? `device:${device}` : address) : 0
     if (retryAfterSecs === 0) return next()
     observe({ kind: 'rate_limited', route })
     throw new AppError('rate_limited', 'Too many requests', { retryAfterSecs })

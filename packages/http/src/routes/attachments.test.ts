@@ -71,6 +71,15 @@ test('a device saves thirty files a minute, and takes nothing from another; requ
   expect((await send(file, token)).status).toBe(200)
 })
 
+test('without pairing, each address saves thirty files a minute', async () => {
+  const { request } = gateway({ config: { require_pairing: false } })
+  const body = JSON.stringify({ name: 'x.txt', data: 'eA==' })
+  const headers = { host: 'localhost', 'content-type': 'application/json' }
+  const send = async (peer: string) => (await request('/api/attachments', { method: 'POST', peer, headers, body })).status
+  for (let count = 0; count < 30; count++) expect(await send('10.0.0.1')).toBe(200)
+  expect([await send('10.0.0.1'), await send('10.0.0.2')]).toEqual([429, 200])
+})
+
 test('a client beyond its share is answered 429, and an operator has no share', async () => {
   const { send, pair } = await arrange({ shares: { attachmentBytes: 3 } })
   const file = { name: 'x.txt', data: Buffer.from('four').toString('base64') }

@@ -29,7 +29,7 @@ export function routeEndpoint(route: Route, parts: AppParts): Endpoint {
   const steps: Step[] = [limitDeclaredSize(bodyBytesMax), sameOrigin(snapshot.gateway)]
   const limit =
     callsPerMinute === undefined ? [] : [rateLimit(limits.route(`${method} ${path}`, callsPerMinute, snapshot.gateway), path, snapshot)]
-  // Where a token is needed, requests without one take nothing from those who have one.
+  // Where a token is needed, a request without a token does not count, so that it cannot use up the limit of a device.
   if (route.auth === 'open') steps.push(...limit, authenticate(route.auth, parts))
   else steps.push(authenticate(route.auth, parts), ...limit)
   steps.push(validateQuery(route))

@@ -84,7 +84,10 @@ export interface Route<Body extends v.GenericSchema = v.GenericSchema, Query ext
   readonly path: `/${string}`
   readonly summary: string
   readonly auth: RouteAuth
-  /** The limit of one caller, or of one address where `auth` is `open`; beyond it the answer is `rate_limited`. No limit unless given. */
+  /**
+   * The limit of one paired device, or of one address where `auth` is `open` or no device is known; beyond it the answer is `rate_limited`.
+   * No limit unless given.
+   */
   readonly callsPerMinute?: number
   /** The largest accepted body in bytes; 65,536 unless given. */
   readonly bodyBytesMax?: number
