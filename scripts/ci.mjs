@@ -42,7 +42,7 @@ const LANES = [
     ],
   },
 ]
-/** The lanes that run: those that SLUICE_LANES names, or all. */
+/** The lanes that run: the ones that SLUICE_LANES names, or all lanes. */
 const chosen = process.env.SLUICE_LANES?.split(' ')
 const lanes = LANES.filter(({ name }) => chosen?.includes(name) ?? true)
 const alone = (suite, files) =>

@@ -88,13 +88,13 @@ function profileChapter() {
 
 const DEVICES_FILE = join(import.meta.dirname, '..', 'bench', 'devices.json')
 
-/** What was built to save processor time, and what became of it. */
+/** The devices that were built to save processor time, what each was measured to save, and whether it was kept. */
 function devicesChapter() {
   const { setting, columns, rows } = JSON.parse(readFileSync(DEVICES_FILE, 'utf8'))
   const cell = (found) => (found ? `${short(found.median)} (${short(found.from)}–${short(found.to)})` : '')
   return [
     '## Speed that was measured, and what became of it',
-    `A device that saves processor time stays if it saves a tenth of a row from one end to the other; otherwise the simpler code takes its place. A cell is the processor time of the daemon for one message or turn without the device, divided by the time with it: the median of the rounds, and their middle half in brackets. The first line compares a build with itself, which is the noise of the machine. ${setting}`,
+    `A device that saves processor time is kept if it saves a tenth of the whole time of a row; otherwise the simpler code takes its place. A cell is the processor time of the daemon for one message or turn without the device, divided by the time with it: the median of the rounds, and their middle half in brackets. The first line compares a build with itself, which shows the noise of the machine. ${setting}`,
     table(
       ['device', ...columns.map(({ title }) => title), 'result'],
       [...rows.map(({ device, found, result: became }) => [device, ...columns.map(({ name }) => cell(found[name])), became])],

@@ -1,6 +1,6 @@
 /**
- * Kills a daemon while a call waits for a person, and changes who may decide before the next start: the call runs once, and only after an
- * answer of somebody who may decide it then.
+ * Kills a daemon while a call waits for a person, and changes who may decide before the next start: the call runs once, and only after the
+ * answer of a person who may decide it after that start.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -104,7 +104,7 @@ test('a question whose decider changes between two starts is decided by the new 
       await say(`wamid.answer-${loop}`, 'approve', prompt.id)
       await until(() => platform.sent.slice(before).some(({ text }) => !text.includes('shell wants to run')))
     }
-    expect(runs(), `seed ${seed}, loop ${loop}: the call ran before anybody who may decide agreed`).toBe(loop - 1)
+    expect(runs(), `seed ${seed}, loop ${loop}: the call ran before a person who may decide agreed`).toBe(loop - 1)
     // The question of before the change, or one that was asked since, waits for an operator.
     for (const { run_id, step_id } of await pending())
       await fetch(`${daemon.url}/api/approvals/${run_id}/${step_id}`, { method: 'POST', headers, body: JSON.stringify({ approved: true }) })

@@ -1,6 +1,6 @@
 /**
  * Serves a data directory from before files had owners and calls had deciders: nothing is lost, each person keeps their files, and a
- * question that waits is decided by those who may decide it today. See docs/contract.md#storage.
+ * question that waits is decided by the persons who may decide it today. See docs/contract.md#storage.
  */
 import { createHmac } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -92,13 +92,13 @@ test('each person keeps their files under the paths that their conversations nam
   expect((await useTool('laptop', 'file_read', { path: files.unnamed })).text).toContain('NAMED NOWHERE')
 })
 
-test('a client opens neither the files of another person nor those that no conversation names', async () => {
+test('a client opens neither the files of another person nor files that no conversation names', async () => {
   const { files } = before.facts
   for (const path of [files.laptop, files.unnamed])
     expect((await useTool('phone', 'file_read', { path })).text).not.toMatch(/PLAN OF|NAMED NOWHERE/)
 })
 
-/** Nobody whom the earlier build asked may decide these commands now: one asker is a stranger, and no sandbox works. */
+/** The persons whom the earlier build asked may not decide these commands now: one is a stranger, and no sandbox works. */
 test.each([
   ['stranger', 'eve'],
   ['listed', 'ada'],
@@ -117,7 +117,7 @@ test.each([
   await until(async () => (await stateOf([run, step])) !== 'pending')
 })
 
-test('an accepted procedure goes on with the answer of an operator, and of nobody else', async () => {
+test('an accepted procedure goes on with the answer of an operator, and not with that of a client', async () => {
   const { procedure } = before.facts.questions
   expect((await decide('phone', procedure)).status).toBe(404)
   expect((await decide('laptop', procedure)).status).toBe(200)

@@ -11,7 +11,7 @@ export interface ModelChain {
   settings(index: number): ProviderSettings | undefined
   /** The estimated tokens of the longest conversation that the model of an entry takes, as its refusals have shown; undefined before one. */
   window(index: number): number | undefined
-  /** Notes that the model of an entry has refused a longer conversation than one of this number of estimated tokens. */
+  /** Notes that the model of an entry refused a conversation and took it once it was shortened to this number of estimated tokens. */
   learnWindow(index: number, tokens: number): void
   /** The limits that the model of an entry has shown since it was loaded, such as `does not support tools`. */
   limits(index: number): readonly string[]

@@ -98,7 +98,7 @@ const windowed = (tokensMax: number, reply: Reply | (() => Reply) = { text: 'fin
 const words = (tokens: number) => 'word'.repeat(tokens)
 
 describe('a conversation that is longer than the window of the model', () => {
-  test('is shortened and asked again, and the reader is told so', async () => {
+  test('is shortened and asked again, and the answer says so', async () => {
     const model = windowed(3000)
     const { agent } = testAgent({ models: [model] })
     for (let turn = 0; turn < 8; turn++) {
@@ -139,7 +139,7 @@ describe('a conversation that is longer than the window of the model', () => {
     expect(JSON.stringify(model.asked[4]?.prompt)).toContain(words(300))
   })
 
-  test('in a stream is asked again, unless a part of the answer was heard', async () => {
+  test('in a stream is asked again, unless a listener has received a part of the answer', async () => {
     const error = Object.assign(new Error('prompt is too long: 210000 tokens > 200000 maximum'), {
       name: 'AI_APICallError',
       statusCode: 400,

@@ -20,7 +20,10 @@ export class Download {
     this.#parts = parts
   }
 
-  /** Opens the source. The end of the body, a reader that goes away, and `close` close it; then `closed` resolves, also when closing fails: the caller has the bytes by then, or does not want them. */
+  /**
+   * Opens the source. The end of the body, a reader that goes away, and `close` close it; then `closed` resolves, also when closing fails:
+   * the caller has the bytes by then, or does not want them.
+   */
   async open(): Promise<{ readonly response: Response; close(): void; readonly closed: Promise<void> }> {
     const source = await this.#parts.open()
     const { promise: closed, resolve } = Promise.withResolvers<void>()

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions } f
 import type { Socket } from 'node:net'
 import { answerClientError } from './client-error.ts'
 
-/** Times in milliseconds. The members of the same name as those of `http.createServer` mean the same. */
+/** Times in milliseconds. A member whose name `http.createServer` also has means the same as there. */
 export interface Timeouts {
   readonly headersTimeout?: number
   readonly requestTimeout?: number

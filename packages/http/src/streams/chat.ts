@@ -76,8 +76,8 @@ export class Chat {
   }
 
   /**
-   * The client is gone and may come back: the running turn and the waiting messages go on, without anybody to send their parts to. Their
-   * questions stay open for everybody else who may decide them. Idempotent.
+   * The client is gone and may come back: the running turn and the waiting messages go on, and their frames are dropped. A question stays
+   * open, and is decided over the API or on the dashboard. Idempotent.
    */
   detach(): void {
     this.#isDetached = true

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../time/system-clock.ts'
 import { FrameSocket } from './frame-socket.ts'
@@ -78,7 +77,7 @@ describe('with a proxy in the environment', () => {
   })
 
   async function startOwn() {
-    const server = createServer((_, response) => void sleep(1).then(() => response.end('from this machine')))
+    const server = createServer((_, response) => void response.end('from this machine'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     return {
       url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

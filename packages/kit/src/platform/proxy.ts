@@ -10,7 +10,7 @@ export interface ProxySettings {
   readonly NO_PROXY: string
 }
 
-/** Requests to this machine never leave it: commands reach the daemon there, and many services of a daemon are beside it. */
+/** Requests to this machine never leave it: commands reach the daemon there, and many services that a daemon uses run on the same machine. */
 const DIRECT = ['localhost', '127.0.0.1', '[::1]']
 
 /** Returns undefined where the environment names no proxy. Throws `invalid_request` for one that is not an HTTP URL. */

@@ -15,7 +15,7 @@ export interface SopLimits {
 
 /** The present runs. */
 export interface SopLoad {
-  /** Those of the procedure by status; ended ones are absent. */
+  /** The runs of the procedure that have not ended, by status. */
   readonly counts: ReadonlyMap<SopRunStatus, number>
   /** The runs of all procedures that are at work: neither wait nor ask a person. Needed only with `totalMax`. */
   readonly total: number

@@ -156,6 +156,9 @@ export interface SopStore {
 
 /** The runs as the holder of a lease uses them. */
 export interface OwnedSopStore extends SopStore {
-  /** Lists runs that have begun and not ended in the shards of the lease, oldest first, after the id of a run. The shard of a run is that of its id. */
+  /**
+   * Lists runs that have begun and not ended in the shards of the lease, oldest first, after the id of a run. The shard of a run is that of
+   * its id.
+   */
   unfinished(options: { readonly after: string | null; readonly limit: number }): Promise<SopRun[]>
 }

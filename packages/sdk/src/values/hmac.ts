@@ -31,7 +31,10 @@ function macOf(algorithm: HmacAlgorithm, secret: Bytes, parts: readonly Bytes[])
   return mac
 }
 
-/** Tells whether `signature` is the HMAC of the parts, in hex of either case after an optional `prefix`, in base64, or in base64url without padding. */
+/**
+ * Tells whether `signature` is the HMAC of the parts, in hex of either case after an optional `prefix`, in base64, or in base64url without
+ * padding.
+ */
 export function verifyHmac(
   secret: Bytes,
   parts: readonly Bytes[],

@@ -30,7 +30,10 @@ export interface HmacScheme extends Delivery {
    * `{url}` (the whole address that the sender called), `{form}` (names and values of a form, sorted by name).
    */
   readonly payload: string
-  /** Where the time of the request is: Unix time in seconds or milliseconds, or a time of ISO 8601 with its zone. Absent: requests have none, and never expire. */
+  /**
+   * Where the time of the request is: Unix time in seconds or milliseconds, or a time of ISO 8601 with its zone. Absent: requests have no
+   * time, and never expire.
+   */
   readonly timestamp?:
     | { readonly header: string }
     /** The prefix of an item of the signature's header. */

@@ -58,8 +58,8 @@ export class SopEngine implements Sops {
 
   /**
    * Carries out the runs of these shards from now on, beginning with every unfinished one, until the lease is lost. Runs of other
-   * shards stay in the store for the process that owns them. Waiting runs of all shards begin here, too. Call it once for each lease, after the agent has recovered the turns of
-   * the shards. Resolves to the number of unfinished runs.
+   * shards stay in the store for the process that owns them. Waiting runs of all shards begin here, too. Call it once for each lease, after the
+   * agent has recovered the turns of the shards. Resolves to the number of unfinished runs.
    */
   async resume(home: RunHome): Promise<number> {
     this.#homes.add(home)

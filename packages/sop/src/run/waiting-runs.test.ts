@@ -166,7 +166,7 @@ describe('a run that a limit holds back', () => {
     expect(await fireOne('a')).toMatchObject({ status: 'skipped' })
   })
 
-  test('begins one by one when its procedure is no longer loaded', async () => {
+  test('begins one by one after its procedure was removed', async () => {
     const definitions = [sop('a', { maxConcurrent: 2 })]
     const { fireOne, end, statusOf } = await bench(definitions)
     const all = [await fireOne('a'), await fireOne('a'), await fireOne('a'), await fireOne('a')]

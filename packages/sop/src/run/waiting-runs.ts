@@ -25,7 +25,7 @@ import { reportProgress } from './run-progress.ts'
 import type { RunRepository } from './run-repository.ts'
 
 const HOUR_MS = 3_600_000
-/** While runs wait, a change that nobody told of is noticed after this long. */
+/** While runs wait, a change of which no event told is noticed after this time. */
 const LOOK_EVERY_MS = 60_000
 const RETRY_MS = 5_000
 
@@ -87,7 +87,7 @@ export class WaitingRuns {
     this.#looking = null
   }
 
-  /** Begins every run that may, and expires those that have waited too long. Resolves to the time until the next look; null: none waits. */
+  /** Begins every run that may begin, and expires runs that have waited too long. Resolves to the time until the next look; null: no run waits. */
   async #look(): Promise<number | null> {
     const { store, clock, library, config } = this.#ports
     const { max_concurrent_total: total, max_age_hours: ageHours } = config()

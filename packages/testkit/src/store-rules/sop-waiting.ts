@@ -51,7 +51,7 @@ export const sopWaitingRules: StoreRules = {
     expect(await fire(again, 'r3', {}, ONE, { key: 'event' })).toMatchObject([{ status: 'waiting', runId: 'r2' }])
   },
 
-  'a waiting run is unfinished but not active, and nobody carries it out': async ({ store }) => {
+  'a waiting run is unfinished but not active, and no process carries it out': async ({ store }) => {
     await fire(store, 'r1')
     await fire(store, 'r2')
     expect(await store.sops.activeCounts()).toEqual(new Map([['deploy', 1]]))
