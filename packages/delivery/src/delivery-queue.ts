@@ -103,6 +103,20 @@ export class DeliveryQueue {
     return job.queued !== undefined
   }
 
+  /** Removes a row that waits, which needs no more work here. When `end` rejects, the row waits again. Resolves to false for a row that runs or is not here. */
+  async end(number: number, end: () => Promise<void>): Promise<boolean> {
+    const job = this.#jobs.get(number)
+    if (!job?.queued?.leave()) return false
+    try {
+      await end()
+    } catch (error) {
+      if (this.#jobs.get(number) === job && !this.#isStopped) job.queued = this.#options.lanes.enter(job)
+      throw error
+    }
+    if (this.#jobs.get(number) === job) this.#leave(job)
+    return true
+  }
+
   /** Removes the rows under a lost lease. An attempt under way ends without a retry, and its lane continues after it. */
   drop(owned: OwnedStore): void {
     const lost = [...this.#jobs.values()].filter((job) => job.owned === owned)

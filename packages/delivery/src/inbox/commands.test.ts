@@ -28,9 +28,10 @@ async function slowBench(texts = {}) {
   const aborts = new Map<string, (reason: AppError) => void>()
   const made = await bench({
     texts,
-    async turn({ text, delivery }) {
+    async turn({ text, delivery, signal }) {
       const aborted = Promise.withResolvers<never>()
       aborts.set(delivery?.turnId ?? '', aborted.reject)
+      signal?.addEventListener('abort', () => aborted.reject(new AppError('aborted', 'The turn was aborted')))
       await Promise.race([released.promise, aborted.promise])
       return `re: ${text}`
     },
@@ -66,6 +67,41 @@ describe('/stop', () => {
     await made.receive(message('m', { text: '/stop', typed: 'not a command' }))
     await until(() => made.sent.length === 2)
     expect(made.sent.map(({ text }) => text).toSorted()).toEqual(['Nothing is running.', 're: /stop'])
+  })
+
+  test('ends a message that waits to be tried again, and the next one runs', async () => {
+    const away = () => Promise.reject(new AppError('unavailable', 'the model is away', { isPassing: true }))
+    const made = await bench({ turn: async ({ text }) => (text === 'text of m1' ? away() : `re: ${text}`) })
+    await made.receive(message('m1'), message('m2'))
+    await until(() => made.turns.length === 1)
+    await settle()
+    await made.receive(message('c', { text: '/stop' }))
+    await until(() => made.sent.length === 2)
+    expect(made.sent.map(({ text }) => text).toSorted()).toEqual(['Stopped.', 're: text of m2'])
+    await settle()
+    expect(await states(made)).toEqual({ inbox: ['done', 'done', 'done'], outbox: ['sent', 'sent'] })
+  })
+
+  test('leaves a message that waits in the queue when the store fails', async () => {
+    let isAway = true
+    const away = () => Promise.reject(new AppError('unavailable', 'the model is away', { isPassing: true }))
+    const store = open()
+    const under: typeof store.under = (lease) => {
+      const owned = store.under(lease)
+      const done: typeof owned.inbox.done = (...given) =>
+        isAway ? Promise.reject(new AppError('unavailable', 'the disk is full')) : owned.inbox.done(...given)
+      return { ...owned, inbox: { ...owned.inbox, done } }
+    }
+    const made = await bench({ store: { ...store, under }, turn: async ({ text }) => (isAway ? away() : `re: ${text}`) })
+    await made.receive(message('m1'))
+    await until(() => made.turns.length === 1)
+    await settle()
+    await made.receive(message('c', { text: '/stop' }))
+    await settle()
+    isAway = false
+    await advanceUntil(() => made.sent.length > 0)
+    await settle()
+    expect(await states(made)).toMatchObject({ inbox: ['done', 'done'] })
   })
 
   test('does not end the turn of another sender', async () => {
@@ -110,26 +146,76 @@ test('/help is answered in the words of the configuration', async () => {
   expect(made.sent).toMatchObject([{ text: '/stop hält an', to: { to: '+15550002222' } }])
 })
 
-test('/new waits for the messages before it, and then hides the conversation from later turns', async () => {
-  const { made, release } = await slowBench()
-  await made.receive(message('m1'), message('c', { text: '/new' }), message('m2'))
-  await until(() => made.turns.length === 1)
-  const session = made.turns[0]?.session ?? ''
-  await made.store.turns.finish({
-    ...ENDED,
-    id: 'before',
-    sessionId: session,
-    messages: [user('earlier'), assistant('answer')],
+describe('/new', () => {
+  const earlier = (session: string) => ({ ...ENDED, id: 'before', sessionId: session, messages: [user('earlier'), assistant('answer')] })
+
+  test('stops the running turn, hides the conversation, and lets the messages that wait run in the new one', async () => {
+    const { made, release } = await slowBench()
+    await made.receive(message('m1'), message('m2'))
+    await until(() => made.turns.length === 1)
+    const session = made.turns[0]?.session ?? ''
+    await made.store.turns.finish(earlier(session))
+    await made.receive(message('c', { text: '/new' }), message('m3'))
+    await until(() => made.turns.length === 2)
+    expect(await made.store.sessions.conversation(session, 10)).toMatchObject({ upTo: 2, summary: { text: '', upTo: 2 }, messages: [] })
+    release()
+    await until(() => made.sent.length === 3)
+    expect(made.sent.map(({ text }) => text)).toEqual([
+      'Stopped. This is a new conversation. The earlier messages are kept, but no longer read.',
+      're: text of m2',
+      're: text of m3',
+    ])
+    expect(await made.store.sessions.history(session, 10)).toHaveLength(2)
+    await settle()
+    expect(await states(made)).toEqual({ inbox: Array(4).fill('done'), outbox: Array(3).fill('sent') })
   })
-  release()
-  await until(() => made.sent.length === 3)
-  expect(made.sent.map(({ text }) => text)).toEqual([
-    're: text of m1',
-    'This is a new conversation. The earlier messages are kept, but no longer read.',
-    're: text of m2',
-  ])
-  expect(await made.store.sessions.conversation(session, 10)).toMatchObject({ upTo: 2, summary: { text: '', upTo: 2 }, messages: [] })
-  expect(await made.store.sessions.history(session, 10)).toHaveLength(2)
+
+  test('keeps the next turn from beginning before the new conversation has', async () => {
+    const store = open()
+    const stored = Promise.withResolvers<void>()
+    const under: typeof store.under = (lease) => {
+      const owned = store.under(lease)
+      const conversation: typeof owned.sessions.conversation = async (...given) => {
+        await stored.promise
+        return owned.sessions.conversation(...given)
+      }
+      return { ...owned, sessions: { ...owned.sessions, conversation } }
+    }
+    const made = await bench({ store: { ...store, under } })
+    await made.receive(message('c', { text: '/new' }))
+    await made.receive(message('m1'))
+    await settle()
+    expect(made.turns).toEqual([])
+    stored.resolve()
+    await until(() => made.sent.length === 2)
+  })
+
+  test('is answered while a message before it waits to be tried again, which then runs in the new conversation', async () => {
+    let isAway = true
+    const away = () => Promise.reject(new AppError('unavailable', 'the model is away', { isPassing: true }))
+    const made = await bench({ turn: async ({ text }) => (isAway ? away() : `re: ${text}`) })
+    await made.receive(message('m1'))
+    await until(() => made.turns.length === 1)
+    await settle()
+    await made.receive(message('c', { text: '/new' }))
+    await until(() => made.sent.length === 1)
+    expect(lastText(made)).toBe('This is a new conversation. The earlier messages are kept, but no longer read.')
+    isAway = false
+    await advanceUntil(() => made.sent.length === 2)
+    expect(lastText(made)).toBe('re: text of m1')
+  })
+
+  test('waits 10 seconds at most for a turn that does not end', async () => {
+    const released = Promise.withResolvers<string>()
+    const made = await bench({ turn: () => released.promise })
+    await made.receive(message('m1'))
+    await until(() => made.turns.length === 1)
+    await made.receive(message('c', { text: '/new' }))
+    await advanceUntil(() => made.sent.length === 1)
+    expect(lastText(made)).toMatch(/^Stopped\. This is a new conversation/)
+    released.resolve('at last')
+    await until(() => made.sent.length === 2)
+  })
 })
 
 test('a command that a full disk interrupts is answered once the store works again', async () => {

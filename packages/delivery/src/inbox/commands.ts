@@ -13,6 +13,7 @@ import {
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
 import { noticeTo } from './notice.ts'
+import type { RunningTurns } from './running-turns.ts'
 
 export type ChatCommand = 'stop' | 'new' | 'status' | 'help'
 
@@ -28,10 +29,10 @@ export function commandIn(text: string): ChatCommand | undefined {
   return COMMAND.exec(text.trim())?.[1]?.toLowerCase() as ChatCommand | undefined
 }
 
-/** The lane of a command. `/new` waits for its place among the messages of the session; the others overtake them. */
-export const commandLane = (command: ChatCommand, session: string): string => (command === 'new' ? session : `${LANE}${session}`)
+/** The lane of the commands of a session, which overtake its messages. */
+export const commandLane = (session: string): string => `${LANE}${session}`
 
-/** True if the command in this lane runs beside the turn of its session. */
+/** True if the command in this lane runs beside the turn of its session. A release before this one stored `/new` in the lane of its session. */
 export const overtakes = (lane: string): boolean => lane.startsWith(LANE)
 
 export interface CommandOptions {
@@ -39,6 +40,9 @@ export interface CommandOptions {
   readonly texts: GatewayTexts
   /** Aborts a turn at the request of its sender. Resolves to false when it has ended. */
   stop(turnId: string): Promise<boolean>
+  /** Ends a message that waits to be tried again, at the request of its sender. Resolves to false when it does not wait. */
+  giveUpWaiting(number: number): Promise<boolean>
+  readonly turns: Pick<RunningTurns, 'between'>
   onReplies(replies: readonly QueuedReply[]): void
 }
 
@@ -55,9 +59,10 @@ export async function runCommand(options: CommandOptions, { owned, channel, entr
   const { number } = entry
   const command = commandIn(typedText(message))
   const session = overtakes(entry.session) ? entry.session.slice(LANE.length) : entry.session
-  const text = command && (await RUN[command](options, owned, session))
+  const answers = command ? await RUN[command](options, owned, session) : []
   const nowMs = clock.nowMs()
-  const replies = text ? [noticeTo(channel, message, gatewayText(text.key, texts, text.values), nowMs)] : []
+  const text = answers.map(({ key, values }) => gatewayText(key, texts, values)).join(' ')
+  const replies = text === '' ? [] : [noticeTo(channel, message, text, nowMs)]
   onReplies(waitingReplies(replies, await owned.inbox.done(number, nowMs, replies)))
 }
 
@@ -66,29 +71,32 @@ interface Answer {
   readonly values?: Readonly<Record<string, string | number>>
 }
 
-const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, owned: OwnedStore, session: string) => Promise<Answer>>> = {
-  async stop({ stop }, { inbox }, session) {
-    const { running } = await inbox.ofSession(session)
-    return { key: running && (await stop(running.turnId)) ? 'stopped' : 'nothing_to_stop' }
+const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, owned: OwnedStore, session: string) => Promise<Answer[]>>> = {
+  async stop({ giveUpWaiting, stop }, { inbox }, session) {
+    const { running, retrying } = await inbox.ofSession(session)
+    const hasStopped = running ? await stop(running.turnId) : retrying !== undefined && (await giveUpWaiting(retrying))
+    return [{ key: hasStopped ? 'stopped' : 'nothing_to_stop' }]
   },
 
-  async new({ clock }, { sessions }, session) {
-    const conversation = await sessions.conversation(session, 1)
-    const { upTo } = conversation
-    const nowMs = clock.nowMs()
-    // An empty summary of everything: the messages stay stored, and no later turn reads them.
-    if (upTo > 0)
-      await sessions.summarize(session, conversation, { text: '', upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })
-    return { key: 'new_conversation' }
+  async new({ clock, turns }, { sessions }, session) {
+    const hasStopped = await turns.between(session, async () => {
+      const conversation = await sessions.conversation(session, 1)
+      const { upTo } = conversation
+      const nowMs = clock.nowMs()
+      // An empty summary of everything: the messages stay stored, and no later turn reads them.
+      if (upTo > 0)
+        await sessions.summarize(session, conversation, { text: '', upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })
+    })
+    return [...(hasStopped ? [{ key: 'stopped' } as const] : []), { key: 'new_conversation' }]
   },
 
   async status({ clock }, { inbox }, session) {
     const { running, waiting } = await inbox.ofSession(session)
     const agent = agentOfSession(session)
-    if (!running) return { key: 'status_idle', values: { agent, waiting } }
+    if (!running) return [{ key: 'status_idle', values: { agent, waiting } }]
     const seconds = Math.max(0, Math.round((clock.nowMs() - running.receivedAtMs) / 1000))
-    return { key: 'status_running', values: { agent, waiting, seconds } }
+    return [{ key: 'status_running', values: { agent, waiting, seconds } }]
   },
 
-  help: async () => ({ key: 'help' }),
+  help: async () => [{ key: 'help' }],
 }

@@ -42,6 +42,7 @@ import { overtakes, runCommand } from './commands.ts'
 import { noticeTo } from './notice.ts'
 import { fireProcedures } from './procedures.ts'
 import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
+import { RunningTurns } from './running-turns.ts'
 import { senderOf } from './sessions.ts'
 import { textForModel } from './text-for-model.ts'
 
@@ -98,6 +99,8 @@ interface Turn extends Omit<Beginning, 'message'> {
   readonly draft: Draft | undefined
   readonly trace: Trace
   readonly onWait: (isWaiting: boolean) => void
+  /** Aborts when the sender begins a new conversation. */
+  readonly signal: AbortSignal
 }
 
 export class InboxWorker {
@@ -109,6 +112,7 @@ export class InboxWorker {
   /** The turns that their senders stopped and that have not ended. One that ends in another process is dropped at last. */
   readonly #stopped = new BoundedMap<string, true>(STOPPED_MAX)
 
+  readonly #running: RunningTurns
   /** The messages that count for the waiting turns of their senders, until their turns begin. */
   readonly #waiting = new Map<number, Held>()
   /** The messages that their senders' shares have no room for, which end as `limited`. */
@@ -129,6 +133,7 @@ export class InboxWorker {
     const work = (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => this.#work(row, attempt)
     const lanes = new LaneQueue({ clock, permits: () => BESIDE_TURNS_MAX })
     this.#options = options
+    this.#running = new RunningTurns({ clock, stopping: options.stopping })
     this.#messages = new DeliveryQueue({ lanes: turns.lanes, clock, log, onDone, work })
     this.#besideTurns = new DeliveryQueue({ lanes, clock, log, onDone, work })
   }
@@ -330,12 +335,18 @@ export class InboxWorker {
       if (!isAborted) this.#stopped.delete(turnId)
       return isAborted
     }
-    await runCommand({ clock, texts: features.texts(), stop, onReplies }, { owned, channel, entry, message })
+    const giveUpWaiting = (waiting: number): Promise<boolean> =>
+      this.#messages.end(waiting, async () => void (await owned.inbox.done(waiting, clock.nowMs())))
+    await runCommand(
+      { clock, texts: features.texts(), stop, giveUpWaiting, turns: this.#running, onReplies },
+      { owned, channel, entry, message },
+    )
     return 'done'
   }
 
   async #turn({ owned, number, lane }: OwnedRow, { channel, message, client, attempt }: Beginning): Promise<JobOutcome> {
     const { clock, log, onReplies, stopping, telemetry } = this.#options
+    await this.#running.open(lane)
     const turnId = newTurnId(clock.nowMs())
     const started = await this.#start(owned, { number, message, lane }, turnId)
     if (!started) return 'done'
@@ -344,8 +355,11 @@ export class InboxWorker {
     const drafting = { ...this.#options, owned, channel, started, signal: stopping }
     const draft = await telemetry.within(trace, () => openDraft(drafting))
     const typing = startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
+    const running = this.#running.begin(lane)
+    const { signal } = running
+    let isStopped = false
     try {
-      const replies = await this.#answer({ owned, channel, started, client, attempt, draft, trace, onWait: typing.pause })
+      const replies = await this.#answer({ owned, channel, started, client, attempt, draft, trace, onWait: typing.pause, signal })
       ended('ok')
       await draft?.stop()
       onReplies(replies)
@@ -353,14 +367,17 @@ export class InboxWorker {
     } catch (error) {
       await draft?.stop()
       if (!stopping.aborted) ended('error')
-      return this.#failed(owned, started, error, draft?.id)
+      isStopped = signal.aborted
+      if (isStopped) this.#stopped.set(started.turnId, true)
+      return await this.#failed(owned, started, error, draft?.id)
     } finally {
+      running.ended(isStopped)
       typing.stop()
     }
   }
 
   /** Runs the turn inside the permit of the job. Resolves to its replies, which are in the outbox by then. */
-  async #answer({ owned, channel, started, client, attempt, draft, trace, onWait }: Turn): Promise<readonly QueuedReply[]> {
+  async #answer({ owned, channel, started, client, attempt, draft, trace, onWait, signal }: Turn): Promise<readonly QueuedReply[]> {
     const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
     const caller = senderOf(channel.name, message)
@@ -385,6 +402,7 @@ export class InboxWorker {
       limited: client,
       trace,
       permit: attempt.permit,
+      signal,
       ...(attempt.superseded && { superseded: attempt.superseded }),
       onWait,
       ...(draft && { listen: draft.onPart }),

@@ -136,7 +136,7 @@ export class Intake {
     const account = accountKey({ channel: channel.name, account: message.account })
     if (message.changes) return { message, kind: 'change', session: changeLane(own), account }
     const command = message.pressed ? undefined : commandIn(typedText(message))
-    if (command) return { message, kind: 'command', session: commandLane(command, own), account }
+    if (command) return { message, kind: 'command', session: commandLane(own), account }
     const approval = message.pressed ? undefined : await this.#options.approvals.matchReply(channel, message)
     if (approval || message.pressed) {
       const session = approvalReplyLane(channel.name, approval, message)

@@ -18,7 +18,7 @@ export const GATEWAY_TEXTS = {
     when: 'a message has waited for `[delivery] notice_after_secs` because its turn failed and is tried again',
     maySayNothing: true,
   },
-  stopped: { text: 'Stopped.', when: '/stop ended a turn' },
+  stopped: { text: 'Stopped.', when: '/stop or /new ended a turn, or /stop ended a message that waits to be tried again' },
   nothing_to_stop: { text: 'Nothing is running.', when: '/stop found no turn' },
   new_conversation: {
     text: 'This is a new conversation. The earlier messages are kept, but no longer read.',

@@ -190,6 +190,9 @@ export interface MessageChange {
 /** The unfinished messages of a session. */
 export interface SessionMessages {
   readonly running: { readonly turnId: string; readonly receivedAtMs: number } | undefined
+  /** The number of the first message whose turn began and waits to be tried again. */
+  readonly retrying: number | undefined
+  /** How many messages wait, `retrying` included. */
   readonly waiting: number
 }
 
@@ -238,7 +241,7 @@ export interface InboxStore {
    * nothing, when the turn of the changed message has begun or the message has ended.
    */
   change(number: number, change: MessageChange): Promise<boolean>
-  /** Resolves to the message of a session whose turn has begun, and to the number of other messages that wait. */
+  /** Resolves to the message of a session whose turn runs, and to the others that wait. */
   ofSession(session: string): Promise<SessionMessages>
   /** Makes an ended message run again in a new turn. Resolves to false in any other state, or when its content was deleted. */
   replay(number: number): Promise<boolean>

@@ -77,7 +77,7 @@ const DISCARD = `
   UPDATE inbox SET state = 'discarded', marked = 'discarded' WHERE number = $1 AND marked IN ('dead', 'limited') RETURNING number, channel`
 
 const OF_SESSION = `
-  SELECT state, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox
+  SELECT number, state, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox
   WHERE ended_at IS NULL AND shard = $2 AND session = $1 ORDER BY number`
 
 const BESIDE = `
@@ -98,6 +98,7 @@ const DELETE = changeBy("state = 'done', next_at = NULL, ended_at = $3, error = 
 const REPLACE = changeBy('message_json = $4')
 
 interface SessionColumns {
+  readonly number: number
   readonly state: 'pending' | 'running'
   readonly turnId: string | null
   readonly receivedAtMs: number
@@ -177,8 +178,11 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
     async ofSession(session) {
       const rows = await db.all<SessionColumns>(OF_SESSION, session, shardOfSession(session))
       const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)
-      const waiting = rows.length - (running ? 1 : 0)
-      return { running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs }, waiting }
+      return {
+        running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs },
+        retrying: rows.find(({ state, turnId }) => state === 'pending' && turnId !== null)?.number,
+        waiting: rows.length - (running ? 1 : 0),
+      }
     },
     replay: async (number) => (await writer.write(sql(REPLAY, number, clock.nowMs()))).length > 0,
     discard: (number, discard) =>

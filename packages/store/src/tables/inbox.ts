@@ -41,10 +41,11 @@ const DISCARD =
   "UPDATE inbox SET state = 'discarded' WHERE number = ? AND state IN ('dead', 'limited') AND state <> 'done' RETURNING channel"
 
 const OF_SESSION = `
-  SELECT state, turn_id AS turnId, received_at AS receivedAtMs FROM inbox
+  SELECT number, state, turn_id AS turnId, received_at AS receivedAtMs FROM inbox
   WHERE state IN ('pending', 'running') AND state <> 'done' AND session = ? ORDER BY number`
 
 interface SessionColumns {
+  readonly number: number
   readonly state: 'pending' | 'running'
   readonly turnId: string | null
   readonly receivedAtMs: number
@@ -137,8 +138,11 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
     async ofSession(session) {
       const rows = db.read(() => db.all<SessionColumns>(OF_SESSION, session))
       const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)
-      const waiting = rows.length - (running ? 1 : 0)
-      return { running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs }, waiting }
+      return {
+        running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs },
+        retrying: rows.find(({ state, turnId }) => state === 'pending' && turnId !== null)?.number,
+        waiting: rows.length - (running ? 1 : 0),
+      }
     },
     replay: (number) => writer.write(() => db.run(REPLAY, clock.nowMs(), number) > 0),
     discard: (number, discard) =>

@@ -93,17 +93,23 @@ export const inboxRules: StoreRules = {
     expect(await cut.turns.get('t2')).toBeUndefined()
   },
 
-  'the unfinished messages of a session are the one that runs and the others': async ({ store }) => {
+  'the unfinished messages of a session are the one that runs, the one that is tried again and the others': async ({ store }) => {
     const { inbox } = store
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, waiting: 0 })
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: 0 })
     const number = await keepOne(store, 'm1')
     await keepOne(store, 'm2')
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, waiting: 2 })
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: 2 })
     await inbox.start(number, 't1', STARTS_MAX)
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: { turnId: 't1', receivedAtMs: 1_000 }, waiting: 1 })
-    expect(await inbox.ofSession('roomchat:other')).toEqual({ running: undefined, waiting: 0 })
+    expect(await inbox.ofSession('roomchat:room')).toEqual({
+      running: { turnId: 't1', receivedAtMs: 1_000 },
+      retrying: undefined,
+      waiting: 1,
+    })
+    expect(await inbox.ofSession('roomchat:other')).toEqual({ running: undefined, retrying: undefined, waiting: 0 })
+    await inbox.retry(number, { error: 'the model is away', atMs: 5_000 })
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: number, waiting: 2 })
     await inbox.done(number, 2_000)
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, waiting: 1 })
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: 1 })
   },
 
   'a replayed command stays a command, and a replayed event is classified again': async ({ store }) => {

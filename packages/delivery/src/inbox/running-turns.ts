@@ -1,0 +1,76 @@
+/** The turns that run, by their session, so that a new conversation begins between two turns. */
+import { endsWithin } from '@sluice/kit'
+import type { Clock } from '@sluice/sdk'
+
+/** How long a new conversation waits for a turn that does not end when it is stopped, such as one inside a tool. */
+const STOPPING_MS_MAX = 10_000
+
+export interface RunningTurn {
+  /** Aborts when the sender begins a new conversation. */
+  readonly signal: AbortSignal
+  /** Called at the end of the turn. */
+  ended(isStopped: boolean): void
+}
+
+interface Running {
+  readonly stop: AbortController
+  /** Resolves to whether `stop` ended the turn. */
+  readonly ended: Promise<boolean>
+}
+
+export interface RunningTurnsOptions {
+  readonly clock: Clock
+  /** Aborts when the daemon stops. */
+  readonly stopping: AbortSignal
+}
+
+export class RunningTurns {
+  readonly #options: RunningTurnsOptions
+  readonly #running = new Map<string, Running>()
+  /** The sessions between two conversations, whose next turn waits. */
+  readonly #between = new Map<string, Promise<void>>()
+
+  constructor(options: RunningTurnsOptions) {
+    this.#options = options
+  }
+
+  /** Resolves once no new conversation of the session is about to begin. */
+  async open(session: string): Promise<void> {
+    for (let between = this.#between.get(session); between; between = this.#between.get(session)) await between
+  }
+
+  /** Adds the turn of a session. A session has one turn at a time. */
+  begin(session: string): RunningTurn {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const running = { stop: new AbortController(), ended: promise }
+    this.#running.set(session, running)
+    return {
+      signal: running.stop.signal,
+      ended: (isStopped) => {
+        if (this.#running.get(session) === running) this.#running.delete(session)
+        resolve(isStopped)
+      },
+    }
+  }
+
+  /** Stops the turn of a session, and runs `work` before the next one begins. Resolves to whether it stopped one. */
+  async between(session: string, work: () => Promise<void>): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#between.set(session, promise)
+    try {
+      const running = this.#running.get(session)
+      const hasStopped = running !== undefined && (await this.#stop(running))
+      await work()
+      return hasStopped
+    } finally {
+      this.#between.delete(session)
+      resolve()
+    }
+  }
+
+  async #stop({ stop, ended }: Running): Promise<boolean> {
+    const { clock, stopping } = this.#options
+    stop.abort()
+    return !(await endsWithin(ended, STOPPING_MS_MAX, clock, stopping)) || ended
+  }
+}
