@@ -29,6 +29,7 @@ export {
   gatewaySection,
   httpSection,
   logSection,
+  notifySection,
   observabilityBackends,
   observabilitySection,
   type SandboxConfig,

@@ -14,6 +14,7 @@ import { logTurn } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './runtime/open-runtime.ts'
 import { startWork } from './start-work.ts'
+import { watchClock } from './watch-clock.ts'
 
 export interface DaemonOptions extends RuntimeOptions, ListenAddress {
   /** False: no port is bound until `listen` is called. Default: true. */
@@ -175,7 +176,7 @@ class RunningDaemon implements Daemon {
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
 
-  /** Starts retention, the watch of the configuration file and the probes of the sandbox. */
+  /** Starts retention, the watches of the configuration file and the clock, and the probes of the sandbox. */
   constructor(options: DaemonOptions, parts: DaemonParts) {
     const { runtime, gateway } = parts
     const { signal } = this.#stopping
@@ -187,6 +188,7 @@ class RunningDaemon implements Daemon {
     startRetention({ ...runtime, log: runtime.log.child('store'), pruneRuns: (held) => parts.procedures.pruneEveryHour(held) }, signal)
     if (!options.configValues) config.watch(signal)
     startBackups(runtime, { ...options, program: options.program }, signal)
+    watchClock({ clock: runtime.clock, events: runtime.bus, log: runtime.log, signal })
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.
     void runtime.guards().sandbox.choice()
     void retrySandbox(runtime, signal)

@@ -1,12 +1,16 @@
 /** The collaborators that the runtime gives to durable delivery. */
-import { agentsOfChats, approvalsSection, deliverySection, gatewaySection, loopTurnsOf, operatorsOf } from '@sluice/config'
+import { agentsOfChats, deliverySection, gatewaySection, loopTurnsOf, operatorsOf } from '@sluice/config'
 import type { DeliveryOptions } from '@sluice/delivery'
-import { notify } from '@sluice/runtime'
+import type { OperatorNotice } from '@sluice/sdk'
 import { logDelivery } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
 import type { OpenRuntime } from './runtime/open-runtime.ts'
 
-export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures, restoredAtMs: number | undefined): DeliveryOptions => ({
+export const deliveryOptions = (
+  runtime: OpenRuntime,
+  procedures: Procedures,
+  { restoredAtMs, notify }: { readonly restoredAtMs: number | undefined; readonly notify: (notice: OperatorNotice) => void },
+): DeliveryOptions => ({
   restoredAtMs,
   store: runtime.store,
   ownership: runtime.ownership,
@@ -27,7 +31,7 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures, re
     shares: runtime.shares,
     loopTurns: (channel) => loopTurnsOf(runtime.config(), channel),
     operators: (channel) => operatorsOf(runtime.config(), channel),
-    notify: (message) => void notifyOperators(runtime, message),
+    notify,
   },
   telemetry: {
     observe(observation) {
@@ -47,16 +51,3 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures, re
     await procedures.look(change)
   },
 })
-
-/** Writes to the conversations in which operators are asked. */
-async function notifyOperators(runtime: OpenRuntime, message: string): Promise<void> {
-  const channels = runtime
-    .config()
-    .core(approvalsSection)
-    .channels.filter((name) => name !== 'dashboard')
-  try {
-    if (channels.length > 0) await notify({ channels, title: '', message }, runtime)
-  } catch (error) {
-    runtime.log.error('operators not notified', { error })
-  }
-}

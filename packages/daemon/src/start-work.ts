@@ -1,5 +1,6 @@
 /** Starts everything that works on the stored work of the shards that this process owns. */
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
+import { startOperatorNotices } from '@sluice/runtime'
 import type { OwnedStore } from '@sluice/sdk'
 import { restoredAtMs } from '@sluice/store'
 import { deliveryOptions } from './delivery-options.ts'
@@ -22,7 +23,8 @@ export async function startWork(runtime: OpenRuntime, undo: AsyncDisposableStack
   const procedures = await startProcedures(runtime)
   undo.defer(() => procedures.stop(0))
   const restored = await restoredAtMs(runtime.store)
-  const deliveries = await startDeliveries(deliveryOptions(runtime, procedures, restored))
+  const notify = startOperatorNotices(runtime)
+  const deliveries = await startDeliveries(deliveryOptions(runtime, procedures, { restoredAtMs: restored, notify }))
   undo.defer(() => deliveries.stop(0))
   runtime.delivery.start(deliveries)
   runtime.offer({ startTurn: createStartTurn(runtime, deliveries, restored) })

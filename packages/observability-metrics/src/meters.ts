@@ -65,6 +65,7 @@ function createSeries(prom: typeof Prom, registry: Prom.Registry) {
     sopSteps: counter('sluice_sop_steps_total'),
     approvals: counter('sluice_approvals_total'),
     limits: counter('sluice_limits_reached_total'),
+    notices: counter('sluice_operator_notices_total'),
     commitSeconds: histogram('sluice_store_commit_seconds'),
     commitUnits: histogram('sluice_store_commit_units'),
     errors: counter('sluice_errors_total'),
@@ -117,6 +118,9 @@ function record(series: ReturnType<typeof createSeries>, observation: Observatio
       break
     case 'limit':
       series.limits(1, observation.cause)
+      break
+    case 'notice':
+      series.notices(1, observation.notice)
       break
     case 'commit':
       series.commitSeconds(observation.tookMs / 1000)

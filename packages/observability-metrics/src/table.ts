@@ -79,6 +79,7 @@ export const METRICS = {
   sluice_approvals_total: counter('Approvals decided', 'state'),
   sluice_approvals_pending: gauge('Approvals that wait for a person'),
   sluice_limits_reached_total: counter('Clients that reached a limit, and paused conversations', 'cause'),
+  sluice_operator_notices_total: counter('Things that operators were told of', 'kind'),
 
   sluice_store_commit_seconds: histogram('Time of commits to the store', COMMIT_SECONDS),
   sluice_store_commit_units: histogram('Writes that shared one commit', COMMIT_UNITS),

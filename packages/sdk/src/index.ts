@@ -82,8 +82,8 @@ export type {
 } from './feature/store-backend.ts'
 export { actionRecord } from './observe/action-record.ts'
 export { AUDIT_ROOT, auditHash } from './observe/audit-hash.ts'
-export type { EventEnvelope, Events, EventType, FinishReason, SluiceEvent, Usage } from './observe/events.ts'
-export { eventMembers, eventSchema, finishReasonSchema } from './observe/events.ts'
+export type { EventEnvelope, Events, EventType, FinishReason, NoticeKind, OperatorNotice, SluiceEvent, Usage } from './observe/events.ts'
+export { eventMembers, eventSchema, finishReasonSchema, NOTICE_KINDS } from './observe/events.ts'
 export type { Backlog, Connection, Observation, Observer, Outcome, Span, Vitals } from './observe/observer.ts'
 export type {
   AdmissionRequest,

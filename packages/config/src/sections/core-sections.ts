@@ -1,6 +1,6 @@
 /** The configuration sections of the core. */
 import { isIP } from 'node:net'
-import { fromEnv, httpUrl, type Section, secretText, whole } from '@sluice/sdk'
+import { fromEnv, httpUrl, NOTICE_KINDS, type Section, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { clusterSection } from './cluster-section.ts'
 import { agentsSection } from './further-agents-section.ts'
@@ -172,18 +172,18 @@ export const sessionsSection = {
   }),
 } as const
 
+const target = v.pipe(
+  v.string(),
+  v.check(isTarget, `must be one of ${TARGETS.join(', ')}, or a channel with a conversation of it, such as signal:+15550100`),
+)
+
 /** `[approvals]`: the people who are asked when a question names none. */
 export const approvalsSection = {
   path: 'approvals',
   schema: v.object({
     channels: v.optional(
       v.pipe(
-        v.array(
-          v.pipe(
-            v.string(),
-            v.check(isTarget, `must be one of ${TARGETS.join(', ')}, or a channel with a conversation of it, such as signal:+15550100`),
-          ),
-        ),
+        v.array(target),
         v.description(
           `Where operators are asked in addition to the conversation of the turn: ${TARGETS.join(', ')}, or <channel>:<conversation>; with dashboard, every operator sees and decides tool calls`,
         ),
@@ -191,6 +191,31 @@ export const approvalsSection = {
       [],
     ),
     tool_timeout_secs: count(300, 1, 604_800, 'Seconds that a tool call waits for a person; then it is refused'),
+  }),
+} as const
+
+/** `[notify]`: what operators are told, and where. */
+export const notifySection = {
+  path: 'notify',
+  schema: v.object({
+    channels: v.optional(
+      v.pipe(
+        v.array(target),
+        v.description(
+          `The chats in which operators are told of what needs them: ${TARGETS.join(', ')}, or <channel>:<conversation>. Default: [approvals] channels. The page lists every notice`,
+        ),
+      ),
+    ),
+    kinds: v.optional(
+      v.pipe(
+        v.array(v.picklist(NOTICE_KINDS)),
+        v.description(
+          'What they are told of. refused: a model refuses to answer. given_up: a message or a reply became a dead letter. channel: a channel is down or degraded. expired: a run of a procedure waited too long. loop: a conversation was paused. config: a changed configuration or a feature failed. clock: the clock jumped',
+        ),
+      ),
+      [...NOTICE_KINDS],
+    ),
+    every_mins: count(60, 0, 10_080, 'Minutes within which the same thing is told once; 0: each time'),
   }),
 } as const
 
@@ -328,6 +353,7 @@ export const CORE_SECTIONS: readonly Section[] = [
   sessionsSection,
   limitsSection,
   approvalsSection,
+  notifySection,
   agentSection,
   agentsSection,
   providerSection,

@@ -11,6 +11,7 @@ import {
   type Inbound,
   type Logger,
   type LoopState,
+  type OperatorNotice,
   type OwnedStore,
   shardOfSession,
 } from '@sluice/sdk'
@@ -27,8 +28,8 @@ export interface AdmissionOptions {
   loopTurns(channel: string): number
   /** Returns the senders of a channel who are operators (`[channels_config.<channel>] operators`). */
   operators(channel: string): readonly string[]
-  /** Notifies the operators. Must not throw. */
-  notify(text: string): void
+  /** Tells the operators. Must not throw. */
+  notify(notice: OperatorNotice): void
 }
 
 export interface AdmitOptions extends AdmissionOptions {
@@ -93,7 +94,7 @@ export function endBeyondShare(options: AdmitOptions, asking: AskingMessage, exc
 
 /** Counts a quick message, and pauses the conversation when there were too many in a row. */
 async function isPaused(options: AdmitOptions, { owned, channel, number, session }: AskingMessage, state: LoopState): Promise<boolean> {
-  const { clock, events, log, loopTurns, notify } = options
+  const { clock, events, log, loopTurns } = options
   const max = loopTurns(channel.name)
   if (max === 0) return false
   const atMs = clock.nowMs()
@@ -111,9 +112,6 @@ async function isPaused(options: AdmitOptions, { owned, channel, number, session
     const until = new Date(held.untilMs).toISOString()
     log.warn('conversation paused: its messages came as quickly as those of a program', { channel: channel.name, session, until })
     events.emit({ type: 'loop_stopped', channel: channel.name, session_id: session, sender: state.sender, until })
-    notify(
-      `Sluice paused a conversation with ${state.sender} on ${channel.name} until ${until}: ${max} messages in a row came within ${QUICK_MS / 1000} seconds after an answer, as from another bot. \`sluice limits reset '${session}'\` ends the pause.`,
-    )
   }
   return true
 }

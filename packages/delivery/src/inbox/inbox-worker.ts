@@ -455,7 +455,7 @@ export class InboxWorker {
     if (isSpent || refusal !== undefined || failure?.code === 'aborted') {
       const isStopped = this.#stopped.delete(started.turnId)
       if (draft !== undefined) await this.#endDraft(owned, started, { draft, isStopped })
-      if (refusal !== undefined) await this.#tellOperators(owned, started, { refusal, reason })
+      if (refusal !== undefined) this.#tellOperators(started, refusal, reason)
       // The edit of a draft tells the sender.
       const news = draft === undefined ? this.#newsFor({ ...started, lane }, 'unanswered', refusal) : undefined
       if (!isStopped) return this.#giveUp(owned, started, { error: refusal === undefined ? reason : `refused: ${reason}`, news })
@@ -484,19 +484,13 @@ export class InboxWorker {
     return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, message, text, nowMs)] }
   }
 
-  /** Tells the operators that a model refuses, once an hour for each agent and kind of refusal. */
-  async #tellOperators(
-    owned: OwnedStore,
-    { channel, number, session }: StartedMessage,
-    { refusal, reason }: { readonly refusal: string; readonly reason: string },
-  ): Promise<void> {
-    const { clock, limits } = this.#options
-    const nowMs = clock.nowMs()
-    const held = { client: `agent:${agentOfSession(session)}:${refusal}`, cause: 'refused', sinceMs: nowMs, untilMs: nowMs } as const
-    if (!(await owned.admissions.hold(held, HOUR_MS))) return
-    limits.notify(
-      `Sluice could not answer a message on ${channel}, and repeating it would fail too: ${reason}. \`sluice inbox replay ${number}\` runs it again.`,
-    )
+  /** Tells the operators that a model refuses. */
+  #tellOperators({ channel, number, session }: StartedMessage, refusal: string, reason: string): void {
+    this.#options.limits.notify({
+      kind: 'refused',
+      about: `${agentOfSession(session)} ${refusal}`,
+      text: `Sluice could not answer a message on ${channel}, and repeating it would fail too: ${reason}. \`sluice inbox replay ${number}\` runs it again.`,
+    })
   }
 
   /** Replaces the draft of a reply that will never be sent. */

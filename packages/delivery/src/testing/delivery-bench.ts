@@ -182,7 +182,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       shares: new Shares({ clock: options.clock ?? clock, events: host.events, sharesOf: options.sharesOf ?? (() => NO_SHARES) }),
       loopTurns: () => options.loopTurns ?? 0,
       operators: () => [],
-      notify: (text) => void notices.push(text),
+      notify: ({ text }) => void notices.push(text),
     },
     turns: {
       agent: {

@@ -19,6 +19,7 @@ import { limitRoutes } from './limits.ts'
 import { logRoutes } from './logs.ts'
 import { memoryRoutes } from './memories.ts'
 import { modelRoutes } from './models.ts'
+import { noticeRoutes } from './notices.ts'
 import { sessionRoutes } from './sessions.ts'
 import { sopRoutes } from './sops.ts'
 import { statusRoutes } from './status.ts'
@@ -36,6 +37,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...sessionRoutes(runtime),
     ...memoryRoutes(runtime),
     ...limitRoutes(runtime),
+    ...noticeRoutes(runtime),
     ...clusterRoutes(runtime),
     ...turnRoutes(runtime),
     streamedTurnRoute(runtime, snapshot),

@@ -57,6 +57,8 @@ export function observationOf(event: SluiceEvent): Observation | undefined {
       return { kind: 'limit', cause: event.limit }
     case 'loop_stopped':
       return { kind: 'limit', cause: 'loop' }
+    case 'operator_notice':
+      return { kind: 'notice', notice: event.kind }
     default:
       return undefined
   }

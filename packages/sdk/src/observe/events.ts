@@ -21,6 +21,20 @@ const text = v.string()
 const nullableText = v.nullable(v.string())
 const number = v.number()
 
+/** What operators are told of, by `[notify] kinds`. */
+export const NOTICE_KINDS = ['refused', 'given_up', 'channel', 'expired', 'loop', 'config', 'clock'] as const
+export type NoticeKind = (typeof NOTICE_KINDS)[number]
+
+export interface OperatorNotice {
+  readonly kind: NoticeKind
+  /** The thing that the notice is about. Each is told once in `[notify] every_mins`. */
+  readonly about: string
+  /** One or two sentences: what is so, and what to do about it. */
+  readonly text: string
+  /** The channel that does not work, which cannot carry the notice. */
+  readonly broken?: string
+}
+
 /** Makes one member of the union; the description says when the event is emitted. */
 const event = <const Type extends string, const Entries extends v.ObjectEntries>(type: Type, description: string, entries: Entries) =>
   v.pipe(v.object({ type: v.literal(type), ...entries }), v.readonly(), v.description(description))
@@ -108,6 +122,14 @@ const knownEventSchema = v.variant('type', [
     session_id: text,
     sender: text,
     until: v.pipe(text, v.description('RFC 3339: the end of the pause')),
+  }),
+  event('operator_notice', 'Operators are told of something that needs them, as `[notify]` says', {
+    kind: v.picklist(NOTICE_KINDS),
+    about: v.pipe(text, v.description('what the notice is about, such as a channel; each thing is told once in `[notify] every_mins`')),
+    text,
+  }),
+  event('clock_jumped', 'The clock of the machine was set, or the machine slept', {
+    ms: v.pipe(number, v.description('how far the clock is ahead of the time that has passed; negative when it was set back')),
   }),
   event('human_approval_request', 'An approval was opened; `title` and `message` are the text of its prompt', {
     ...approval,

@@ -2,7 +2,7 @@
 
 import type { ApprovalState } from '../store/approval-store.ts'
 import type { Trace } from '../values/trace.ts'
-import type { SluiceEvent } from './events.ts'
+import type { NoticeKind, SluiceEvent } from './events.ts'
 
 export interface Span {
   readonly trace: Trace
@@ -78,6 +78,8 @@ export type Observation =
   | { readonly kind: 'approval'; readonly state: Exclude<ApprovalState, 'pending'> }
   /** A client has reached a limit, or a conversation was paused. */
   | { readonly kind: 'limit'; readonly cause: Extract<SluiceEvent, { readonly type: 'limit_reached' }>['limit'] | 'loop' }
+  /** Operators were told of something, by its kind in `[notify]`. */
+  | { readonly kind: 'notice'; readonly notice: NoticeKind }
   | { readonly kind: 'commit'; readonly units: number; readonly tookMs: number }
   | { readonly kind: 'error'; readonly component: string }
 

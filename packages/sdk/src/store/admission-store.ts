@@ -2,6 +2,7 @@
  * The port of admission (docs/contract.md#limits): the turns and the spending of the clients that a limit applies to. Nothing is
  * stored for a client without a limit.
  */
+import type { NoticeKind } from '../observe/events.ts'
 
 /** The limits of one client, or of a pool of clients. 0 means no limit. */
 export interface Limits {
@@ -24,8 +25,8 @@ export type LimitName = 'turns_per_hour' | 'turns_in_flight' | 'usd_per_day' | '
 /** Why a client is held back: a limit, or the breaker of loops between bots. */
 export type LimitCause = Exclude<LimitName, 'turns_in_flight'> | 'loop'
 
-/** Why a conversation got a notice; recorded with the end `sinceMs`, so that nobody is listed as held back. */
-export type NoticeCause = 'unanswered' | `unanswered:${string}` | 'waiting' | 'refused'
+/** Why a conversation, or the operators, got a notice; recorded with the end `sinceMs`, so that nobody is listed as held back. */
+export type NoticeCause = 'unanswered' | `unanswered:${string}` | 'waiting' | `notice:${NoticeKind}`
 
 /** A turn that asks for admission. */
 export interface AdmissionRequest {

@@ -62,6 +62,7 @@ const STALE: readonly (readonly [prefix: string, paths: readonly string[]])[] = 
   ['feature_', ['/api/features', '/api/overview']],
   ['device_', ['/api/devices']],
   ['limit_', ['/api/limits']],
+  ['operator_notice', ['/api/notices']],
   ['loop_', ['/api/limits']],
 ]
 

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from 'preact/hooks'
 import type { Overview as Data } from '../data/api.ts'
-import { useOverview } from '../data/queries.ts'
+import { useApi, useOverview } from '../data/queries.ts'
 import { to } from '../data/router.ts'
 import { ApprovalCard } from '../ui/approval.tsx'
 import { Chart } from '../ui/chart.tsx'
@@ -21,6 +21,7 @@ export function Overview() {
             <Warnings data={data} />
             <Figures data={data} />
             <Waiting data={data} />
+            <Notices />
             <Costs data={data} />
             <div class="grid">
               <Channels data={data} />
@@ -127,6 +128,28 @@ function Waiting({ data: { approvals } }: { readonly data: Data }) {
           ))}
         </div>
       )}
+    </Card>
+  )
+}
+
+/** What operators were told of, newest first. */
+function Notices() {
+  const notices = useApi('/api/notices', { query: { limit: '10' } })
+  const rows = notices.data?.notices ?? []
+  if (rows.length === 0) return null
+  return (
+    <Card title="Notices">
+      <Table
+        label="Notices"
+        rows={rows}
+        keyOf={({ at, about }) => `${at} ${about}`}
+        empty=""
+        columns={[
+          { name: 'Notice', heads: true, show: ({ text }) => text },
+          { name: 'Kind', show: ({ kind }) => kind.replace('_', ' ') },
+          { name: 'Time', show: ({ at }) => <Time at={at} /> },
+        ]}
+      />
     </Card>
   )
 }

@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Channel, defineFeature, type SluiceEvent } from '@sluice/sdk'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type Daemon, startDaemon } from './daemon.ts'
+
+let dataDir: string
+let daemon: Daemon | undefined
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'notices-'))
+})
+afterEach(async () => {
+  await daemon?.stop()
+  daemon = undefined
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+const offline = defineFeature({
+  id: 'provider-offline',
+  build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({ provider: 'offline' }) as never }] }),
+})
+
+/** A daemon with two channels, which keep what is sent. */
+async function start(config: string) {
+  const sent: string[] = []
+  const channel = (name: string): Channel => ({
+    name,
+    allow: ['*'],
+    limits: { text: 1000, unit: 'utf16' },
+    async send({ to }, { text }) {
+      sent.push(`${name}:${to} ${text}`)
+      return { id: String(sent.length) }
+    },
+  })
+  const channels = defineFeature({ id: 'x-channels', build: () => ({ channels: [channel('x'), channel('y')] }) })
+  writeFileSync(join(dataDir, 'config.toml'), config)
+  const started = await startDaemon({
+    features: [offline, channels],
+    dataDir,
+    configFile: join(dataDir, 'config.toml'),
+    env: { SVC_LOG_LEVEL: 'error' },
+    profile: 'test',
+    version: '0',
+    listens: false,
+  })
+  daemon = started
+  const events: SluiceEvent[] = []
+  started.runtime.bus.observe((event) => events.push(event))
+  const notices = async () => {
+    const page = (await started.call({ method: 'GET', path: '/api/notices' })) as { readonly notices: { readonly text: string }[] }
+    return page.notices
+  }
+  return { sent, notices, events, emit: (event: SluiceEvent) => started.runtime.bus.emit(event) }
+}
+
+const down = (channel: string, state: 'down' | 'ok' = 'down'): SluiceEvent => ({
+  type: 'channel_health',
+  channel,
+  state,
+  detail: 'no route',
+})
+const paused = (session: string): SluiceEvent => ({ type: 'loop_stopped', channel: 'x', session_id: session, sender: 'bot', until: 'noon' })
+const dead = (direction: 'inbound' | 'outbound', error: string): SluiceEvent => ({
+  type: 'delivery',
+  direction,
+  channel: 'y',
+  number: 7,
+  state: 'dead',
+  error,
+})
+
+test('what needs operators is told once in the chats of [approvals], and listed', async () => {
+  const { sent, notices, events, emit } = await start('[approvals]\nchannels = ["x:ops", "dashboard"]\n')
+  for (const event of [down('y'), down('y'), down('y', 'ok'), dead('inbound', 'it failed'), dead('outbound', 'refused: too long')])
+    emit(event)
+  await vi.waitFor(() => expect(sent).toHaveLength(3))
+  expect(sent.toSorted()).toEqual([
+    expect.stringMatching(/^x:ops Notification\s+A message on y could not be answered: it failed\. `sluice inbox replay 7`/),
+    expect.stringMatching(/^x:ops Notification\s+A reply on y could not be delivered: refused: too long\. `sluice outbox show 7`/),
+    expect.stringMatching(/^x:ops Notification\s+The channel y is down: no route\./),
+  ])
+  expect(await notices()).toMatchObject([
+    { kind: 'given_up', about: 'outbox y' },
+    { kind: 'given_up', about: 'inbox y' },
+    { kind: 'channel', about: 'y down' },
+  ])
+  expect(events.filter(({ type }) => type === 'operator_notice')).toHaveLength(3)
+})
+
+test('[notify] chooses chats, kinds and pace', async () => {
+  const config = '[approvals]\nchannels = ["x:ops"]\n[notify]\nchannels = ["y:alerts"]\nkinds = ["loop"]\nevery_mins = 0\n'
+  const { sent, notices, emit } = await start(config)
+  for (const event of [down('x'), paused('s1'), paused('s1')]) emit(event)
+  await vi.waitFor(() => expect(sent).toHaveLength(2))
+  expect(sent[0]).toMatch(/^y:alerts Notification\s+Sluice paused a conversation with bot on x until noon/)
+  expect(await notices()).toHaveLength(2)
+})
+
+test('a channel that does not work carries no notice about itself', async () => {
+  const { sent, notices, emit } = await start('[notify]\nchannels = ["x:ops", "y:ops"]\n')
+  emit(down('y'))
+  await vi.waitFor(() => expect(sent).toHaveLength(1))
+  expect(sent[0]).toMatch(/^x:ops /)
+  expect(await notices()).toHaveLength(1)
+})
+
+test('a refusal of a model is told once, with its agent, and not as a message that is given up', async () => {
+  const { notices, emit } = await start('')
+  emit(dead('inbound', 'refused: the model refused our credentials'))
+  emit(paused('s1'))
+  await vi.waitFor(async () => expect(await notices()).toMatchObject([{ kind: 'loop' }]))
+})
+
+test('the newest 100 notices are kept', async () => {
+  const { notices, events, emit } = await start('[notify]\nevery_mins = 0\n')
+  for (let index = 0; index < 104; index++) {
+    emit(paused(`s${index}`))
+    await vi.waitFor(() => expect(events.filter(({ type }) => type === 'operator_notice')).toHaveLength(index + 1))
+  }
+  const listed = await notices()
+  expect(listed).toHaveLength(100)
+  expect(listed[0]).toMatchObject({ about: 's103' })
+})

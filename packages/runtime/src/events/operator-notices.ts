@@ -1,0 +1,117 @@
+/**
+ * Tells operators what needs them: in the chats of `[notify]`, on the page and in the metrics. Most notices follow from events; others are
+ * told directly.
+ */
+import { randomUUID } from 'node:crypto'
+import { approvalsSection, notifySection } from '@sluice/config'
+import { isoTime } from '@sluice/kit'
+import type { OperatorNotice, SluiceEvent, Store } from '@sluice/sdk'
+import type { Runtime } from '../runtime.ts'
+import { notify } from './notify.ts'
+
+/** A notice as the page shows it. */
+export interface KeptNotice extends Pick<OperatorNotice, 'kind' | 'about' | 'text'> {
+  /** RFC 3339. */
+  readonly at: string
+}
+
+const KEPT_MAX = 100
+const MINUTE_MS = 60_000
+
+const kept = (store: Pick<Store, 'keyValue'>) => store.keyValue('gateway:notices')
+
+/** Resolves to the newest notices, newest first. */
+export async function listNotices(store: Pick<Store, 'keyValue'>, limit: number): Promise<KeptNotice[]> {
+  const rows = await kept(store).list('', KEPT_MAX * 2)
+  return rows
+    .map(({ value }) => value as KeptNotice)
+    .reverse()
+    .slice(0, limit)
+}
+
+/** Returns the function that tells operators, and begins to tell them of events. It never throws, and does not wait for the chats. */
+export function startOperatorNotices(runtime: Runtime): (notice: OperatorNotice) => void {
+  const tell = (notice: OperatorNotice): void => {
+    send(runtime, notice).catch((error) => runtime.log.error('operators not notified', { kind: notice.kind, error }))
+  }
+  runtime.bus.observe((event) => {
+    const notice = noticeOf(event)
+    if (notice) tell(notice)
+  })
+  return tell
+}
+
+async function send(runtime: Runtime, { kind, about, text, broken }: OperatorNotice): Promise<void> {
+  const { bus, clock, snapshot, store } = runtime
+  const { config } = snapshot()
+  const { channels = config.core(approvalsSection).channels, every_mins, kinds } = config.core(notifySection)
+  if (!kinds.includes(kind)) return
+  const atMs = clock.nowMs()
+  const told = { client: `notice:${about}`, cause: `notice:${kind}`, sinceMs: atMs, untilMs: atMs } as const
+  if (!(await store.admissions.hold(told, every_mins * MINUTE_MS))) return
+  await keep(store, { at: isoTime(atMs), kind, about, text })
+  bus.emit({ type: 'operator_notice', kind, about, text })
+  const chats = channels.filter((name) => name !== 'dashboard' && (broken === undefined || name.split(':')[0] !== broken))
+  if (chats.length > 0) await notify({ channels: chats, title: '', message: text }, runtime)
+}
+
+async function keep(store: Pick<Store, 'keyValue'>, notice: KeptNotice): Promise<void> {
+  const keyValue = kept(store)
+  const earlier = await keyValue.list('', KEPT_MAX * 2)
+  const old = earlier.slice(0, Math.max(0, earlier.length - KEPT_MAX + 1))
+  await keyValue.setAll(
+    new Map<string, unknown>([[`${notice.at} ${randomUUID()}`, notice], ...old.map(({ key }) => [key, undefined] as const)]),
+  )
+}
+
+/** Returns what operators are told of an event; undefined for most. */
+export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
+  switch (event.type) {
+    case 'delivery':
+      return event.state === 'dead' ? givenUp(event) : undefined
+    case 'channel_health': {
+      const { channel, state, detail } = event
+      if (state !== 'down' && state !== 'degraded') return undefined
+      const text = `The channel ${channel} is ${state}${detail === null ? '' : `: ${detail}`}. \`sluice channels\` shows its state.`
+      return { kind: 'channel', about: `${channel} ${state}`, text, broken: channel }
+    }
+    case 'sop_run': {
+      const { run_id, sop, status } = event
+      if (status !== 'expired') return undefined
+      const text = `A run of the procedure ${sop} waited too long for others and expired. \`sluice sop replay ${run_id}\` starts it again.`
+      return { kind: 'expired', about: sop, text }
+    }
+    case 'loop_stopped': {
+      const { channel, sender, session_id, until } = event
+      const text = `Sluice paused a conversation with ${sender} on ${channel} until ${until}, because its messages come as quickly as those of another bot. \`sluice limits reset '${session_id}'\` ends the pause.`
+      return { kind: 'loop', about: session_id, text }
+    }
+    case 'config_rejected':
+      return {
+        kind: 'config',
+        about: 'config',
+        text: `A changed configuration is not valid, and the one before stays in force: ${event.error}`,
+      }
+    case 'feature_failed':
+      return { kind: 'config', about: event.feature, text: `The feature ${event.feature} failed: ${event.error}` }
+    case 'clock_jumped': {
+      const seconds = Math.round(Math.abs(event.ms) / 1000)
+      const text = `The clock of the machine is ${seconds} seconds ${event.ms < 0 ? 'behind' : 'ahead of'} the time that has passed: it was set${event.ms < 0 ? ' back' : ', or the machine slept'}. Times of messages and signatures depend on it.`
+      return { kind: 'clock', about: 'clock', text }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** A message that a model refused is told as `refused`, with its agent. */
+function givenUp({ direction, channel, number, error }: Extract<SluiceEvent, { readonly type: 'delivery' }>): OperatorNotice | undefined {
+  const reason = error ?? 'no reason is known'
+  if (direction === 'inbound') {
+    if (reason.startsWith('refused: ')) return undefined
+    const text = `A message on ${channel} could not be answered: ${reason}. \`sluice inbox replay ${number}\` runs it again.`
+    return { kind: 'given_up', about: `inbox ${channel}`, text }
+  }
+  const text = `A reply on ${channel} could not be delivered: ${reason}. \`sluice outbox show ${number}\` shows it.`
+  return { kind: 'given_up', about: `outbox ${channel}`, text, broken: channel }
+}
