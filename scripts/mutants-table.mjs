@@ -811,8 +811,8 @@ const memory = [
   bug(
     'retention: an unfinished turn is deleted',
     `${STORE}/tables/prune.ts`,
-    'SELECT id FROM turns WHERE ended_at < ?',
-    'SELECT id FROM turns WHERE coalesce(ended_at, 0) < ?',
+    "OLD_TURNS = 'FROM turns WHERE ended_at < ?1'",
+    "OLD_TURNS = 'FROM turns WHERE coalesce(ended_at, 0) < ?1'",
     [STORE_RULES],
   ),
   bug(

@@ -26,6 +26,7 @@ import { indexedText } from '../tables/memory.ts'
 const FETCH_ROWS = 500
 /** The tables that a copy leaves out: who works with the database, and what belongs to this database alone. */
 export const LEFT_OUT: readonly string[] = [
+  'costs',
   'processes',
   'drained_nodes',
   'connections',

@@ -50,3 +50,22 @@ test('a migration that removes something waits for older releases, and then lets
   await start(previous)
   await expect(start(before)).rejects.toThrow(`this release supports up to ${VERSION}`)
 })
+
+test('costs are kept by model, also of turns that a process of the release before drops', async () => {
+  const step = MIGRATIONS.findIndex(({ sql }) => sql.includes('CREATE TABLE dropped_costs'))
+  const settings = { url: server.url, schema: 'costs' }
+  const start = (migrations: readonly Migration[]) => migrate({ settings, log: testHost().log, nowMs: 0, keyIds: [], migrations })
+  await start(MIGRATIONS.slice(0, step))
+  await client.query("SET search_path = costs; INSERT INTO costs (quarter, agent, usd) VALUES (1, 'main', 0.75)")
+  await start(MIGRATIONS)
+  await client.query(`
+    INSERT INTO turns (id, shard, agent, source, status, model, input_tokens, output_tokens, cost_usd, created_at, ended_at) VALUES
+      ('a', 0, 'main', 'test', 'done', 'm', 10, 1, 0.25, 0, 900000), ('b', 0, 'main', 'test', 'done', 'm', 20, 2, 0.5, 0, 900001),
+      ('c', 0, 'main', 'test', 'failed', NULL, 0, 0, 1, 0, 900002), ('d', 0, 'main', 'test', 'queued', NULL, 0, 0, 0, 0, NULL)`)
+  for (const ids of [['a'], ['b', 'c', 'd']]) await client.query('DELETE FROM turns WHERE id = ANY ($1)', [ids])
+  const { rows } = await client.query('SELECT model, usd, turns::int, input_tokens, output_tokens FROM dropped_costs ORDER BY model')
+  expect(rows).toEqual([
+    { model: '', usd: 1.75, turns: 1, input_tokens: 0, output_tokens: 0 },
+    { model: 'm', usd: 0.75, turns: 2, input_tokens: 30, output_tokens: 3 },
+  ])
+})

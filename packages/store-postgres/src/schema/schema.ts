@@ -709,6 +709,33 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX outbox_by_provider_id ON outbox (provider_id) WHERE provider_id IS NOT NULL;
   `,
   },
+  {
+    sql: `
+  -- What turns that are no longer kept cost, took and used, by the quarter of an hour they ended in, counted from 1970. An empty model: none
+  -- is known. Processes of the release before read the table costs, which has the sums of agents alone.
+  CREATE TABLE dropped_costs (
+    quarter bigint NOT NULL,
+    agent text NOT NULL,
+    model text NOT NULL,
+    usd float8 NOT NULL,
+    turns bigint NOT NULL,
+    input_tokens float8 NOT NULL,
+    output_tokens float8 NOT NULL,
+    PRIMARY KEY (quarter, agent, model)
+  );
+  INSERT INTO dropped_costs SELECT quarter, agent, '', usd, 0, 0, 0 FROM costs;
+  CREATE FUNCTION keep_dropped_costs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO dropped_costs AS kept
+    SELECT floor(ended_at / 900000)::bigint, agent, coalesce(model, ''), sum(cost_usd), count(*), sum(input_tokens), sum(output_tokens)
+    FROM dropped WHERE ended_at IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (quarter, agent, model) DO UPDATE SET usd = kept.usd + excluded.usd, turns = kept.turns + excluded.turns,
+      input_tokens = kept.input_tokens + excluded.input_tokens, output_tokens = kept.output_tokens + excluded.output_tokens;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER costs_of_dropped_turns AFTER DELETE ON turns REFERENCING OLD TABLE AS dropped
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_dropped_costs();
+  `,
+  },
 ]
 
 /** The schema version of the first release that signs rows. */

@@ -36,7 +36,7 @@ const DROP_SESSIONS = `
     said AS (DELETE FROM messages WHERE session IN (SELECT number FROM old))
   SELECT number FROM old`
 const OLD_TURNS = 'FROM turns WHERE ended_at < $1'
-// Costs are kept for the budgets.
+// A trigger keeps what they cost. Processes of the release before read it from the table costs.
 const DROP_TURNS = `
   WITH old AS (
       DELETE FROM turns WHERE id IN (SELECT id ${OLD_TURNS} ORDER BY ended_at LIMIT $2)
@@ -46,7 +46,7 @@ const DROP_TURNS = `
       INSERT INTO costs (quarter, agent, usd) SELECT quarter, agent, sum(cost_usd) FROM old WHERE cost_usd <> 0 GROUP BY 1, 2 ORDER BY 1, 2
       ON CONFLICT (quarter, agent) DO UPDATE SET usd = costs.usd + excluded.usd)
   SELECT bytes FROM old`
-const DROP_COSTS = 'DELETE FROM costs WHERE quarter < $1'
+const DROP_COSTS = ['DELETE FROM dropped_costs WHERE quarter < $1', 'DELETE FROM costs WHERE quarter < $1']
 const DROP_SENT = `
   DELETE FROM outbox WHERE number IN (SELECT number FROM outbox WHERE state = 'sent' ORDER BY ended_at LIMIT $1)
   RETURNING octet_length(text) + coalesce(octet_length(extras_json), 0) AS bytes`
@@ -72,8 +72,8 @@ const DROP_HELD = 'DELETE FROM held_back WHERE until < $1::float8 - 86400000 AND
 
 /** The number of rows dropped between two comparisons with the size limit. */
 const CUT_SLICE_ROWS = 250
-/** Longer than the period of any budget. */
-const COSTS_KEPT_MS = 100 * 86_400_000
+/** The longest span of a list of costs, which is longer than the period of any budget. */
+const COSTS_KEPT_MS = 400 * 86_400_000
 
 export async function prune(db: Database, retention: Retention): Promise<DeletedRows> {
   const { writer } = db
@@ -84,7 +84,7 @@ export async function prune(db: Database, retention: Retention): Promise<Deleted
   await dropAll(DROP_NONCES, nowMs)
   await dropAll(DROP_ADMISSIONS, nowMs - LIMITS_KEPT_MS)
   await writer.write(
-    sql(DROP_COSTS, Math.floor((nowMs - COSTS_KEPT_MS) / QUARTER_MS)),
+    ...DROP_COSTS.map((text) => sql(text, Math.floor((nowMs - COSTS_KEPT_MS) / QUARTER_MS))),
     sql(DROP_SPENDING, nowMs),
     sql(DROP_HELD, nowMs),
     sql(DROP_LOOPS),

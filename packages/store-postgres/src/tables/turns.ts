@@ -59,7 +59,7 @@ const REQUEST_ABORT = `
   UPDATE turns SET abort_requested = true WHERE id = $1 AND ended_at IS NULL AND ($2::text IS NULL OR owner = $2) RETURNING id`
 const SPENT = `
   SELECT coalesce((SELECT sum(cost_usd) FROM turns WHERE ended_at >= $1 AND cost_usd <> 0), 0)
-    + coalesce((SELECT sum(usd) FROM costs WHERE quarter >= $2), 0) AS usd`
+    + coalesce((SELECT sum(usd) FROM dropped_costs WHERE quarter >= $2), 0) AS usd`
 
 /** The longest list of costs, as in the other store. */
 const PERIODS_MAX = 20_000
@@ -70,8 +70,8 @@ const COSTS = `
     SELECT ended_at AS at, agent, model, cost_usd AS usd, 1 AS turns, input_tokens, output_tokens
     FROM turns WHERE ended_at >= $1::float8 AND ended_at < $2::float8
     UNION ALL
-    SELECT quarter * ${QUARTER_MS}::float8, agent, NULL, usd, 0, 0, 0
-    FROM costs WHERE quarter >= $1::float8 / ${QUARTER_MS} AND quarter < $2::float8 / ${QUARTER_MS}
+    SELECT quarter * ${QUARTER_MS}::float8, agent, nullif(model, ''), usd, turns, input_tokens, output_tokens
+    FROM dropped_costs WHERE quarter >= $1::float8 / ${QUARTER_MS} AND quarter < $2::float8 / ${QUARTER_MS}
   ) AS ended GROUP BY period, agent, model ORDER BY period, agent COLLATE "C", model COLLATE "C" NULLS FIRST LIMIT ${PERIODS_MAX}`
 const OPEN_SESSIONS = `
   SELECT agent, session_id, owner FROM turns WHERE ended_at IS NULL AND inbox IS NULL

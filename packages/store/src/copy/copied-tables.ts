@@ -38,7 +38,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     flags: ['abort_requested'],
     leftOut: ['process', 'place'],
   },
-  { name: 'costs', key: ['quarter', 'agent'] },
+  { name: 'dropped_costs', key: ['quarter', 'agent', 'model'] },
   {
     name: 'inbox',
     key: ['number'],

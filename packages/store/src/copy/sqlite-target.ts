@@ -19,8 +19,9 @@ const SUM_COSTS = `
   INSERT INTO costs_by_model
   SELECT CAST(ended_at / 900000 AS INTEGER), agent, coalesce(model, ''), total(cost_usd), count(*), total(input_tokens), total(output_tokens)
   FROM turns WHERE ended_at IS NOT NULL GROUP BY 1, 2, 3;
-  INSERT INTO costs_by_model SELECT quarter, agent, '', usd, 0, 0, 0 FROM costs WHERE true
-  ON CONFLICT DO UPDATE SET usd = usd + excluded.usd`
+  INSERT INTO costs_by_model SELECT quarter, agent, model, usd, turns, input_tokens, output_tokens FROM dropped_costs WHERE true
+  ON CONFLICT DO UPDATE SET usd = usd + excluded.usd, turns = turns + excluded.turns, input_tokens = input_tokens + excluded.input_tokens,
+    output_tokens = output_tokens + excluded.output_tokens`
 const ADD_SEQUENCE = 'INSERT INTO sqlite_sequence (name, seq) SELECT ?1, ?2 WHERE changes() = 0 AND ?2 > 0'
 
 export interface SqliteTargetOptions {

@@ -175,3 +175,24 @@ test('an upgrade keeps the content of messages, but not twice, and their numbers
   expect(await store.check()).toEqual([])
   await store.close()
 })
+
+test('an upgrade computes the costs of dropped turns', () => {
+  const before = new DatabaseSync(file)
+  const step = MIGRATIONS.findIndex((sql) => sql.includes('CREATE TABLE dropped_costs'))
+  for (const sql of MIGRATIONS.slice(4, step)) before.exec(sql)
+  before.exec(`
+    DELETE FROM turns;
+    DELETE FROM costs_by_model;
+    INSERT INTO turns (id, agent, source, status, input, model, input_tokens, output_tokens, cost_usd, created_at, ended_at) VALUES
+      ('kept', 'main', 'test', 'done', '', 'a', 10, 1, 0.1, 0, 900000), ('alone', 'main', 'test', 'done', '', 'b', 20, 2, 0.5, 0, 900000);
+    INSERT INTO costs_by_model VALUES
+      (1, 'main', 'a', 0.1 + 0.2, 3, 30, 3), (1, 'main', 'b', 0.5, 1, 20, 2), (1, 'main', 'c', 0, 1, 5, 1), (1, 'main', '', 0.75, 0, 0, 0);
+    PRAGMA user_version = ${step}`)
+  before.close()
+  upgrade()
+  expect(query(file, 'SELECT model, usd, turns, input_tokens, output_tokens FROM dropped_costs ORDER BY model')).toEqual([
+    { model: '', usd: 0.75, turns: 0, input_tokens: 0, output_tokens: 0 },
+    { model: 'a', usd: expect.closeTo(0.2), turns: 2, input_tokens: 20, output_tokens: 2 },
+    { model: 'c', usd: 0, turns: 1, input_tokens: 5, output_tokens: 1 },
+  ])
+})

@@ -706,4 +706,35 @@ export const MIGRATIONS: readonly string[] = [
   -- Platforms report later by their id of a message that they could not deliver it.
   CREATE INDEX outbox_by_provider_id ON outbox (provider_id) WHERE provider_id IS NOT NULL;
   `,
+  `
+  -- What turns that are no longer kept cost, took and used, in the rows of costs_by_model, which counts them, too.
+  CREATE TABLE dropped_costs (
+    quarter INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    usd REAL NOT NULL,
+    turns INTEGER NOT NULL,
+    input_tokens REAL NOT NULL,
+    output_tokens REAL NOT NULL,
+    PRIMARY KEY (quarter, agent, model)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO dropped_costs
+  SELECT quarter, agent, model, everything.usd - coalesce(kept.usd, 0), everything.turns - coalesce(kept.turns, 0),
+    everything.input_tokens - coalesce(kept.input_tokens, 0), everything.output_tokens - coalesce(kept.output_tokens, 0)
+  FROM costs_by_model AS everything
+  LEFT JOIN (
+    SELECT CAST(ended_at / 900000 AS INTEGER) AS quarter, agent, coalesce(model, '') AS model, total(cost_usd) AS usd, count(*) AS turns,
+      total(input_tokens) AS input_tokens, total(output_tokens) AS output_tokens
+    FROM turns WHERE ended_at IS NOT NULL GROUP BY 1, 2, 3
+  ) AS kept USING (quarter, agent, model)
+  -- A release that did not count turns has left sums alone, and differences of sums are not exact.
+  WHERE everything.turns > coalesce(kept.turns, 0) OR everything.usd > coalesce(kept.usd, 0) + 0.000000001;
+  DROP TABLE costs;
+  CREATE TRIGGER costs_of_dropped_turns AFTER DELETE ON turns WHEN old.ended_at IS NOT NULL BEGIN
+    INSERT INTO dropped_costs
+    VALUES (CAST(old.ended_at / 900000 AS INTEGER), old.agent, coalesce(old.model, ''), old.cost_usd, 1, old.input_tokens, old.output_tokens)
+    ON CONFLICT DO UPDATE SET usd = usd + excluded.usd, turns = turns + 1, input_tokens = input_tokens + excluded.input_tokens,
+      output_tokens = output_tokens + excluded.output_tokens;
+  END;
+  `,
 ]

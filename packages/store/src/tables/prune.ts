@@ -33,12 +33,9 @@ const DROP_SUMMARIES = `
 const OLD_SESSIONS = 'FROM sessions WHERE last_active_at < ?1'
 const DROP_SESSIONS = `DELETE FROM sessions WHERE number IN (SELECT number ${OLD_SESSIONS} ORDER BY last_active_at LIMIT ?2)`
 const OLD_TURNS = 'FROM turns WHERE ended_at < ?1'
-const DROP_TURNS = `
-  DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
-  RETURNING ended_at AS endedAtMs, agent, cost_usd AS usd`
-const ADD_COST = 'INSERT INTO costs (quarter, agent, usd) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET usd = usd + excluded.usd'
-const DROP_COSTS = 'DELETE FROM costs WHERE quarter < ?'
-const DROP_LISTED_COSTS = 'DELETE FROM costs_by_model WHERE quarter < ?'
+// A trigger keeps what they cost.
+const DROP_TURNS = `DELETE FROM turns WHERE id IN (SELECT id ${OLD_TURNS} ORDER BY ended_at LIMIT ?2)`
+const DROP_COSTS = ['DELETE FROM costs_by_model WHERE quarter < ?', 'DELETE FROM dropped_costs WHERE quarter < ?']
 // The conditions on the content are those of the partial indexes.
 const WITH_CONTENT = `
   SELECT number FROM inbox AS first
@@ -63,10 +60,8 @@ const DROP_LIMITS = [
 /** The number of rows dropped between two measurements of the size, so that little more than necessary is dropped. */
 const CUT_SLICE_ROWS = 50
 
-/** Longer than the period of any budget. */
-const COSTS_KEPT_MS = 100 * 86_400_000
-/** The longest span of a list of costs. */
-const LISTED_COSTS_KEPT_MS = 400 * 86_400_000
+/** The longest span of a list of costs, which is longer than the period of any budget. */
+const COSTS_KEPT_MS = 400 * 86_400_000
 
 export interface Pruned extends DeletedRows {
   /** The number of summaries of sessions. */
@@ -79,7 +74,9 @@ export async function prune(db: Database, writer: Writer, file: string, retentio
   const drop = (text: string, beforeMs: number): Promise<number> => writer.dropInSlices(limit, (rows) => db.run(text, beforeMs, rows))
   // Nonces have an expiry of their own instead of a retention, so all expired ones are dropped.
   await writer.dropInSlices(Number.MAX_SAFE_INTEGER, (rows) => db.run(DROP_NONCES, nowMs, rows))
-  await writer.write(() => dropOldCosts(db, nowMs))
+  await writer.write(() => {
+    for (const text of DROP_COSTS) db.run(text, Math.floor((nowMs - COSTS_KEPT_MS) / QUARTER_MS))
+  })
   await writer.dropInSlices(Number.MAX_SAFE_INTEGER, (rows) => db.run(DROP_ADMISSIONS, nowMs - LIMITS_KEPT_MS, rows))
   await writer.write(() => {
     for (const text of DROP_LIMITS) db.run(text, nowMs)
@@ -94,7 +91,7 @@ export async function prune(db: Database, writer: Writer, file: string, retentio
     return db.run(DROP_INBOX, messagesBeforeMs, idsBeforeMs, rows)
   })
   const approvals = await drop(DROP_APPROVALS, endedBeforeMs)
-  const turns = await writer.dropInSlices(limit, (rows) => dropTurns(db, turnsBefore(retention), rows))
+  const turns = await drop(DROP_TURNS, turnsBefore(retention))
   const runs = await drop(DROP_RUNS, endedBeforeMs)
   const historyTurns = await drop(DROP_SAID, historyBeforeMs)
   const summaries = await drop(DROP_SUMMARIES, historyBeforeMs)
@@ -134,7 +131,7 @@ async function cutToSize(db: Database, writer: Writer, { bytesMax, keysBeforeMs,
   return {
     contents: (await cut((rows) => db.run(DROP_LIMITED_CONTENT, rows))) + (await cut((rows) => db.run(DROP_CONTENT, rows))),
     replies: await cut((rows) => db.run(DROP_SENT, rows)),
-    turns: await cut((rows) => dropTurns(db, Math.min(nowMs, keysBeforeMs), rows)),
+    turns: await cut((rows) => db.run(DROP_TURNS, Math.min(nowMs, keysBeforeMs), rows)),
     historyTurns: await cut((rows) => db.run(DROP_SAID, Number.MAX_SAFE_INTEGER, rows)),
   }
 }
@@ -154,17 +151,4 @@ export function prunable(db: Database, retention: Retention): DeletedRows {
     historyTurns: count(OLD_SAID, historyBeforeMs),
     conversations: count(OLD_SESSIONS, historyBeforeMs),
   }))
-}
-
-/** Part of a write: drops ended turns, but keeps their costs for the budgets. Returns the number of dropped turns. */
-function dropTurns(db: Database, endedBeforeMs: number, limit: number): number {
-  const dropped = db.all<{ endedAtMs: number; agent: string; usd: number }>(DROP_TURNS, endedBeforeMs, limit)
-  for (const { endedAtMs, agent, usd } of dropped) if (usd !== 0) db.run(ADD_COST, Math.floor(endedAtMs / QUARTER_MS), agent, usd)
-  return dropped.length
-}
-
-function dropOldCosts(db: Database, nowMs: number): void {
-  const dropBefore = (text: string, keptMs: number): number => db.run(text, Math.floor((nowMs - keptMs) / QUARTER_MS))
-  dropBefore(DROP_COSTS, COSTS_KEPT_MS)
-  dropBefore(DROP_LISTED_COSTS, LISTED_COSTS_KEPT_MS)
 }

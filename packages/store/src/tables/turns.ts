@@ -80,7 +80,7 @@ const OPEN_SESSIONS = `
   UNION SELECT '', session, NULL FROM inbox WHERE state IN ('pending', 'running') AND state <> 'done'`
 const SPENT = `
   SELECT (SELECT total(cost_usd) FROM turns WHERE ended_at >= ?1 AND cost_usd <> 0)
-    + (SELECT total(usd) FROM costs WHERE quarter >= ?2) AS usd`
+    + (SELECT total(usd) FROM dropped_costs WHERE quarter >= ?2) AS usd`
 
 // Reads the sums of quarters, because adding up the turns takes 2 s for a million.
 const COSTS = `

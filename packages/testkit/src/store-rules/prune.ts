@@ -3,7 +3,7 @@ import type { DeletedRows, Retention, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'
 import { answerOne, arrival, bodyArrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
-import { queuedTurn, turnEnd, user } from './samples.ts'
+import { failedTurn, queuedTurn, turnEnd, user } from './samples.ts'
 import { ended, sopRun, startRuns } from './sop-samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
 
@@ -158,6 +158,47 @@ export const pruneRules: StoreRules = {
     const all = await turns.costs({ sinceMs: 0, untilMs: 1000 * HOUR_MS, periodMs: HOUR_MS, offsetMs: 0 })
     expect(all.reduce((sum, { costUsd }) => sum + costUsd, 0)).toBeCloseTo(await turns.spentUsd(0))
     expect(await store.sessions.history('room', 10)).toHaveLength(6)
+  },
+
+  'costs are listed as before once their turns are dropped, for 400 days': async ({ store, restart }) => {
+    const HOUR_MS = 3_600_000
+    const ends = [
+      turnEnd('t1', { endedAtMs: HOUR_MS, costUsd: 1, model: 'a', inputTokens: 10, outputTokens: 1 }),
+      turnEnd('t2', { endedAtMs: HOUR_MS + 1, costUsd: 2, model: 'b', inputTokens: 20, outputTokens: 2 }),
+      turnEnd('t3', { endedAtMs: HOUR_MS + 2, costUsd: 4, model: 'b', agent: 'support', inputTokens: 40, outputTokens: 4 }),
+      turnEnd('t4', { endedAtMs: HOUR_MS + 3, costUsd: 0, model: 'b', inputTokens: 80, outputTokens: 8 }),
+      failedTurn('t5', { endedAtMs: HOUR_MS + 4, costUsd: 8, inputTokens: 160, outputTokens: 16 }),
+      turnEnd('t6', { endedAtMs: 2 * HOUR_MS, costUsd: 16, model: 'b', inputTokens: 320, outputTokens: 32 }),
+    ]
+    for (const end of ends) await store.turns.finish(end)
+    await store.turns.enqueue(queuedTurn('waiting'))
+    const costsOf = ({ turns }: Store) => turns.costs({ sinceMs: 0, untilMs: 1_000 * HOUR_MS, periodMs: HOUR_MS, offsetMs: 0 })
+    const first = { atMs: HOUR_MS, agent: 'main' }
+    const listed = [
+      { ...first, model: null, costUsd: 8, turns: 1, inputTokens: 160, outputTokens: 16 },
+      { ...first, model: 'a', costUsd: 1, turns: 1, inputTokens: 10, outputTokens: 1 },
+      { ...first, model: 'b', costUsd: 2, turns: 2, inputTokens: 100, outputTokens: 10 },
+      { ...first, agent: 'support', model: 'b', costUsd: 4, turns: 1, inputTokens: 40, outputTokens: 4 },
+      { ...first, atMs: 2 * HOUR_MS, model: 'b', costUsd: 16, turns: 1, inputTokens: 320, outputTokens: 32 },
+    ]
+    expect(await costsOf(store)).toEqual(listed)
+    for (const [endedBeforeMs, turns] of [
+      [HOUR_MS + 3, 3],
+      [2 * HOUR_MS, 2],
+    ] as const) {
+      expect(await store.prune(upTo({ endedBeforeMs }))).toEqual({ ...NOTHING, turns })
+      expect(await costsOf(store)).toEqual(listed)
+    }
+    await store.turns.finish(turnEnd('t7', { endedAtMs: HOUR_MS + 5, costUsd: 32, model: 'a', inputTokens: 1, outputTokens: 2 }))
+    const more = listed.with(1, { ...first, model: 'a', costUsd: 33, turns: 2, inputTokens: 11, outputTokens: 3 })
+    expect(await costsOf(store)).toEqual(more)
+    expect(await store.prune(upTo({ bytesMax: 0, nowMs: 3 * HOUR_MS }))).toMatchObject({ turns: 2 })
+    const again = await restart()
+    expect(await costsOf(again)).toEqual(more)
+    expect(await again.turns.spentUsd(0)).toBe(63)
+    await again.prune(upTo({ nowMs: 401 * 24 * HOUR_MS }))
+    expect(await costsOf(again)).toEqual([])
+    expect(await again.turns.spentUsd(0)).toBe(0)
   },
 
   'drops old session messages and inactive sessions': async ({ store }) => {
