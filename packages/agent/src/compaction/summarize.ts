@@ -52,13 +52,13 @@ const RETRY_BACKOFF = { firstMs: 5 * 60_000, longestMs: 6 * 3_600_000, fixedShar
  */
 export async function summarizeSession(deps: SummarizeDeps, scope: TurnScope, session: Session): Promise<void> {
   const { clock, deadlines, log, failedSummaries } = deps
-  const { turn, agent } = scope
+  const { turn } = scope
   const failed = failedSummaries.get(session.id)
   if (failed && clock.monotonicMs() < failed.retryAtMs) return
   const own = new Cancellation()
   const asking = askingScope(scope, own)
   const stopListening = turn.cancellation.onCancel((reason) => own.cancel(reason))
-  const deadline = deadlines.watch(agent.turn_timeout_secs * 1000 * TURN_SHARE, () =>
+  const deadline = deadlines.watch(scope.turnLimits.turnSecs * 1000 * TURN_SHARE, () =>
     own.cancel(new AppError('upstream_timeout', 'the model took too long')),
   )
   try {
@@ -74,6 +74,7 @@ export async function summarizeSession(deps: SummarizeDeps, scope: TurnScope, se
     stopListening()
     deadlines.forget(deadline)
     scope.progress.usage = addUsage(scope.progress.usage, asking.progress.usage)
+    scope.progress.turnTokens += asking.progress.turnTokens
   }
 }
 
@@ -86,12 +87,12 @@ function askingScope(scope: TurnScope, cancellation: Cancellation): TurnScope {
     ...scope,
     turn: { ...turn, text: '', tools: [], tell: undefined, cancellation },
     registry: { ...registry, models: { ...registry.models, labels } },
-    progress: { ...progress, usage: NO_USAGE },
+    progress: { ...progress, usage: NO_USAGE, turnTokens: 0 },
   }
 }
 
 async function runPasses(deps: SummarizeDeps, scope: TurnScope, session: Session): Promise<void> {
-  const { turn, agent, progress } = scope
+  const { turn, progress } = scope
   const { sessions } = turn.home
   const { messages, upTo } = session
   const to = upTo - messages.length + summarizedCount(messages, turn.text, windowOf(scope))
@@ -108,8 +109,7 @@ async function runPasses(deps: SummarizeDeps, scope: TurnScope, session: Session
     if (!(await sessions.summarize(session.id, { upTo, summary }, next))) return
     summary = next
     deps.events.emit(summarizedEvent(scope, session.id, { summary, before }), turn.owner)
-    const { inputTokens, outputTokens } = progress.usage
-    if (inputTokens + outputTokens >= agent.max_turn_tokens * TURN_SHARE) return
+    if (progress.turnTokens >= scope.turnLimits.tokens * TURN_SHARE) return
   }
 }
 

@@ -65,8 +65,8 @@ const outputTokensMax = (tokensMax: number): number =>
   Math.min(OUTPUT_TOKENS_MAX, Math.max(OUTPUT_TOKENS_MIN, Math.floor(tokensMax * OUTPUT_SHARE)))
 
 /** Returns the size of the texts to summarise in one call. The window also holds the reply, and the turn needs tokens for its answer. */
-export function sourceCharsMax({ agent }: TurnScope, tokensMax: number): number {
-  const tokens = Math.min(tokensMax - outputTokensMax(tokensMax), agent.max_turn_tokens * TURN_SHARE)
+export function sourceCharsMax({ turnLimits }: TurnScope, tokensMax: number): number {
+  const tokens = Math.min(tokensMax - outputTokensMax(tokensMax), turnLimits.tokens * TURN_SHARE)
   return Math.max(SOURCE_CHARS_MIN, tokens * 4 - INSTRUCTION_CHARS)
 }
 

@@ -80,6 +80,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   const stopListening = turn.cancellation.onCancel((reason) => call.cancel(reason))
   const timeoutMs = limits.model_timeout_secs * 1000
   let timedOut: AppError | undefined
+  const resumeStep = scope.pauseStep()
   const deadline = deadlines.watch(timeoutMs, () => {
     timedOut = new AppError('upstream_timeout', `did not answer within ${limits.model_timeout_secs} s`)
     call.cancel(timedOut)
@@ -115,6 +116,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     const usage = usageOf(scope.cost.prices, prompt, reply, { provider, model })
     deps.budget.add(usage.costUsd, turn.id)
     progress.usage = addUsage(progress.usage, usage)
+    progress.turnTokens += Math.max(0, usage.inputTokens - (countOf(reply.usage.inputTokens.cacheRead) ?? 0)) + usage.outputTokens
     const failure = judge(reply)
     observe(failure ? 'error' : 'ok', usage)
     if (failure) return { failure, isFinal: isHeard }
@@ -133,6 +135,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   } finally {
     stopListening()
     deadlines.forget(deadline)
+    resumeStep()
   }
 }
 

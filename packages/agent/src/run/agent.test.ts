@@ -208,11 +208,49 @@ test('turn_timeout_secs ends a turn in any wait', async () => {
   expect(books.ends).toMatchObject([{ status: 'failed', error: { code: 'upstream_timeout' }, messages: [], idempotency: { key: 'k' } }])
 })
 
+test('step_timeout_secs ends a turn whose tool makes no progress, and a turn of many steps goes on', async () => {
+  let calls = 0
+  const slow = testTool('slow', () => (++calls > 4 ? new Promise(() => undefined) : clock.sleep(20_000).then(() => 'done')))
+  const model = scriptedModel([() => ({ calls: [{ name: 'slow', input: { key: `${calls}` } }] })])
+  const { agent, clock, books } = testAgent({ models: [model], tools: [slow], agent: { step_timeout_secs: 30 } })
+  const turn = agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))
+  const failed = expect(turn).rejects.toMatchObject({ code: 'upstream_timeout', message: 'A step of the turn took longer than 30 s' })
+  for (let second = 0; second < 82; second++) await clock.advance(1000)
+  expect([calls, books.ends.length]).toEqual([5, 0])
+  for (let second = 0; second < 30; second++) await clock.advance(1000)
+  await failed
+})
+
+test('a turn whose time is nearly used up answers with what it has, and the next turn goes on', async () => {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const model = scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: 'half' }, { text: 'whole' }])
+  const { agent, clock } = testAgent({ models: [model], tools: [testTool('look', () => promise)], agent: { turn_timeout_secs: 100 } })
+  const turn = agent.run(request('a', { session: 's' }))
+  await clock.advance(91_000)
+  resolve('seen')
+  expect(await turn).toMatchObject({ text: 'half' })
+  expect(model.asked[1]).toMatchObject({ toolChoice: { type: 'none' } })
+  expect(JSON.stringify(model.asked[1]?.prompt.at(-1))).toContain('the 100 s of this turn are used up')
+  expect(await agent.run(request('continue', { session: 's' }))).toMatchObject({ text: 'whole' })
+  expect(model.asked[2]).toMatchObject({ toolChoice: { type: 'auto' } })
+})
+
+test.each([
+  ['operator', 100],
+  ['stranger', 10],
+] as const)('a turn of standing %s has %i steps', async (standing, steps) => {
+  let asked = 0
+  const model = scriptedModel([({ toolChoice }) => (toolChoice?.type === 'none' ? { text: 'so far' } : { calls: [{ name: 'look', input: { key: `${asked++}` } }] })])
+  const { agent } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')] })
+  expect(await agent.run(request('go', { limited: { client: 'owner', standing } }))).toMatchObject({ text: 'so far' })
+  expect(asked).toBe(steps)
+})
+
 test('a finished turn leaves no timer behind', async () => {
   const { agent, clock } = testAgent({ models: [echo()] })
   for (let i = 0; i < 20; i++) await agent.run(request('a'))
   expect(clock.sleeping).toBe(1)
-  await clock.advance(301_000)
+  await clock.advance(3_601_000)
   expect(clock.sleeping).toBe(0)
 })
 

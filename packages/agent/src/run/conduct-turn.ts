@@ -1,5 +1,6 @@
 /** Conducts one turn from its start to its durable end, which is recorded and reported once. */
 
+import { turnLimits } from '@sluice/config'
 import type { Permit } from '@sluice/kit'
 import { AppError, type IdempotencyKey, isLeaseLost, type Logger } from '@sluice/sdk'
 import { readConversation } from '../compaction/conversation.ts'
@@ -11,6 +12,7 @@ import type { Shares } from '../turn/shares.ts'
 import type { TurnResult } from '../turn/turn.ts'
 import type { TurnStorage } from '../turn/turn-home.ts'
 import type { LiveTurn, TurnScope } from '../turn/turn-scope.ts'
+import { standingOfTurn } from '../turn/turn-standing.ts'
 import { createWhileAsking } from '../turn/while-asking.ts'
 import { DIRECT_CALL, runDirectCall } from './direct-call.ts'
 import { type LoopDeps, type LoopResult, runLoop } from './loop.ts'
@@ -33,24 +35,27 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
   // A turn of an agent that is no longer configured ends before it does anything.
   const settings = deps.config(turn.agent) ?? mainSettings(deps)
   const pin = deps.pinRegistry(turn.agent)
-  const timeoutSecs = settings.agent.turn_timeout_secs
-  const deadline = deadlines.watch(timeoutSecs * 1000, () =>
-    turn.cancellation.cancel(new AppError('upstream_timeout', `The turn took longer than ${timeoutSecs} s`)),
-  )
+  const limits = turnLimits(settings.agent, standingOfTurn(turn))
+  const cancelAfter = (secs: number, what: string) =>
+    deadlines.watch(secs * 1000, () => turn.cancellation.cancel(new AppError('upstream_timeout', `${what} took longer than ${secs} s`)))
+  const deadline = cancelAfter(limits.turnSecs, 'The turn')
+  const ofStep = cancelAfter(limits.stepSecs, 'A step of the turn')
+  const alive = () => deadlines.postpone(ofStep, limits.stepSecs * 1000)
   const scope: TurnScope = {
     agent: settings.agent,
     cost: settings.cost,
+    turnLimits: limits,
     limits: limitsInForce(deps, turn.agent, settings.workspace),
     turn,
     registry: pin.registry,
     trace: newTrace(turn.trace),
     startMs: clock.nowMs(),
     startedAtMs: clock.monotonicMs(),
-    progress: { attempts: 1, entry: 0, model: null, iterations: 0, usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 } },
+    progress: { attempts: 1, entry: 0, model: null, iterations: 0, turnTokens: 0, usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 } },
     whileAsking: createWhileAsking(turn, {
       permit,
       deadlines,
-      deadline,
+      paused: [deadline, ofStep],
       stopReason: deps.stopReason,
       shares: deps.shares,
       async waits(isWaiting) {
@@ -62,6 +67,15 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
         }
       },
     }),
+    alive,
+    pauseStep() {
+      const resume = deadlines.pause(ofStep)
+      return () => {
+        resume()
+        alive()
+      }
+    },
+    leftMs: () => deadline.atMs - clock.monotonicMs(),
   }
   try {
     return await work(deps, scope, permit)
@@ -69,6 +83,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
     throw await fail(deps, scope, error)
   } finally {
     deadlines.forget(deadline)
+    deadlines.forget(ofStep)
     pin.release()
   }
 }

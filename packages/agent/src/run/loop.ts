@@ -80,7 +80,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
     const limit = limitReached(scope)
     if (limit !== undefined) {
       const reply = await deps.askModel(scope, { prompt: promptWith(finalAnswerRequest(limit)), mayCallTools: false })
-      const text = `${begun}${reply.text}`.trim() === '' ? `The turn was stopped: ${limit}.` : reply.text
+      const text = `${begun}${reply.text}`.trim() === '' ? `The turn was stopped: ${limit}. ${GO_ON}` : reply.text
       produced.push({ role: 'assistant', content: [{ type: 'text', text }] })
       return ended(text, reply)
     }
@@ -117,20 +117,27 @@ function recall(messages: readonly ModelMessage[], repeats: Repeats): void {
 const toolMessage = (results: readonly ToolResultPart[]): ModelMessage[] =>
   results.length > 0 ? [{ role: 'tool', content: [...results] }] : []
 
+/** The part of the time of a turn that is left for its last answer: a tenth, and at most a minute. */
+const LAST_ANSWER_SHARE_MS = 100
+const LAST_ANSWER_MS = 60_000
+
 /** Returns why the turn may not continue, as the end of a sentence. */
-function limitReached({ agent, progress }: TurnScope): string | undefined {
-  const { inputTokens, outputTokens } = progress.usage
-  if (progress.iterations >= agent.max_iterations) return `all ${agent.max_iterations} steps of this turn are used up`
-  if (inputTokens + outputTokens >= agent.max_turn_tokens) return `all ${agent.max_turn_tokens} tokens of this turn are used up`
+function limitReached({ turnLimits: { steps, tokens, turnSecs }, progress, leftMs }: TurnScope): string | undefined {
+  if (progress.iterations >= steps) return `all ${steps} steps of this turn are used up`
+  if (progress.turnTokens >= tokens) return `all ${tokens} tokens of this turn are used up`
+  if (leftMs() <= Math.min(LAST_ANSWER_MS, turnSecs * LAST_ANSWER_SHARE_MS)) return `the ${turnSecs} s of this turn are used up`
   return undefined
 }
+
+/** A person who continues begins a turn with limits of its own. */
+const GO_ON = 'A message such as "continue" goes on from here.'
 
 const finalAnswerRequest = (limit: string): ModelMessage => ({
   role: 'user',
   content: [
     {
       type: 'text',
-      text: `(No more tools can be called: ${limit}. Answer now with what you have found and done, and say what is left to do.)`,
+      text: `(No more tools can be called: ${limit}. Answer now with what you have found and done, and say what is left to do. ${GO_ON})`,
     },
   ],
 })

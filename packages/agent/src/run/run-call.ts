@@ -1,4 +1,5 @@
 /** Runs one tool call outside of a turn, with the same executor and policy and its own time limit. */
+import { turnLimits } from '@sluice/config'
 import { AppError, MAIN_AGENT } from '@sluice/sdk'
 import { aborted } from '../turn/aborted.ts'
 import { limitsInForce, mainSettings } from '../turn/agent-settings.ts'
@@ -18,11 +19,12 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
   const cancellation = new Cancellation()
   const abort = () => cancellation.cancel(aborted(turn))
   signal.addEventListener('abort', abort, { once: true })
+  const { stepSecs } = turnLimits(agent, standing)
   const timedOut = new AppError(
     'upstream_timeout',
-    `${request.tool} took longer than ${agent.turn_timeout_secs} s and was aborted: it may or may not have taken effect.`,
+    `${request.tool} took longer than ${stepSecs} s and was aborted: it may or may not have taken effect.`,
   )
-  const deadline = deps.deadlines.watch(agent.turn_timeout_secs * 1000, () => cancellation.cancel(timedOut))
+  const deadline = deps.deadlines.watch(stepSecs * 1000, () => cancellation.cancel(timedOut))
   const scope: CallScope = {
     turn,
     session: null,

@@ -11,7 +11,7 @@ export interface Reply {
   /** Further parts, which come first. */
   readonly parts?: readonly ModelGenerateResult['content'][number][]
   /** The number of tokens; absent when the provider does not count them. */
-  readonly usage?: { readonly input: number; readonly output: number }
+  readonly usage?: { readonly input: number; readonly cached?: number; readonly output: number }
 }
 
 /** One step of the script: a reply, an error to throw, or a function that returns the reply. */
@@ -25,7 +25,7 @@ export interface ScriptedModel extends LanguageModel {
 const finishOf = ({ finish, calls, raw }: Reply): ModelFinishReason => ({ unified: finish ?? (calls ? 'tool-calls' : 'stop'), raw })
 
 const usageOf = ({ usage }: Reply): ModelGenerateResult['usage'] => ({
-  inputTokens: { total: usage?.input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+  inputTokens: { total: usage?.input, noCache: undefined, cacheRead: usage?.cached, cacheWrite: undefined },
   outputTokens: { total: usage?.output, text: undefined, reasoning: undefined },
 })
 

@@ -617,8 +617,17 @@ describe('a model that repeats itself', () => {
     const { agent } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')], agent: { max_turn_tokens: 1000 } })
     const result = await agent.run(request('go'))
     expect(model.asked.length).toBe(2)
-    expect(result.text).toBe('The turn was stopped: all 1000 tokens of this turn are used up.')
+    expect(result.text).toBe('The turn was stopped: all 1000 tokens of this turn are used up. A message such as "continue" goes on from here.')
     expect(result.usage).toMatchObject({ inputTokens: 1200, outputTokens: 1000 })
+  })
+
+  test('may read more than max_turn_tokens from the prompt cache', async () => {
+    let key = 0
+    const model = scriptedModel([
+      () => (++key > 20 ? { text: 'done' } : { calls: [call('look', { key: `${key}` })], usage: { input: 600, cached: 590, output: 5 } }),
+    ])
+    const { agent } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')], agent: { max_turn_tokens: 1000 } })
+    expect((await agent.run(request('go'))).text).toBe('done')
   })
 })
 

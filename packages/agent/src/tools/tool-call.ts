@@ -154,7 +154,9 @@ export class ToolExecutor {
     const startedAtMs = clock.monotonicMs()
     scope.tell?.({ type: 'tool_call', id: call.id, name: call.name, input: prepared.input ?? call.input })
     events.emit({ type: 'tool_started', ...about }, scope.owner)
+    scope.alive?.()
     const ended = (outcome: Outcome) => {
+      scope.alive?.()
       const tookMs = clock.monotonicMs() - startedAtMs
       events.emit(
         { type: 'tool_completed', ...about, outcome: outcome === 'ok' ? 'ok' : 'error', took_ms: Math.round(tookMs) },

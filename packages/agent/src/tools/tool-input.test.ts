@@ -26,6 +26,14 @@ describe('parseToolInput', () => {
     },
   )
 
+  test.each([
+    ['{"txt":"a"}', '- "txt" is unknown; did you mean "text"?'],
+    ['{"body":"a"}', '- "body" is unknown; did you mean "text"?'],
+    ['{"text":1,"zzz":2}', '- "zzz" is unknown\n- text: '],
+  ])('names the wrong member of %s', (json, line) => {
+    expect(parse(json)).toEqual({ problem: expect.stringContaining(`is not valid:\n${line}`) })
+  })
+
   test('masks secrets in an input that it shows, and cuts a long one', () => {
     expect(parse('{"text":"canary')).toEqual({ problem: expect.stringContaining('{"text":"***') })
     expect(parse(`{"text":"${'x'.repeat(9_000)}`)).toEqual({ problem: expect.stringMatching(/x{400,500}…$/) })

@@ -1,4 +1,5 @@
 /** Parses and validates the input of a tool call. A problem is a text from which the model can correct itself. */
+import { nearestName } from '@sluice/kit'
 import { errorText, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Scrub } from '../turn/scrub.ts'
@@ -23,8 +24,8 @@ export function parseToolInput(tool: Tool, json: string, scrub: Scrub): ParsedIn
   const halt = tool.haltOf?.(raw)
   const result = v.safeParse(tool.input, halt ?? raw)
   if (result.success) return { raw, value: result.output, halts: halt !== undefined }
-  const issues = result.issues.slice(0, ISSUES_MAX).map((issue) => issueText(issue, scrub))
-  const more = result.issues.length - issues.length
+  const issues = [...unknownNames(tool, halt ?? raw, result.issues), ...result.issues.map((issue) => issueText(issue))].slice(0, ISSUES_MAX).map(clean(scrub))
+  const more = result.issues.length - ISSUES_MAX
   return { problem: `The input of ${tool.name} is not valid:\n${issues.join('\n')}${more > 0 ? `\nand ${more} more` : ''}` }
 }
 
@@ -60,7 +61,25 @@ function firstObject(text: string): string | undefined {
   return undefined
 }
 
-function issueText(issue: v.BaseIssue<unknown>, scrub: Scrub): string {
-  const text = scrub(`- ${v.getDotPath(issue) ?? 'input'}: ${issue.message}`)
-  return text.length > ISSUE_CHARS_MAX ? `${text.slice(0, ISSUE_CHARS_MAX)}…`.toWellFormed() : text
+const issueText = (issue: v.BaseIssue<unknown>): string => `- ${v.getDotPath(issue) ?? 'input'}: ${issue.message}`
+
+/** Names the members of an input that its schema does not have, each with the member that was most likely meant. */
+function unknownNames({ input }: Tool, given: unknown, issues: readonly v.BaseIssue<unknown>[]): string[] {
+  const entries = 'entries' in input && typeof input.entries === 'object' ? input.entries : undefined
+  if (!entries || typeof given !== 'object' || given === null) return []
+  const free = Object.keys(entries).filter((name) => !Object.hasOwn(given, name))
+  const missing = issues.map((issue) => v.getDotPath(issue) ?? '').find((name) => free.includes(name))
+  return Object.keys(given)
+    .filter((name) => !Object.hasOwn(entries, name))
+    .map((name) => {
+      const meant = nearestName(name, free) ?? missing
+      return `- ${JSON.stringify(name)} is unknown${meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`}`
+    })
 }
+
+const clean =
+  (scrub: Scrub) =>
+  (issue: string): string => {
+    const text = scrub(issue)
+    return text.length > ISSUE_CHARS_MAX ? `${text.slice(0, ISSUE_CHARS_MAX)}…`.toWellFormed() : text
+  }

@@ -37,12 +37,14 @@ export interface CallScope {
   /** Asks a person; the agent's approver is used when undefined. */
   readonly approve: Approver | undefined
   readonly whileAsking: WhileAsking
+  /** As in `TurnScope`; absent outside of a turn. */
+  readonly alive?: TurnScope['alive']
   /** Passes the call and its result to the listener. Never throws. */
   readonly tell: ((part: TurnPart) => void) | undefined
 }
 
 export function callScopeOf(
-  { turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking }: TurnScope,
+  { turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking, alive }: TurnScope,
   sources: CallScope['sources'],
 ): CallScope {
   const { id, home, agent, session, delivery, client, owner, tools, cancellation, approve, tell, caller = owner } = turn
@@ -67,6 +69,7 @@ export function callScopeOf(
     sources,
     approve,
     whileAsking,
+    alive,
     tell,
   }
 }

@@ -1,6 +1,6 @@
 /** The state of a running turn: the turn, the settings it began with, and its progress. */
 
-import type { AgentConfig, CostConfig } from '@sluice/config'
+import type { AgentConfig, CostConfig, TurnLimits } from '@sluice/config'
 import type { Attempt, Permit } from '@sluice/kit'
 import type { ModelMessage, Trace, Usage } from '@sluice/sdk'
 import type { Registry } from '../model/registry.ts'
@@ -51,6 +51,7 @@ export interface TurnScope {
   readonly registry: Registry
   readonly agent: AgentConfig
   readonly cost: CostConfig
+  readonly turnLimits: TurnLimits
   /** Returns the limits in force now, which apply when a call runs; undefined once the agent is no longer configured. */
   readonly limits: () => AgentLimits | undefined
   /** The span of the turn. */
@@ -60,6 +61,12 @@ export interface TurnScope {
   readonly startedAtMs: number
   readonly progress: Progress
   readonly whileAsking: WhileAsking
+  /** Reports progress: the time of the next step begins now. */
+  readonly alive: () => void
+  /** Stops the time of the step until the returned function begins it anew, once. A model call has a limit of its own. */
+  readonly pauseStep: () => () => void
+  /** Returns the time in milliseconds that the turn has left. */
+  readonly leftMs: () => number
 }
 
 export interface Progress {
@@ -75,5 +82,7 @@ export interface Progress {
   model: string | null
   /** The number of answered model calls. */
   iterations: number
+  /** The tokens that `max_turn_tokens` limits. */
+  turnTokens: number
   usage: Usage
 }

@@ -11,7 +11,8 @@ import type { LiveTurn, WhileAsking } from './turn-scope.ts'
 export interface Held {
   readonly permit: Permit
   readonly deadlines: Deadlines
-  readonly deadline: Deadline
+  /** The deadlines that are paused meanwhile. */
+  readonly paused: readonly Deadline[]
   /** The reason for the daemon's stop, once it stops: from then on no person is asked. */
   readonly stopReason: () => AppError | undefined
   /** Records the state of a kept turn, as `TurnStore.waits` does. Never rejects. */
@@ -21,14 +22,14 @@ export interface Held {
 }
 
 export const createWhileAsking =
-  (turn: LiveTurn, { permit, deadlines, deadline, stopReason, waits, shares }: Held): WhileAsking =>
+  (turn: LiveTurn, { permit, deadlines, paused, stopReason, waits, shares }: Held): WhileAsking =>
   async (ask) => {
     const reason = stopReason()
     if (reason) turn.cancellation.cancel(reason)
     turn.cancellation.throwIfCancelled()
     turn.phase = 'asking'
     turn.onWait?.(true)
-    const resumeDeadline = deadlines.pause(deadline)
+    const resume = paused.map((deadline) => deadlines.pause(deadline))
     permit.release()
     using _ = turn.limited && shares?.count(turn.limited, 'turnsWaiting')
     await waits(true)
@@ -40,7 +41,7 @@ export const createWhileAsking =
       // A turn that has ended needs no permit to report its end.
       turn.cancellation.throwIfCancelled()
       await turn.cancellation.race(permit.reacquire())
-      resumeDeadline()
+      for (const resumeOne of resume) resumeOne()
       turn.phase = 'running'
     }
   }

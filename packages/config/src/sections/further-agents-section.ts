@@ -24,6 +24,7 @@ const agentEntry = v.object({
   ),
   max_iterations: v.optional(limits.max_iterations.wrapped),
   turn_timeout_secs: v.optional(limits.turn_timeout_secs.wrapped),
+  step_timeout_secs: v.optional(limits.step_timeout_secs.wrapped),
   max_turn_tokens: v.optional(limits.max_turn_tokens.wrapped),
   max_history_messages: v.optional(limits.max_history_messages.wrapped),
   summarize_history: v.optional(limits.summarize_history.wrapped),

@@ -1,10 +1,12 @@
 /** The sections of the main agent: the limits of its turns, and what they may cost. */
-import { fromEnv, whole } from '@sluice/sdk'
+import { fromEnv, isAtLeast, type Standing, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const text = v.pipe(v.string(), v.minLength(1))
 const count = (fallback: number, min: number, max: number, meaning: string) =>
   v.optional(v.pipe(whole(min, max), v.description(meaning)), fallback)
+/** A key without a default in the file, because its default depends on the standing of the turn or on the model. */
+const unset = (min: number, max: number, meaning: string) => v.optional(v.pipe(whole(min, max), v.description(meaning)))
 const dollars = (meaning: string) => v.pipe(v.number(), v.minValue(0), v.description(meaning))
 
 /** `[agent]`: the limits of a turn. */
@@ -15,14 +17,22 @@ export const agentSection = {
       v.pipe(text, fromEnv('SVC_WORKSPACE'), v.description('The folder that tools work in (default: workspace in the data directory)')),
     ),
     system_prompt: v.optional(v.pipe(v.string(), v.description('Text at the start of the system prompt')), ''),
-    max_iterations: count(10, 1, 100, 'The largest number of model calls with tools in one turn; then the model is asked for a summary'),
+    max_iterations: unset(
+      1,
+      1000,
+      'The largest number of model calls with tools in one turn; then the model says what is left to do (default: 100, and 10 for strangers)',
+    ),
     max_concurrent_turns: count(8, 1, 1024, 'The largest number of turns that run at once; turns of one session never do'),
     max_queued_turns: count(1000, 0, 100_000, 'The largest number of waiting turns; one more is answered 503'),
-    turn_timeout_secs: count(
-      300,
+    turn_timeout_secs: unset(
       1,
       86_400,
-      'The longest time of a turn in seconds, from its start to its answer; waiting for an approval does not count',
+      'The longest time of a turn in seconds, from its start to its answer; waiting for an approval does not count (default: 3600, and 300 for strangers)',
+    ),
+    step_timeout_secs: unset(
+      1,
+      86_400,
+      'The longest time of one tool call in a turn, and of a direct call, in seconds (default: turn_timeout_secs if it is set, otherwise 300)',
     ),
     model_timeout_secs: count(
       120,
@@ -34,7 +44,11 @@ export const agentSection = {
     max_output_tokens: v.optional(
       v.pipe(whole(1, 1_000_000), v.description('The largest number of tokens in one reply (default: the limit of the provider)')),
     ),
-    max_turn_tokens: count(200_000, 1, 100_000_000, 'The largest number of tokens in all model calls of one turn'),
+    max_turn_tokens: unset(
+      1,
+      100_000_000,
+      'The largest number of tokens in all model calls of one turn, without input that comes from the prompt cache (default: 1000000, and 200000 for strangers)',
+    ),
     max_history_messages: count(50, 2, 10_000, 'The largest number of earlier messages of a session that the model gets'),
     max_history_tokens: count(
       32_000,
@@ -90,4 +104,27 @@ export const costSection = {
 } as const
 
 export type AgentConfig = v.InferOutput<typeof agentSection.schema>
+/** The limits of one turn. */
+export interface TurnLimits {
+  readonly steps: number
+  /** Output tokens, and input tokens that do not come from the prompt cache. */
+  readonly tokens: number
+  readonly turnSecs: number
+  readonly stepSecs: number
+}
+
+const DEFAULTS: TurnLimits = { steps: 100, tokens: 1_000_000, turnSecs: 3600, stepSecs: 300 }
+const DEFAULTS_OF_STRANGERS: TurnLimits = { steps: 10, tokens: 200_000, turnSecs: 300, stepSecs: 300 }
+
+/** Returns the limits of a turn of this standing. A limit that the file sets holds for every standing. */
+export function turnLimits(agent: AgentConfig, standing: Standing): TurnLimits {
+  const defaults = isAtLeast(standing, 'listed') ? DEFAULTS : DEFAULTS_OF_STRANGERS
+  return {
+    steps: agent.max_iterations ?? defaults.steps,
+    tokens: agent.max_turn_tokens ?? defaults.tokens,
+    turnSecs: agent.turn_timeout_secs ?? defaults.turnSecs,
+    stepSecs: agent.step_timeout_secs ?? agent.turn_timeout_secs ?? defaults.stepSecs,
+  }
+}
+
 export type CostConfig = v.InferOutput<typeof costSection.schema>

@@ -1,7 +1,7 @@
 /** `/api/sops`: the procedures on disk as they are now, before and after an operator accepts them, and simulations of events. */
 
 import { priceOf } from '@sluice/agent'
-import { agentSection, costSection, type LoadedConfig, providerSection } from '@sluice/config'
+import { agentSection, costSection, type LoadedConfig, providerSection, turnLimits } from '@sluice/config'
 import type { Runtime } from '@sluice/runtime'
 import { defineRoute, type Route } from '@sluice/sdk'
 import type { ModelLimits } from '@sluice/sop'
@@ -142,14 +142,14 @@ const simulateRoute = ({ procedures, snapshot }: Runtime): Route =>
       const { readEvent, simulate } = await import('@sluice/sop/simulate')
       const sops = await procedures.read()
       const definitions = sop === undefined ? sops.definitions : [sopNamed(sops, sop)]
-      return { procedures: simulate(definitions, readEvent(event), turnLimits(snapshot().config)) }
+      return { procedures: simulate(definitions, readEvent(event), limitsOf(snapshot().config)) }
     },
   })
 
 /** Returns the limits of one agent turn, with the price of the configured model if it is known. */
-function turnLimits(config: LoadedConfig): ModelLimits {
+function limitsOf(config: LoadedConfig): ModelLimits {
   const { kind, model } = config.core(providerSection)
-  const { max_iterations, max_turn_tokens } = config.core(agentSection)
+  const { steps, tokens } = turnLimits(config.core(agentSection), 'operator')
   const price = kind && model ? priceOf(config.core(costSection).prices, { provider: kind, model }) : undefined
-  return { callsMax: max_iterations, tokensMax: max_turn_tokens, ...(price && { price }) }
+  return { callsMax: steps, tokensMax: tokens, ...(price && { price }) }
 }
