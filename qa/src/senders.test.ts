@@ -54,6 +54,7 @@ test('accepts the example of the documentation of Bitbucket', () => {
 // Each header is computed as the documentation of the sender shows it for Node.
 const DOCUMENTED: readonly [SenderName, headers: (hmac: ReturnType<typeof createHmac>) => Record<string, string>, deliveryId: string][] = [
   // https://shopify.dev/docs/apps/build/webhooks/subscribe/https
+  ['shopify', (hmac) => ({ 'shopify-hmac-sha256': hmac.digest('base64'), 'shopify-webhook-id': 'w-2' }), 'w-2'],
   ['shopify', (hmac) => ({ 'x-shopify-hmac-sha256': hmac.digest('base64'), 'x-shopify-webhook-id': 'w-1' }), 'w-1'],
   // https://linear.app/developers/webhooks
   ['linear', (hmac) => ({ 'linear-signature': hmac.digest('hex'), 'linear-delivery': 'l-1' }), 'l-1'],

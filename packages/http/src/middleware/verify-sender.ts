@@ -1,6 +1,6 @@
 /** Verifies requests to triggers that have their own authentication, such as the signature of GitHub. */
 import { withoutTrailing } from '@sluice/kit/without-trailing'
-import { AppError, type Lockout, type SignedRequest, sha256Hex, verifyProof, type WebhookAuth } from '@sluice/sdk'
+import { AppError, type Lockout, type SignedRequest, sha256Hex, verifyProof, type WebhookAuth, type WebhookScheme } from '@sluice/sdk'
 import { checkLockout } from '../auth/lockout.ts'
 import { RefusalLog } from '../auth/refusal-log.ts'
 import { type HttpContext, headersOf, type Sender, type Step } from '../request/context.ts'
@@ -81,11 +81,14 @@ function signedRequest(c: HttpContext, publicUrl: string | undefined, receivedAt
   return { headers, url, body: c.get('rawBody'), receivedAtMs }
 }
 
+const headerNames = (scheme: Extract<WebhookScheme, { readonly header: string }>): readonly string[] =>
+  'otherHeader' in scheme && scheme.otherHeader !== undefined ? [scheme.header, scheme.otherHeader] : [scheme.header]
+
 /** Returns the headers that the event keeps: those of the sender's scheme, and those that conditions and steps read. */
 export function eventHeaders(c: HttpContext): Readonly<Record<string, string>> {
   const { webhooks } = c.get('trigger')
   const verified = c.get('sender')?.verified ?? []
-  const credentials = new Set(webhooks.map(({ auth }) => auth && 'header' in auth.scheme && auth.scheme.header))
+  const credentials = new Set(webhooks.flatMap(({ auth }) => (auth && 'header' in auth.scheme ? headerNames(auth.scheme) : [])))
   const schemes = verified.flatMap(({ scheme: { idHeaders = [], eventHeaders: own = [] } }) => [...idHeaders, ...own])
   const names = new Set([...schemes, ...webhooks.flatMap(({ headers }) => headers)].filter((name) => !credentials.has(name)))
   const headers = headersOf(c)

@@ -206,6 +206,63 @@ describe('a trigger with the signature of a sender', () => {
     expect(fired).toEqual([])
   })
 
+  test.each<[who: string, method: string, query: string, text: string]>([
+    ['Trello', 'HEAD', '', ''],
+    ['Dropbox', 'GET', '?challenge=a%20b', 'a b'],
+    ['Meta', 'GET', '?hub.mode=subscribe&hub.challenge=17&hub.verify_token=x', '17'],
+    ['Microsoft Graph', 'POST', '?validationToken=Validation%3A+T', 'Validation: T'],
+  ])('answers the request by which %s checks the address (%s %s)', async (_who, method, query, text) => {
+    const { request, fired } = open([webhookOf('github')])
+    const response = await request(`/in${query}`, { method })
+    expect([response.status, await response.text()]).toEqual([200, text])
+    if (text !== '') expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(fired).toEqual([])
+  })
+
+  test.each<[who: string, body: string, headers: Readonly<Record<string, string>>, answer: string]>([
+    ['monday.com', '{"challenge":"c-1"}', {}, '{"challenge":"c-1"}'],
+    ['Twitch', '{"challenge":"c-1","subscription":{}}', { 'twitch-eventsub-message-type': 'webhook_callback_verification' }, 'c-1'],
+    [
+      'Zoom',
+      '{"event":"endpoint.url_validation","payload":{"plainToken":"p"}}',
+      {},
+      `{"plainToken":"p","encryptedToken":"${hmacSha256(SECRET, 'p').toString('hex')}"}`,
+    ],
+  ])('answers the signed request by which %s checks the address, and only that', async (_who, body, headers, answer) => {
+    const { sendAs, send, fired } = open([webhookOf('github')])
+    const response = await sendAs('github', body, 'd-1', headers)
+    expect([response.status, await response.text()]).toEqual([200, answer])
+    expect((await send(body, headers)).status).toBe(401)
+    expect(fired).toEqual([])
+  })
+
+  test.each([
+    ['a challenge beside other members', '{"challenge":"c-1","id":7}'],
+    ['a token that is no text', '{"event":"endpoint.url_validation","payload":{"plainToken":7}}'],
+    ['a challenge inside a list', '["challenge"]'],
+  ])('starts its procedures by an event with %s', async (_what, body) => {
+    const { sendAs, fired } = open([webhookOf('github')])
+    expect((await sendAs('github', body)).status).toBe(200)
+    expect(fired).toHaveLength(1)
+  })
+
+  test.each([
+    ['GET', ''],
+    ['GET', `?challenge=${'x'.repeat(3000)}`],
+    ['PUT', '?challenge=c'],
+  ])('does not answer %s %s', async (method, query) => {
+    const { request } = open([webhookOf('github')])
+    expect((await request(`/in${query}`, { method })).status).toBe(405)
+  })
+
+  test('counts first contacts in the rate limit of webhooks', async () => {
+    const { request } = open([webhookOf('github')], { config: { webhook_rate_limit_per_minute: 2 } })
+    const statuses = []
+    for (let times = 0; times < 3; times++) statuses.push((await request('/in?challenge=c', { method: 'GET' })).status)
+    expect(statuses).toEqual([200, 200, 429])
+  })
+
   test.each<[SenderName, string, Readonly<Record<string, string>>]>([
     ['github', '{"zen":"Keep it simple."}', { 'x-github-event': 'ping' }],
     ['atlassian', '{"test":true}', { 'x-event-key': 'diagnostics:ping' }],

@@ -1,6 +1,15 @@
 /** Requests that trigger procedures: `POST /webhook`, and every path without a route that a trigger names. */
 
-import { AppError, formatTraceContext, isAtLeast, isTestEvent, type SopDispatch, type SopEvent, type TriggerWebhook } from '@sluice/sdk'
+import {
+  AppError,
+  authKey,
+  formatTraceContext,
+  isAtLeast,
+  isTestEvent,
+  type SopDispatch,
+  type SopEvent,
+  type TriggerWebhook,
+} from '@sluice/sdk'
 import * as v from 'valibot'
 import { standingOf } from '../auth/identity.ts'
 import { checkStillGood } from '../middleware/authenticate.ts'
@@ -13,6 +22,7 @@ import { BODY_BYTES_MAX, readBody } from '../request/body.ts'
 import { type HttpContext, headersOf, type Sender, type Step, type TriggerRequest, traceOf } from '../request/context.ts'
 import { jsonResponse } from '../request/respond.ts'
 import type { AppParts } from '../server/app-parts.ts'
+import { answerProvenContact, answerUnprovenContact } from '../webhooks/first-contact.ts'
 import { payloadOf } from '../webhooks/trigger-payload.ts'
 
 export const dispatchedSchema = v.object({
@@ -34,6 +44,7 @@ export const dispatchedSchema = v.object({
  */
 export const triggerSteps = (parts: AppParts): Step[] => [
   matchTrigger(parts),
+  answerContact(parts),
   limitSize,
   sameOrigin(parts.snapshot.gateway),
   ...[limitCaller(parts), ...admitCaller(parts), requireRole].map(unlessSigned),
@@ -43,6 +54,30 @@ export const triggerSteps = (parts: AppParts): Step[] => [
   unlessSigned(idempotent(parts)),
   dispatch(parts),
 ]
+
+/** The step of a `GET` or `HEAD` to a path that a trigger with an authentication of its own names: a service checks the address. */
+export const firstContactStep = (parts: AppParts): Step => {
+  const answer = answerContact(parts)
+  return async (c, next) => {
+    const procedures = parts.runtime.sops()
+    if (!procedures?.matches('webhook', c.req.path)) return next()
+    const trigger = triggerRequest(c, procedures.webhooks(c.req.path))
+    if (!trigger.isSigned) return next()
+    c.set('routeName', 'trigger')
+    c.set('trigger', trigger)
+    return answer(c, next)
+  }
+}
+
+const answerContact = (parts: AppParts): Step => {
+  const limit = limitCaller(parts)
+  return async (c, next) => {
+    const response = c.get('trigger').isSigned ? answerUnprovenContact(c.req.raw) : undefined
+    if (!response) return next()
+    await limit(c, async () => {})
+    return response
+  }
+}
 
 /** Which paths trigger procedures changes without a reload. A procedure that was just written may name the path: the request waits until it is loaded. */
 const matchTrigger =
@@ -125,8 +160,8 @@ const dispatch =
     const { path } = c.req
     const sender = c.get('sender')
     const payload = c.get('payload')
-    const handshake = sender && answerHandshake(sender, payload)
-    if (handshake) return handshake
+    const contact = sender && (answerHandshake(sender, payload) ?? answerProvenContact(payload, headersOf(c), () => secretOf(c, sender)))
+    if (contact) return contact
     const headers = eventHeaders(c)
     const dispatched = await fireProcedures(c, path, { payload, ...sender, headers }, parts)
     if (dispatched.length === 0 && sender?.verified.some(({ scheme }) => isTestEvent(scheme, { payload, headers })))
@@ -135,6 +170,12 @@ const dispatch =
     if (dispatched.length === 0 && key) await parts.runtime.store.idempotency.release(key)
     return dispatchedResponse(path, dispatched)
   }
+
+/** Returns the first secret of the authentication that the sender satisfies. */
+const secretOf = (c: HttpContext, { verified }: Sender): string | undefined => {
+  const webhook = c.get('trigger').webhooks.find(({ auth }) => auth && verified.some((proven) => authKey(proven) === authKey(auth)))
+  return webhook?.secrets[0]?.reveal().trim()
+}
 
 /** The part of an event that its request decides. `by` is the caller unless the request is signed. */
 type RequestEvent = Pick<SopEvent, 'payload' | 'headers'> & Partial<Sender>

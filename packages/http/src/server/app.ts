@@ -16,7 +16,7 @@ import { healthEndpoint, metricsEndpoint, readyEndpoint } from '../routes/health
 import { ownRoutes } from '../routes/own-routes.ts'
 import { pairEndpoint } from '../routes/pair.ts'
 import { routeEndpoint } from '../routes/route.ts'
-import { triggerSteps } from '../routes/triggers.ts'
+import { firstContactStep, triggerSteps } from '../routes/triggers.ts'
 import { webhookEndpoint } from '../routes/webhook.ts'
 import { channelEndpoints } from '../routes/webhooks.ts'
 import type { AppParts, DaemonParts } from './app-parts.ts'
@@ -68,7 +68,10 @@ export function createApp(given: Omit<AppParts, 'peers'>): ServedApp {
   for (const channel of snapshot.channels) {
     for (const endpoint of channelEndpoints(channel, parts)) routes.add(endpoint)
   }
-  for (const route of [...ownRoutes(parts), documentRoute(routes.docs, parts), ...snapshot.routes]) routes.add(routeEndpoint(route, parts))
+  for (const route of [...ownRoutes(parts), documentRoute(routes.docs, parts)]) routes.add(routeEndpoint(route, parts))
+  // Before the routes of features, because the page of the dashboard answers every other `GET`.
+  app.on('GET', ['*'], firstContactStep(parts))
+  for (const route of snapshot.routes) routes.add(routeEndpoint(route, parts))
   for (const stub of snapshot.stubs) routes.addStub(stub)
 
   app.on('POST', ['*'], ...triggerSteps(parts))

@@ -76,7 +76,8 @@ function tokenFor(scheme: SecretScheme, secret: string): string {
 }
 
 function verifySignature(scheme: HmacScheme, secrets: readonly string[], request: SignedRequest, windowSecs: number): Proof {
-  const { header: name, prefix = '', separator, encoding, algorithm, timestamp } = scheme
+  const { header: first, otherHeader, prefix = '', separator, encoding, algorithm, timestamp } = scheme
+  const name = otherHeader !== undefined && header(request, first) === undefined ? otherHeader : first
   const value = header(request, name)
   if (!value) return invalid(`${name} is missing`)
   const items = separator === undefined ? [value] : value.split(separator, ITEMS_MAX + 1).map((item) => item.trim())

@@ -18,6 +18,8 @@ export interface HmacScheme extends Delivery {
   readonly kind: 'hmac'
   /** The header with the signature. */
   readonly header: string
+  /** Another name of the header, read when the request lacks the first one. */
+  readonly otherHeader?: string
   readonly algorithm: HmacAlgorithm
   /** `base64url` is without padding. */
   readonly encoding: 'hex' | 'base64' | 'base64url'
@@ -127,8 +129,10 @@ export const SENDER_SCHEMES = {
   }),
   shopify: bodyHmac('x-shopify-hmac-sha256', {
     encoding: 'base64',
-    idHeaders: ['x-shopify-webhook-id'],
-    eventHeaders: ['x-shopify-topic', 'x-shopify-shop-domain'],
+    // The names of Shopify's "events" have no X-.
+    otherHeader: 'shopify-hmac-sha256',
+    idHeaders: ['x-shopify-webhook-id', 'shopify-webhook-id'],
+    eventHeaders: ['x-shopify-topic', 'x-shopify-shop-domain', 'shopify-topic', 'shopify-shop-domain'],
   }),
   linear: bodyHmac('linear-signature', {
     timestamp: { member: 'webhookTimestamp' },
