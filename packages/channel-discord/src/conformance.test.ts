@@ -4,6 +4,7 @@ import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
 import feature from './index.ts'
 import { snowflakeBefore } from './snowflake.ts'
+import { discordArrivals } from './testing/arrivals.ts'
 import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_GUILD, DISCORD_TOKEN, DISCORD_USER, startDiscordFake } from './testing/fake.ts'
 
 const { clock } = testHost()
@@ -25,6 +26,7 @@ channelConformance({
   config: { bot_token: DISCORD_TOKEN, api_url: fake.apiUrl, allowed_users: [DISCORD_USER] },
   allowKey: 'allowed_users',
   secrets: [DISCORD_TOKEN],
+  arrivals: discordArrivals,
   send: {
     to: { to: DISCORD_CHANNEL, replyTo: hello },
     answer: () => Response.json({ id: '1190000000000000001' }),
@@ -38,8 +40,14 @@ channelConformance({
       return { fetch, keyValue }
     },
     expect: [
-      { ...inbound(hello), text: 'hello' },
-      { ...inbound(answer), text: 'and this', inReplyTo: hello },
+      { ...inbound(hello), text: 'hello', addressed: 'mention' },
+      {
+        ...inbound(answer),
+        text: 'and this',
+        addressed: 'overheard',
+        inReplyTo: hello,
+        quoted: { id: hello, by: 'sender', author: { name: `user-${DISCORD_USER}`, id: DISCORD_USER }, text: 'hello' },
+      },
     ],
     async platform(nowMs) {
       const platform = await startDiscordFake({ nowMs })

@@ -26,6 +26,7 @@ describe('the listener', () => {
       sender: DISCORD_USER,
       to: { to: DISCORD_CHANNEL, replyTo: id },
       text: 'hello',
+      addressed: 'overheard',
       sentAtMs: harness.host.clock.nowMs(),
     })
     expect(listening.health()).toMatchObject({ state: 'ok', lastEventAtMs: harness.host.clock.nowMs() })

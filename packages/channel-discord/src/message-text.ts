@@ -1,5 +1,6 @@
-/** Writes a message as its readers see it: names instead of ids, and forwarded messages, stickers and polls in words. */
+/** Writes a message as its readers see it: names instead of ids, and stickers and polls. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
+import { poll, type Thing, thing } from '@sluice/sdk'
 
 /** Names of people, roles and channels that a message mentions by id. */
 export interface Names {
@@ -14,22 +15,18 @@ export interface Names {
 /** A user, a role or a channel. */
 const MENTION = /<(@!?|@&|#)(\d{1,20})>/g
 
-/** Returns an empty text for a message that contains only files. */
-export const textOf = (message: Members, guild: string, names: Names): string =>
-  [bodyText(message, guild, names), ...forwardedIn(message).map((inner) => labelled('Forwarded message:', bodyText(inner, guild, names)))]
-    .filter((part) => part !== '')
-    .join('\n')
-
 /** Returns the messages that a message forwards, as they were when they were forwarded. */
 export const forwardedIn = ({ message_snapshots }: Members): Members[] =>
   list(message_snapshots).map((snapshot) => members(members(snapshot).message))
 
-const bodyText = (message: Members, guild: string, names: Names): string =>
-  [withNames(message, guild, names), ...list(message.sticker_items).map(stickerText), pollText(members(message.poll))]
-    .filter((part) => part !== '')
-    .join('\n')
+/** Returns the stickers and the poll of a message. */
+export const thingsIn = (message: Members): readonly Thing[] => [
+  ...list(message.sticker_items).map((sticker) => thing('sticker', text(members(sticker).name))),
+  ...pollIn(members(message.poll)),
+]
 
-function withNames({ content, mentions }: Members, guild: string, names: Names): string {
+/** Returns the words of a message with names instead of ids; an empty text for a message that contains only files. */
+export function withNames({ content, mentions }: Members, guild: string, names: Names): string {
   const users = new Map(
     list(mentions)
       .map(members)
@@ -44,22 +41,20 @@ function withNames({ content, mentions }: Members, guild: string, names: Names):
     .trim()
 }
 
-const displayName = ({ member, global_name, username }: Members): string =>
+export const displayName = ({ member, global_name, username }: Members): string =>
   text(members(member).nick) || text(global_name) || text(username)
 
-function stickerText(sticker: unknown): string {
-  const name = text(members(sticker).name)
-  return name === '' ? '' : `Sticker: ${name}`
-}
-
-function pollText({ question, answers }: Members): string {
-  const questionText = text(members(question).text)
-  if (questionText === '') return ''
-  const choices = list(answers).map((answer) => choiceText(members(members(answer).poll_media)))
-  return [`Poll: ${questionText}`, ...choices.filter((choice) => choice !== '').map((choice) => `- ${choice}`)].join('\n')
+function pollIn({ question, answers }: Members): readonly Thing[] {
+  const asked = text(members(question).text)
+  return asked === ''
+    ? []
+    : [
+        poll(
+          asked,
+          list(answers).map((answer) => choiceText(members(members(answer).poll_media))),
+        ),
+      ]
 }
 
 const choiceText = ({ emoji, text: label }: Members): string =>
   [text(members(emoji).name), text(label)].filter((part) => part !== '').join(' ')
-
-const labelled = (label: string, body: string): string => (body === '' ? '' : `${label}\n${body}`)

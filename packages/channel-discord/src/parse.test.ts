@@ -41,6 +41,7 @@ describe('parseMessage', () => {
       sender: '4',
       to: { to: '2', replyTo: event.id },
       text: 'hi',
+      addressed: 'mention',
       sentAtMs: 1_462_015_105_796,
     })
     expect(parse({ content: 'hi <@!99>, and <@98>' })?.text).toBe('hi , and <@98>')
@@ -95,26 +96,13 @@ describe('parseMessage', () => {
     expect(parse({ content, mentions })?.text).toBe('ask @Bob B., @Evie and @joe of @ops in #alerts, not <@95>, <#601> or <@&502>;')
   })
 
-  test('marks a forwarded message and keeps its files', () => {
+  test('keeps the words and files of a forwarded message apart', () => {
     const url = 'https://cdn.discordapp.com/a'
     const inner = { content: 'It is down, <@98>', mentions: [{ id: '98', username: 'bob' }], attachments: [{ filename: 'a.txt', url }] }
     const forward = { content: '', message_reference: { type: 1, message_id: '7' }, message_snapshots: [{ message: inner }] }
-    expect(parse(forward)).toMatchObject({
-      text: 'Forwarded message:\nIt is down, @bob',
-      attachments: [{ name: 'a.txt', source: { url } }],
-    })
-    expect(parse({ ...forward, content: 'Look' })?.text).toBe('Look\nForwarded message:\nIt is down, @bob')
-  })
-
-  test('describes stickers and polls in words', () => {
-    expect(parse({ content: '', sticker_items: [{ id: '1', name: 'Wave', format_type: 1 }] })?.text).toBe('Sticker: Wave')
-    const answers = [
-      { answer_id: 1, poll_media: { text: 'Today' } },
-      { answer_id: 2, poll_media: { text: 'Never', emoji: { name: '🙈' } } },
-    ]
-    const poll = { question: { text: 'When do we deploy?' }, answers }
-    expect(parse({ content: '', poll })?.text).toBe('Poll: When do we deploy?\n- Today\n- 🙈 Never')
-    expect(parse({ content: '', message_snapshots: [{ message: { content: '', poll } }] })?.text).toMatch(/^Forwarded message:\nPoll: When/)
+    const forwarded = { text: 'It is down, @bob', attachments: [{ kind: 'file', name: 'a.txt', source: { url } }] }
+    expect(parse(forward)).toMatchObject({ text: '', forwarded })
+    expect(parse({ ...forward, content: 'Look' })).toMatchObject({ text: 'Look', forwarded })
   })
 
   test('reports the message that it quotes, not one that it forwards', () => {

@@ -1,8 +1,8 @@
 /** Parses messages, their changes and button presses of the Discord API, and decides which of them are for the bot. */
 import { attachmentKind, isPathSegment, pathSegment } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
-import type { Attachment, Inbound } from '@sluice/sdk'
-import { forwardedIn, type Names, textOf } from './message-text.ts'
+import { type Addressed, type Attachment, forwardedPart, type Inbound, quotedPart, thingsPart } from '@sluice/sdk'
+import { displayName, forwardedIn, type Names, thingsIn, withNames } from './message-text.ts'
 import { isSnowflake, snowflakeMs } from './snowflake.ts'
 
 /** The part of the configuration that decides which messages are accepted. */
@@ -49,10 +49,8 @@ export function conversationOf({ guild }: ListenSettings, event: Members): Conve
  * messages.
  */
 export function parseMessage(settings: ListenSettings, names: Names, message: Members, conversation: Conversation): Inbound | undefined {
-  const { channel, guild } = conversation
-  const needsMention = settings.mentionOnly && guild !== '' && !settings.isOwnThread(channel)
-  if (needsMention && !mentionsBot(message, guild, names)) return undefined
-  return messageOf(settings, names, message, conversation)
+  const inbound = messageOf(settings, names, message, conversation)
+  return settings.mentionOnly && inbound?.addressed === 'overheard' ? undefined : inbound
 }
 
 /**
@@ -86,9 +84,11 @@ function messageOf(settings: ListenSettings, names: Names, message: Members, con
   if (!isSnowflake(id) || !isSnowflake(sender) || (type !== DEFAULT_MESSAGE && type !== REPLY)) return undefined
   if (sender === names.botId || sender === settings.account) return undefined
   if (!settings.listenToBots && (author.bot === true || text(message.webhook_id) !== '')) return undefined
-  const content = textOf(message, guild, names)
-  const attachments = [message, ...forwardedIn(message)].flatMap((each) => parseAttachments(each.attachments))
-  if (content === '' && attachments.length === 0) return undefined
+  const content = withNames(message, guild, names)
+  const attachments = parseAttachments(message.attachments)
+  const things = thingsIn(message)
+  const forwarded = forwardOf(message, guild, names)
+  if (content === '' && attachments.length === 0 && things.length === 0 && !forwarded.forwarded) return undefined
   const inReplyTo = quotedMessage(message)
   return {
     id,
@@ -96,10 +96,58 @@ function messageOf(settings: ListenSettings, names: Names, message: Members, con
     sender,
     to: { to: channel, replyTo: id },
     text: content,
+    addressed: addressedAs(settings, message, conversation, names),
     sentAtMs: snowflakeMs(id),
     ...(attachments.length > 0 && { attachments }),
+    ...thingsPart(things),
+    ...forwarded,
     ...(inReplyTo !== undefined && { inReplyTo }),
+    ...quoteIn(members(message.referenced_message), { id: inReplyTo, sender, guild }, names),
   }
+}
+
+/** The platform names nobody for a forwarded message. */
+function forwardOf(message: Members, guild: string, names: Names): Pick<Inbound, 'forwarded'> {
+  const inner = forwardedIn(message)
+  return forwardedPart({
+    text: inner
+      .map((each) => withNames(each, guild, names))
+      .filter((words) => words !== '')
+      .join('\n\n'),
+    things: inner.flatMap(thingsIn),
+    attachments: inner.flatMap((each) => parseAttachments(each.attachments)),
+  })
+}
+
+function quoteIn(
+  quoted: Members,
+  { id, sender, guild }: { readonly id: string | undefined; readonly sender: string; readonly guild: string },
+  names: Names,
+): Pick<Inbound, 'quoted'> {
+  if (id === undefined) return {}
+  const author = members(quoted.author)
+  const inner = forwardedIn(quoted)
+  const all = [quoted, ...inner]
+  const by = author.id === names.botId ? 'bot' : author.id === sender ? 'sender' : undefined
+  return quotedPart({
+    id,
+    // What the bot or the sender forwarded was written by others.
+    by: inner.length === 0 ? by : undefined,
+    author: { name: displayName(author), id: text(author.id) },
+    text: all
+      .map((each) => withNames(each, guild, names))
+      .filter((words) => words !== '')
+      .join('\n\n'),
+    things: all.flatMap(thingsIn),
+    attachments: all.flatMap((each) => parseAttachments(each.attachments)),
+  })
+}
+
+function addressedAs({ isOwnThread }: ListenSettings, message: Members, { channel, guild }: Conversation, names: Names): Addressed {
+  if (guild === '') return 'direct'
+  if (members(members(message.referenced_message).author).id === names.botId) return 'reply'
+  if (mentionsBot(message, guild, names)) return 'mention'
+  return isOwnThread(channel) ? 'reply' : 'overheard'
 }
 
 /** Returns undefined for every interaction other than a press of a button under a message. */
@@ -126,14 +174,13 @@ export function parsePress(settings: ListenSettings, interaction: Members): Pres
   }
 }
 
-/** True for a mention of the bot or of one of its roles, and for a reply to one of its messages. */
+/** True for a mention of the bot or of one of its roles. */
 function mentionsBot(message: Members, guild: string, names: Names): boolean {
   const { botId } = names
   const content = text(message.content)
   if (content.includes(`<@${botId}>`) || content.includes(`<@!${botId}>`)) return true
   if (list(message.mentions).some((user) => members(user).id === botId)) return true
-  if (list(message.mention_roles).some((role) => names.isOwnRole(guild, text(role)))) return true
-  return members(members(message.referenced_message).author).id === botId
+  return list(message.mention_roles).some((role) => names.isOwnRole(guild, text(role)))
 }
 
 function quotedMessage({ message_reference }: Members): string | undefined {

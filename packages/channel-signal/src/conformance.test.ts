@@ -1,5 +1,6 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import feature from './index.ts'
+import { signalArrivals } from './testing/arrivals.ts'
 import { SIGNAL_ACCOUNT } from './testing/fake.ts'
 import { connect } from './testing/section.ts'
 
@@ -24,6 +25,7 @@ channelConformance({
   config: { account: SIGNAL_ACCOUNT, allowed_from: ['+15550003333'] },
   allowKey: 'allowed_from',
   secrets: [],
+  arrivals: signalArrivals,
   send: {
     to: { to: '+15550003333', replyTo: `${UUID}/${AT_MS}` },
     answer: () => Response.json({ jsonrpc: '2.0', result: { timestamp: 1_767_225_600_001, results: [{ type: 'SUCCESS' }] }, id: '1' }),
@@ -38,6 +40,7 @@ channelConformance({
         sender: '+15550003333',
         to: { to: '+15550003333', replyTo: `${UUID}/${AT_MS}` },
         text: 'hello',
+        addressed: 'direct',
         sentAtMs: AT_MS,
       },
     ],

@@ -17,6 +17,7 @@ test('a direct message is answered to its sender and quoted', () => {
       sender: '+15550003333',
       to: { to: '+15550003333', replyTo: `${ADA}/5000` },
       text: 'hi',
+      addressed: 'direct',
       sentAtMs: 5000,
     },
   ])

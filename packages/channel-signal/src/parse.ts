@@ -1,7 +1,18 @@
 /** Parses the envelopes that signal-cli reports; see its manual page signal-cli-jsonrpc(5). */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import type { Address, Attachment, Inbound } from '@sluice/sdk'
+import {
+  type Address,
+  type Addressed,
+  type Attachment,
+  type Inbound,
+  poll,
+  quotedPart,
+  type Thing,
+  thing,
+  thingsPart,
+  unknownThing,
+} from '@sluice/sdk'
 
 /** The settings that decide which messages are taken. */
 export interface ParseOptions {
@@ -39,42 +50,67 @@ export function parse(json: unknown, options: ParseOptions): Inbound[] {
   if (atMs === undefined) return []
   const group = text(members(data.groupInfo ?? data.groupV2).groupId) || text(story.groupId)
   if (!isTaken(group, options)) return []
-  const content = contentOf({ data, story, edit, author }, options)
+  const content = contentOf({ data, story, edit, author, sender }, options)
   if (!content) return []
   const id = `${author}/${atMs}`
   const to = { to: group === '' ? sender : GROUP + group, replyTo: id }
-  return [{ id, account: options.account, sender, to, ...content, sentAtMs: atMs }]
+  const addressed = group === '' ? 'direct' : addressedInGroup(data, options)
+  return [{ id, account: options.account, sender, to, addressed, ...content, sentAtMs: atMs }]
 }
 
 const isTaken = (group: string, { group_id: wanted }: ParseOptions): boolean =>
   wanted === undefined || (wanted === 'dm' ? group === '' : group === wanted)
+
+function addressedInGroup({ mentions, quote }: Members, { account }: ParseOptions): Addressed {
+  const isBot = ({ number, uuid }: Members): boolean => number === account || uuid === account
+  if (list(mentions).map(members).some(isBot)) return 'mention'
+  return [members(quote).author, members(quote).authorNumber].includes(account) ? 'reply' : 'overheard'
+}
 
 interface Parts {
   readonly data: Members
   readonly story: Members
   readonly edit: Members
   readonly author: string
+  readonly sender: string
 }
 
-type Content = Pick<Inbound, 'text' | 'attachments' | 'changes' | 'inReplyTo'>
+type Content = Pick<Inbound, 'text' | 'attachments' | 'things' | 'changes' | 'inReplyTo' | 'quoted'>
 
 /** Returns undefined for an envelope without a text, a file or a change. */
-function contentOf({ data, story, edit, author }: Parts, { account, ignore_attachments }: ParseOptions): Content | undefined {
+function contentOf({ data, story, edit, author, sender }: Parts, { account, ignore_attachments }: ParseOptions): Content | undefined {
   const deletedMs = timeOf(members(data.remoteDelete).timestamp)
   if (deletedMs !== undefined) return { text: '', changes: { message: `${author}/${deletedMs}`, what: 'deleted' } }
+  // The platform accepts such a deletion from administrators of the group only.
+  const removed = members(data.adminDelete)
+  const [removedMs, removedAuthor] = [timeOf(removed.targetSentTimestamp), text(removed.targetAuthorUuid) || text(removed.targetAuthor)]
+  if (removedMs !== undefined && removedAuthor !== '')
+    return { text: '', changes: { message: `${removedAuthor}/${removedMs}`, what: 'deleted' } }
   const files = [...list(data.attachments), ...(story.fileAttachment ? [story.fileAttachment] : [])].slice(0, ATTACHMENTS_MAX)
-  const attachments = ignore_attachments ? [] : files.map((file) => attachmentOf(members(file))).filter((file) => file !== undefined)
+  const attachments = ignore_attachments ? [] : filesOf(files)
   const words = withNames(text(data.message), list(data.mentions), account) || text(members(story.textAttachment).text)
-  if (words === '' && attachments.length === 0) return undefined
+  const things = thingsIn(data)
+  if (words === '' && attachments.length === 0 && things.length === 0) return undefined
   const editedMs = timeOf(edit.targetSentTimestamp)
   const quote = members(data.quote)
   const quotedMs = timeOf(quote.id)
   const quoted = text(quote.authorUuid) || text(quote.author)
+  const inReplyTo = quotedMs === undefined || quoted === '' ? '' : `${quoted}/${quotedMs}`
+  const names = [quoted, text(quote.authorNumber), text(quote.author)]
+  const quotedFiles = ignore_attachments ? [] : filesOf(list(quote.attachments).map((file) => members(file).thumbnail ?? file))
   return {
     text: words,
     ...(attachments.length > 0 && { attachments }),
     ...(editedMs !== undefined && { changes: { message: `${author}/${editedMs}`, what: 'edited' as const } }),
-    ...(quotedMs !== undefined && quoted !== '' && { inReplyTo: `${quoted}/${quotedMs}` }),
+    ...thingsPart(things),
+    ...(inReplyTo !== '' && { inReplyTo }),
+    ...quotedPart({
+      id: inReplyTo,
+      by: names.includes(account) ? 'bot' : names.includes(author) || names.includes(sender) ? 'sender' : undefined,
+      author: { name: text(quote.authorName), id: text(quote.authorNumber) || quoted },
+      text: withNames(text(quote.text), list(quote.mentions), ''),
+      attachments: quotedFiles,
+    }),
   }
 }
 
@@ -89,6 +125,37 @@ function withNames(message: string, mentions: readonly unknown[], account: strin
   }
   return first + rest.map((part, index) => `@${names[index] || 'somebody'}${part}`).join('')
 }
+
+const filesOf = (files: readonly unknown[]): Attachment[] =>
+  files.map((file) => attachmentOf(members(file))).filter((file) => file !== undefined)
+
+/** The members of a message that hold neither text nor file, in the words of signal-cli. */
+function thingsIn(data: Members): readonly Thing[] {
+  const [sticker, asked, payment] = [members(data.sticker), members(data.pollCreate), data.payment]
+  const things = [
+    ...list(data.contacts).map((contact) => contactOf(members(contact))),
+    ...list(data.previews).map((preview) => linkOf(members(preview))),
+    ...(data.sticker ? [thing('sticker', text(sticker.emoji))] : []),
+    ...(data.pollCreate ? [poll(text(asked.question), list(asked.options).map(text))] : []),
+    ...(payment ? [thing('payment', text(members(payment).note))] : []),
+  ]
+  if (things.length > 0 || typeof data.message === 'string') return things
+  return Object.keys(data).flatMap((member) => (isUnknown(member, data[member]) ? [unknownThing(member)] : []))
+}
+
+const KNOWN_MEMBERS =
+  /^(?:message|timestamp|expiresInSeconds|isExpirationUpdate|viewOnce|reaction|quote|payment|mentions|previews|attachments|sticker|remoteDelete|adminDelete|contacts|textStyles|groupInfo|groupV2|storyContext|poll.*|pin.*|unpin.*|.*Update|groupCallUpdate)$/
+
+const isUnknown = (member: string, value: unknown): boolean => typeof value === 'object' && value !== null && !KNOWN_MEMBERS.test(member)
+
+function contactOf({ name, phone, email, organization }: Members): Thing {
+  const { display, given, family } = members(name)
+  const full = text(display) || [text(given), text(family)].filter((part) => part !== '').join(' ')
+  const values = [...list(phone), ...list(email)].map((each) => text(members(each).value))
+  return thing('contact', full, text(organization), ...values)
+}
+
+const linkOf = ({ url, title, description }: Members): Thing => thing('link', text(title), text(description), text(url))
 
 function attachmentOf({ id, contentType, filename }: Members): Attachment | undefined {
   if (text(id) === '') return undefined

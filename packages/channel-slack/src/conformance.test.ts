@@ -2,6 +2,7 @@ import type { Inbound } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import { afterAll } from 'vitest'
 import feature from './index.ts'
+import { slackArrivals } from './testing/arrivals.ts'
 import { startSlackFake } from './testing/fake.ts'
 import { TOKENS } from './testing/test-channel.ts'
 
@@ -15,9 +16,10 @@ const golden: readonly Inbound[] = [
     id: 'C1:1767225601.000100',
     to: { to: 'C1', thread: '1767225601.000100' },
     text: 'is 1 < 2?',
+    addressed: 'mention',
     sentAtMs: 1_767_225_601_000,
   },
-  { ...base, id: 'D1:1767225602.000100', to: { to: 'D1' }, text: 'and here?', sentAtMs: 1_767_225_602_000 },
+  { ...base, id: 'D1:1767225602.000100', to: { to: 'D1' }, text: 'and here?', addressed: 'direct', sentAtMs: 1_767_225_602_000 },
 ]
 let isWritten = false
 
@@ -26,6 +28,7 @@ channelConformance({
   config: { ...TOKENS, api_url: fake.apiUrl, channel_ids: ['C1', 'D1'] },
   allowKey: 'allowed_users',
   secrets: Object.values(TOKENS),
+  arrivals: slackArrivals,
   send: {
     to: { to: 'C1', thread: '1767225601.000100' },
     answer: () => Response.json({ ok: true, channel: 'C1', ts: '1767225700.000100' }),

@@ -41,6 +41,7 @@ test('a message arrives with the place for its reply', async () => {
   const bot = await connected()
   const root = fake.say({ text: 'one &amp; only' })
   const reply = fake.say({ text: 'two', thread: root, user: 'UBOB' })
+  await receives(bot, 'one & only', 'two')
   fake.say({ text: 'three', channel: 'D1' })
   await receives(bot, 'one & only', 'two', 'three')
   expect(bot.received).toMatchObject([

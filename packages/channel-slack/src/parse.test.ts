@@ -22,6 +22,7 @@ describe('parseMessage', () => {
       sender: 'UADA',
       to: { to: 'C1', thread: TS },
       text: 'hi',
+      addressed: 'overheard',
       sentAtMs: 1_767_225_600_000,
     })
   })

@@ -4,7 +4,8 @@
  */
 import { attachmentKind } from '@sluice/kit'
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
-import type { Attachment, Inbound } from '@sluice/sdk'
+import { type Addressed, type Attachment, forwardedPart, type Inbound, type Thing, thing, thingsPart, unknownThing } from '@sluice/sdk'
+import { blocksText, unknownBlocks } from './blocks-text.ts'
 import type { SlackConfig } from './config.ts'
 import { mentions, plainText } from './plain-text.ts'
 import { isTimestamp, timestampMs } from './timestamp.ts'
@@ -18,11 +19,12 @@ export interface Bot {
 }
 
 const EVENT_TYPES = ['message', 'app_mention']
-const SUBTYPES = ['', 'file_share', 'thread_broadcast']
+const SUBTYPES = ['', 'file_share', 'thread_broadcast', 'me_message']
 /** More buttons than fit under one message. */
 const ACTIONS_MAX = 25
 /** More files than Slack allows in one message. */
 const FILES_MAX = 20
+const SHARES_MAX = 20
 /** Files that were deleted, or that the workspace's plan no longer shows. */
 const UNAVAILABLE_MODES = ['tombstone', 'hidden_by_limit']
 
@@ -31,7 +33,8 @@ const UNAVAILABLE_MODES = ['tombstone', 'hidden_by_limit']
  * bot.
  */
 export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
-  return isForBot(event, text(event.channel), bot) ? messageOf(event, bot) : undefined
+  const message = messageOf(event, bot)
+  return message && isForBot(message, event, bot) ? message : undefined
 }
 
 /**
@@ -67,18 +70,57 @@ function messageOf(event: Members, bot: Bot): Inbound | undefined {
   if (!EVENT_TYPES.includes(text(event.type)) || !SUBTYPES.includes(text(event.subtype))) return undefined
   if (channel === '' || sender === '' || !isTimestamp(id)) return undefined
   if (sender === bot.userId || text(event.bot_id) !== '') return undefined
-  const attachments = attachmentsOf(event)
-  const plain = plainText(text(event.text), bot.userId)
-  if (plain === '' && attachments.length === 0) return undefined
+  const content = readMessage(event, bot)
+  if (content.text === '' && !content.attachments && !content.things && !content.forwarded) return undefined
   return {
     id: `${channel}:${id}`,
     account: bot.account,
     sender,
     to: replyAddress(channel, id, text(event.thread_ts), bot.config),
-    text: plain,
+    addressed: addressedAs(event, channel, bot),
     sentAtMs: timestampMs(id),
-    ...(attachments.length > 0 && { attachments }),
+    ...content,
   }
+}
+
+/** Reads the words, files and forwards of a message, whoever wrote it. */
+export function readMessage(event: Members, bot: Bot): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded'> {
+  const attachments = attachmentsOf(event)
+  const plain = plainText(text(event.text) || blocksText(event.blocks), bot.userId)
+  const shared = list(event.attachments).slice(0, SHARES_MAX).map(members)
+  const forwarded = forwardOf(shared.filter(isShare), bot)
+  const links = shared.filter((each) => !isShare(each)).flatMap(linkIn)
+  const isEmpty = plain === '' && attachments.length === 0 && links.length === 0 && !forwarded.forwarded
+  const things = isEmpty ? unknownBlocks(event.blocks).map(unknownThing) : links
+  return { text: plain, ...(attachments.length > 0 && { attachments }), ...thingsPart(things), ...forwarded }
+}
+
+/** True for a message of another conversation that the sender passes on, with its files. */
+const isShare = ({ is_share, is_msg_unfurl }: Members): boolean => is_share === true || is_msg_unfurl === true
+
+function forwardOf(shares: readonly Members[], { userId }: Bot): Pick<Inbound, 'forwarded'> {
+  const [first = {}] = shares
+  const words = shares.map(
+    (share) =>
+      plainText(text(share.text), userId) || blocksText(share.message_blocks ?? share.blocks) || plainText(text(share.fallback), userId),
+  )
+  return forwardedPart({
+    author: { name: text(first.author_name) || text(first.author_subname), id: text(first.author_id) },
+    text: words.filter((each) => each !== '').join('\n\n'),
+    attachments: shares.flatMap(attachmentsOf).slice(0, FILES_MAX),
+  })
+}
+
+/** The preview of a page that the message links to. */
+function linkIn(share: Members): readonly Thing[] {
+  const found = thing('link', text(share.title), text(share.text), textAt(share, 'title_link', 'from_url'))
+  return found.text === '' ? [] : [found]
+}
+
+function addressedAs(event: Members, channel: string, { userId }: Bot): Addressed {
+  if (isDirect(channel)) return 'direct'
+  if (mentions(text(event.text) || blocksText(event.blocks), userId)) return 'mention'
+  return text(event.parent_user_id) === userId ? 'reply' : 'overheard'
 }
 
 /**
@@ -110,13 +152,14 @@ function replyAddress(channel: string, message: string, thread: string, { thread
   return thread_replies && !isDirect(channel) ? { to: channel, thread: message } : { to: channel }
 }
 
-function isForBot(event: Members, channel: string, { userId, config }: Bot): boolean {
+function isForBot({ addressed }: Inbound, event: Members, { userId, config }: Bot): boolean {
   const { channel_ids, mention_only, notification_channel_id } = config
+  const channel = text(event.channel)
   const isInThreadOfBot = text(event.parent_user_id) === userId
   const isConfigured = channel_ids.length === 0 || channel_ids.includes('*') || channel_ids.includes(channel)
   // Approval prompts must be answerable in the conversation that receives them.
   if (!isConfigured) return channel === notification_channel_id && isInThreadOfBot
-  return !mention_only || isDirect(channel) || isInThreadOfBot || mentions(text(event.text), userId)
+  return !mention_only || addressed !== 'overheard'
 }
 
 const attachmentsOf = (message: Members): readonly Attachment[] => list(message.files).slice(0, FILES_MAX).flatMap(attachmentOf)

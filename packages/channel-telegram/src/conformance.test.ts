@@ -1,6 +1,7 @@
 import type { Inbound } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import feature from './index.ts'
+import { telegramArrivals } from './testing/arrivals.ts'
 import { startTelegramFake, TELEGRAM_TOKEN } from './testing/fake.ts'
 
 const TOKEN = '700100:telegram-Bot_Token-01-abcdefghijklm'
@@ -14,7 +15,14 @@ const UPDATES = [
 ]
 const shared = { account: '700100', sender: '1001' }
 const GOLDEN: readonly Inbound[] = [
-  { ...shared, id: '-100200:5', to: { to: '-100200', replyTo: '5' }, text: 'any news?', sentAtMs: 1_767_225_600_000 },
+  {
+    ...shared,
+    id: '-100200:5',
+    to: { to: '-100200', replyTo: '5' },
+    text: 'any news?',
+    addressed: 'overheard',
+    sentAtMs: 1_767_225_600_000,
+  },
   { ...shared, id: 'cb:42', to: { to: '-100200', replyTo: '4' }, text: '', pressed: { message: '-100200:4', value: 'yes' } },
 ]
 
@@ -27,6 +35,7 @@ channelConformance({
   config: { bot_token: TOKEN, allowed_users: ['1001'], notification_chat_id: -100_200 },
   allowKey: 'allowed_users',
   secrets: [TOKEN, TOKEN.slice(7)],
+  arrivals: telegramArrivals,
   send: {
     to: { to: '-100200', thread: '7', replyTo: '5' },
     answer: () => result({ message_id: 17, chat, date: 1_767_225_600, text: 'hello' }),

@@ -1,5 +1,6 @@
 /** Decides whether a message in a group is addressed to the bot, and removes the mention from its text. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
+import type { Addressed } from '@sluice/sdk'
 
 export interface Bot {
   readonly id: string
@@ -8,8 +9,7 @@ export interface Bot {
 }
 
 export interface AddressedText {
-  /** Whether the message mentions the bot or replies to it. */
-  readonly isAddressed: boolean
+  readonly addressed: Exclude<Addressed, 'direct'>
   /** The text or caption without mentions of the bot, unless nothing else is in it. */
   readonly text: string
 }
@@ -18,6 +18,7 @@ export interface AddressedText {
 interface Span {
   readonly start: number
   readonly end: number
+  readonly isCommand?: boolean
 }
 
 /** Returns the message that a message replies to, or an empty object. The first message of a topic counts as no reply target. */
@@ -32,23 +33,27 @@ export function addressedText(message: Members, bot: Bot): AddressedText {
   const spans = list(entities)
     .flatMap((entity) => mentionSpan(members(entity), written, bot) ?? [])
     .toSorted((a, b) => b.start - a.start)
-  const isReply = String(members(repliedTo(message).from).id) === bot.id
+  const isReply = isBot(members(repliedTo(message).from), bot)
   const rest = spans.reduce(removeSpan, written).trim()
-  return { isAddressed: isReply || spans.length > 0, text: spans.length === 0 || rest === '' ? written : rest }
+  const isCommand = spans.some((span) => span.isCommand)
+  const addressed = isCommand ? 'command' : spans.length > 0 ? 'mention' : isReply ? 'reply' : 'overheard'
+  return { addressed, text: spans.length === 0 || rest === '' ? written : rest }
 }
 
 /** Returns the part of the text that names the bot: a whole mention, or the end of a command such as `/status@bot`. */
-function mentionSpan(entity: Members, written: string, { id, username }: Bot): Span | undefined {
+function mentionSpan(entity: Members, written: string, bot: Bot): Span | undefined {
   const { type, offset, length } = entity
   if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(length)) return undefined
   const [start, end] = [Number(offset), Number(offset) + Number(length)]
   if (start < 0 || end <= start || end > written.length) return undefined
   const marked = written.slice(start, end).toLowerCase()
-  const name = `@${username.toLowerCase()}`
+  const name = `@${bot.username.toLowerCase()}`
   if (type === 'mention' && marked === name) return { start, end }
-  if (type === 'text_mention' && String(members(entity.user).id) === id) return { start, end }
-  return type === 'bot_command' && marked.endsWith(name) ? { start: end - name.length, end } : undefined
+  if (type === 'text_mention' && isBot(members(entity.user), bot)) return { start, end }
+  return type === 'bot_command' && marked.endsWith(name) ? { start: end - name.length, end, isCommand: true } : undefined
 }
+
+const isBot = ({ id }: Members, bot: Bot): boolean => typeof id === 'number' && String(id) === bot.id
 
 /** Also removes the punctuation after a mention at the start. */
 function removeSpan(written: string, { start, end }: Span): string {

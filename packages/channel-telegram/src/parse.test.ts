@@ -22,6 +22,7 @@ describe('a message', () => {
         sender: '1001',
         to: { to: '-100200', replyTo: '5' },
         text: 'hi',
+        addressed: 'overheard',
         sentAtMs: 1_767_225_600_000,
       },
     })
@@ -137,14 +138,6 @@ describe('the content of a message', () => {
   ])('includes %s', (_name, message, attachment) => {
     expect(inbound({ ...message, caption: 'look' })).toMatchObject({ text: 'look', attachments: [attachment] })
     expect(inbound(message)).toMatchObject({ text: '', attachments: [attachment] })
-  })
-
-  test('describes places, contacts and stickers in words', () => {
-    expect(inbound({ location: { latitude: 52.5, longitude: 13.4 } })?.text).toBe('Location: 52.5, 13.4')
-    const venue = { title: 'Café', address: 'Main Street 1', location: { latitude: 52.5, longitude: 13.4 } }
-    expect(inbound({ venue, location: venue.location })?.text).toBe('Location: Café, Main Street 1 (52.5, 13.4)')
-    expect(inbound({ contact: { first_name: 'Bob', phone_number: '+15550001' } })?.text).toBe('Contact: Bob, +15550001')
-    expect(inbound({ sticker: { file_id: 's', emoji: '👍' } })?.text).toBe('👍')
   })
 })
 

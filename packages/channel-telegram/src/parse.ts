@@ -1,7 +1,18 @@
 /** Parses an update of the Bot API: a message, the edit of a message, or the press of a button. */
 import { attachmentKind } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
-import type { Attachment, Inbound } from '@sluice/sdk'
+import {
+  type Attachment,
+  forwardedPart,
+  type Inbound,
+  location,
+  poll,
+  quotedPart,
+  type Thing,
+  thing,
+  thingsPart,
+  unknownThing,
+} from '@sluice/sdk'
 import { addressedText, type Bot, repliedTo } from './mention.ts'
 
 export interface Parsed {
@@ -32,14 +43,17 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean): Parsed 
   const sender = idText(from.id)
   // A message on behalf of a chat carries the id of a bot or of the service as its sender.
   if (chat === '' || number === '' || sender === '' || from.is_bot === true || message.sender_chat !== undefined) return undefined
-  const addressed = addressedText(message, bot)
+  const spoken = addressedText(message, bot)
   const isGroup = ['group', 'supergroup'].includes(text(members(message.chat).type))
-  if (isGroup && mentionOnly && !addressed.isAddressed) return undefined
-  const written = isGroup ? addressed.text : text(message.text) || text(message.caption)
+  const addressed = isGroup ? spoken.addressed : 'direct'
+  if (mentionOnly && addressed === 'overheard') return undefined
+  const written = isGroup ? spoken.text : text(message.text) || text(message.caption)
   const attachment = attachmentOf(message)
-  const content = written.trim() === '' ? describeContent(message) : written
-  if (content === '' && !attachment) return undefined
+  const things = thingsIn(message)
+  if (written.trim() === '' && things.length === 0 && !attachment) return undefined
+  const content = { text: written.trim() === '' ? '' : written, ...(attachment && { attachments: [attachment] }), ...thingsPart(things) }
   const quoted = idText(repliedTo(message).message_id)
+  const inReplyTo = quoted === '' ? '' : messageId(chat, quoted)
   return {
     username: text(from.username),
     inbound: {
@@ -47,10 +61,11 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean): Parsed 
       account: bot.id,
       sender,
       to: { to: chat, ...threadOf(message), replyTo: number },
-      text: content,
+      addressed,
+      ...(message.forward_origin === undefined ? content : forwardOf(message.forward_origin, content)),
       ...(typeof message.date === 'number' && message.date > 0 && { sentAtMs: message.date * 1000 }),
-      ...(attachment && { attachments: [attachment] }),
-      ...(quoted !== '' && { inReplyTo: messageId(chat, quoted) }),
+      ...(inReplyTo !== '' && { inReplyTo }),
+      ...quoteIn(message, { id: inReplyTo, sender, bot }),
     },
   }
 }
@@ -134,26 +149,97 @@ function attachmentOf(message: Members): Attachment | undefined {
   return undefined
 }
 
-/** Returns a text for a place, a contact or a sticker, and an empty text for any other message. */
-function describeContent({ location, venue, contact, sticker }: Members): string {
-  const place = members(venue)
-  const { latitude, longitude } = members(place.location ?? location)
-  if (typeof latitude === 'number' && typeof longitude === 'number') {
-    const name = joined(text(place.title), text(place.address))
-    return `Location: ${name ? `${name} (${latitude}, ${longitude})` : `${latitude}, ${longitude}`}`
-  }
-  const person = members(contact)
-  const description = joined([text(person.first_name), text(person.last_name)].join(' ').trim(), text(person.phone_number))
-  return description ? `Contact: ${description}` : text(members(sticker).emoji)
+type Content = Pick<Inbound, 'text' | 'attachments' | 'things'>
+
+/** The words and files of a forwarded message are not the sender's own. */
+function forwardOf(origin: unknown, content: Content): Pick<Inbound, 'text' | 'forwarded'> {
+  const { sender_user, sender_chat, chat, sender_user_name } = members(origin)
+  const room = members(sender_chat ?? chat)
+  const isRoom = idText(room.id) !== ''
+  const author = isRoom ? { name: text(room.title), id: idText(room.id) } : authorOf(members(sender_user), text(sender_user_name))
+  return { text: '', ...forwardedPart({ ...content, author, kind: isRoom ? 'room' : 'person' }) }
 }
+
+const authorOf = ({ id, first_name, last_name }: Members, otherwise = ''): { readonly name: string; readonly id: string } => ({
+  name: [text(first_name), text(last_name)].join(' ').trim() || otherwise,
+  id: idText(id),
+})
+
+/** Returns the quoted message, also one of another chat, or the part of it that the sender marked. */
+function quoteIn(
+  message: Members,
+  { id, sender, bot }: { readonly id: string; readonly sender: string; readonly bot: Bot },
+): Pick<Inbound, 'quoted'> {
+  const external = members(message.external_reply)
+  const shown = message.external_reply === undefined ? repliedTo(message) : external
+  const origin = members(external.origin)
+  const room = members(shown.sender_chat ?? origin.sender_chat ?? origin.chat)
+  const writer = members(origin.sender_user ?? shown.from)
+  const isRoom = idText(room.id) !== ''
+  const writerId = isRoom ? '' : idText(writer.id)
+  const by = writerId === '' ? undefined : writerId === bot.id ? 'bot' : writerId === sender ? 'sender' : undefined
+  const attachment = attachmentOf(shown)
+  return quotedPart({
+    id,
+    // What the bot or the sender forwarded was written by others.
+    by: shown.forward_origin === undefined ? by : undefined,
+    author: isRoom ? { name: text(room.title), id: idText(room.id) } : authorOf(writer, text(origin.sender_user_name)),
+    text: text(members(message.quote).text) || text(shown.text) || text(shown.caption),
+    things: thingsIn(shown),
+    attachments: attachment && [attachment],
+  })
+}
+
+/** Returns what is neither text nor file in a message, or in the message that it quotes. */
+function thingsIn(message: Members): readonly Thing[] {
+  const found = THINGS.flatMap(([member, read]) =>
+    typeof message[member] === 'object' && message[member] ? [read(members(message[member]))] : [],
+  )
+  // A venue also has its location.
+  const known = message.venue === undefined ? found : found.filter(({ kind }, index) => kind !== 'location' || index === 0)
+  if (known.length > 0) return known
+  return Object.keys(message).flatMap((member) => (isUnknown(member, message[member]) ? [unknownThing(member)] : []))
+}
+
+/** The members of a message that hold neither text nor file, in the words of the Bot API. */
+const THINGS: readonly (readonly [member: string, read: (value: Members) => Thing])[] = [
+  ['venue', ({ location: at, title, address }) => location(members(at).latitude, members(at).longitude, text(title), text(address))],
+  ['location', ({ latitude, longitude }) => location(latitude, longitude)],
+  [
+    'contact',
+    ({ first_name, last_name, phone_number }) => thing('contact', [text(first_name), text(last_name)].join(' ').trim(), text(phone_number)),
+  ],
+  ['sticker', ({ emoji, set_name }) => thing('sticker', text(emoji) || text(set_name))],
+  ['dice', ({ emoji, value }) => thing('game', text(emoji), numberText(value))],
+  [
+    'poll',
+    ({ question, options }) =>
+      poll(
+        text(question),
+        list(options).map((option) => text(members(option).text)),
+      ),
+  ],
+  ['checklist', ({ title, tasks }) => thing('checklist', text(title), ...list(tasks).map((task) => text(members(task).text)))],
+  ['game', ({ title, description }) => thing('game', text(title), text(description))],
+  ['invoice', ({ title, total_amount, currency }) => thing('payment', text(title), `${numberText(total_amount)} ${text(currency)}`.trim())],
+  ['story', ({ chat }) => thing('story', text(members(chat).title) || text(members(chat).first_name))],
+  ['paid_media', () => thing('payment', 'paid media')],
+  ['giveaway', ({ prize_description }) => thing('event', 'giveaway', text(prize_description))],
+]
+
+/** Members that describe a message, hold its text or files, or report something about the chat. */
+const KNOWN_MEMBERS =
+  /^(?:(?:message|thread|chat|business|media_group|effect|paid|suggested|direct|guest)_.*|message_id|from|sender_.*|date|edit_date|chat|text|caption|.*entities|link_preview_options|show_caption_above_media|has_.*|is_.*|can_.*|via_bot|author_signature|forward_.*|reply_.*|external_reply|quote|origin|photo|voice|audio|animation|video|video_note|document|live_photo|new_chat_.*|left_chat_.*|delete_chat_.*|.*_chat_created|migrate_.*|pinned_message|successful_payment|refunded_payment|users?_shared|gift.*|unique_gift.*|connected_website|write_access_allowed|passport_data|proximity_alert_triggered|boost_added|checklist_tasks_.*|forum_topic_.*|general_forum_.*|giveaway_.*|poll_option_.*|video_chat_.*|voice_chat_.*|managed_.*|web_app_data)$/
+
+const isUnknown = (member: string, value: unknown): boolean => typeof value === 'object' && value !== null && !KNOWN_MEMBERS.test(member)
+
+const numberText = (value: unknown): string => (typeof value === 'number' ? String(value) : '')
 
 /** Returns the largest of the sizes in which a photo is available. */
 function largest(sizes: unknown): Members | undefined {
-  const area = ({ width, height }: Members): number => (Number(width) || 0) * (Number(height) || 0)
+  const area = ({ width, height }: Members): number => (typeof width === 'number' && typeof height === 'number' ? width * height : 0)
   return list(sizes)
     .map(members)
     .filter(({ file_id: id }) => text(id) !== '')
     .reduce<Members | undefined>((best, size) => (best && area(best) >= area(size) ? best : size), undefined)
 }
-
-const joined = (...parts: string[]): string => parts.filter((part) => part !== '').join(', ')

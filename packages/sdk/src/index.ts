@@ -1,10 +1,9 @@
 /** The contract between Sluice and its features: ports, the catalogue, errors and security primitives. Nothing here does I/O. */
 
 export { isAllowed, normaliseE164 } from './channel/allow.ts'
-export { ATTACHMENT_PATH, ATTACHMENTS, namedAttachments } from './channel/attachments.ts'
+export { ATTACHMENT_PATH, ATTACHMENTS, type Attachment, namedAttachments } from './channel/attachments.ts'
 export type {
   Address,
-  Attachment,
   Button,
   Channel,
   ChannelHealth,
@@ -34,6 +33,25 @@ export {
   isSessionFolder,
   ownerFolder,
 } from './channel/file-owner.ts'
+export {
+  type Addressed,
+  type Author,
+  type Forwarded,
+  forwardedPart,
+  location,
+  poll,
+  QUOTED_CHARS_MAX,
+  type Quoted,
+  quotedPart,
+  THING_KINDS,
+  type Thing,
+  type ThingKind,
+  thing,
+  thingLine,
+  thingsPart,
+  unknownThing,
+  wordsOf,
+} from './channel/inbound-parts.ts'
 export type { Gap, ListenContext, ListenCursors, ListenReport } from './channel/listen.ts'
 export type { MarkedFile, NewReply, ReplyExtras, ReplyFile } from './channel/reply.ts'
 export { markedFiles, replaceFileMarkers, replyLane } from './channel/reply.ts'

@@ -3,7 +3,22 @@
  * package, so that a server that uses the entry `./webhook` of a channel starts as fast as without it.
  */
 export { normaliseE164 } from './channel/allow.ts'
-export type { Address, Attachment, DeliveryReport, Inbound, Raw, Sample, SampleRequest, Verified, Webhook } from './channel/channel.ts'
+export type { Attachment } from './channel/attachments.ts'
+export type { Address, DeliveryReport, Inbound, Raw, Sample, SampleRequest, Verified, Webhook } from './channel/channel.ts'
+export {
+  type Addressed,
+  type Forwarded,
+  forwardedPart,
+  location,
+  poll,
+  type Quoted,
+  quotedPart,
+  type Thing,
+  thing,
+  thingsPart,
+  unknownThing,
+  wordsOf,
+} from './channel/inbound-parts.ts'
 export type { ErrorCode, ErrorOptions } from './values/errors.ts'
 export { AppError } from './values/errors.ts'
 export { isFresh } from './values/fresh.ts'

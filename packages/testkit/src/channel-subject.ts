@@ -79,6 +79,25 @@ export interface ListenPlatform {
   refuse(): void
 }
 
+/** A payload of the platform that holds something a person can send. */
+export interface RecordedArrival {
+  readonly what: string
+  /** The documentation, the SDK or the public thread that shows the payload. */
+  readonly source: string
+  readonly payload: unknown
+  /** Members of the message that arrives. */
+  readonly expect: Partial<Inbound>
+}
+
+/** Everything a person can send on the platform. */
+export interface ArrivalSubject {
+  /** Parses a payload as the channel does. */
+  parse(payload: unknown): readonly Inbound[] | Promise<readonly Inbound[]>
+  readonly recorded: readonly RecordedArrival[]
+  /** The members of a message that the platform cannot fill, each with the reason. */
+  readonly never?: Partial<Readonly<Record<'quoted' | 'forwarded' | 'things' | 'addressed', string>>>
+}
+
 /** A feature with one channel, and what its suite needs to know about it. */
 export interface ChannelSubject {
   readonly feature: Feature
@@ -92,6 +111,7 @@ export interface ChannelSubject {
   /** For a channel that sends through `host.fetch`. */
   readonly send?: SendSubject
   readonly listen?: ListenSubject
+  readonly arrivals?: ArrivalSubject
   /** Rules this channel does not keep, each with its reason. */
   readonly except?: readonly LeftOut[]
 }

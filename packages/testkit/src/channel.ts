@@ -1,5 +1,6 @@
 /** The conformance suite of channels: call `channelConformance` in the tests of a feature with a channel. */
 import { rowOf } from '@sluice/sdk'
+import { arrivalRules } from './channel-rules/arrivals.ts'
 import { createBench } from './channel-rules/bench.ts'
 import { buildRules } from './channel-rules/build.ts'
 import { listenRules } from './channel-rules/listen.ts'
@@ -10,11 +11,13 @@ import type { ChannelSubject } from './channel-subject.ts'
 import { type Rules, registerRules } from './rules.ts'
 
 export type {
+  ArrivalSubject,
   ChannelFixture,
   ChannelSubject,
   ListenPlatform,
   ListenSubject,
   Proof,
+  RecordedArrival,
   SendSubject,
   WebhookSubject,
 } from './channel-subject.ts'
@@ -29,6 +32,7 @@ export function channelRules(subject: ChannelSubject): Rules {
   return {
     ...buildRules(bench),
     ...(subject.webhook ? webhookRules(bench, subject.webhook) : {}),
+    ...(subject.arrivals ? arrivalRules(subject.arrivals) : {}),
     ...(subject.send ? sendRules(bench, subject.send) : {}),
     ...(subject.listen ? listenRules(bench, subject.listen) : {}),
     ...(subject.listen && (subject.listen.platform || rowOf(subject.feature.id)) ? outageRules(subject, subject.listen) : {}),

@@ -41,8 +41,10 @@ export class ArrivedMessages {
 /** Ids and addresses are short. */
 const OTHERS_CHARS = 200
 
-function charsOf({ text, typed = '', attachments = [] }: Inbound): number {
+function charsOf({ text, typed = '', attachments = [], quoted, forwarded, things = [] }: Inbound): number {
   let chars = OTHERS_CHARS + text.length + typed.length
-  for (const { name, source } of attachments) chars += name.length + ('url' in source ? source.url.length : OTHERS_CHARS)
+  for (const { text: words } of [quoted, forwarded, ...things].filter((part) => part !== undefined)) chars += OTHERS_CHARS + words.length
+  for (const { name, source } of [...attachments, ...(quoted?.attachments ?? []), ...(forwarded?.attachments ?? [])])
+    chars += name.length + ('url' in source ? source.url.length : OTHERS_CHARS)
   return chars
 }

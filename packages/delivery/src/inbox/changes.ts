@@ -124,8 +124,8 @@ async function change(
 
 /** The message keeps its id, its time and where its reply goes. A person edits only own messages; a moderator may delete those of others. */
 function edited(
-  { id, account, sender, to, sentAtMs, inReplyTo, attachments: before }: Inbound,
-  { text, typed, attachments: given, quotedFrom, unverified, changes }: Inbound,
+  { id, account, sender, to, sentAtMs, inReplyTo, addressed, quoted: quotedBefore, attachments: before }: Inbound,
+  { text, typed, attachments: given, things, forwarded, quoted = quotedBefore, quotedFrom, unverified, changes }: Inbound,
 ): Inbound {
   const attachments = changes?.only === 'text' ? before : given
   return {
@@ -136,7 +136,11 @@ function edited(
     text,
     ...(sentAtMs !== undefined && { sentAtMs }),
     ...(inReplyTo !== undefined && { inReplyTo }),
+    ...(addressed && { addressed }),
     ...(attachments && { attachments }),
+    ...(things && { things }),
+    ...(forwarded && { forwarded }),
+    ...(quoted && { quoted }),
     ...(typed !== undefined && { typed }),
     ...(quotedFrom !== undefined && { quotedFrom }),
     ...(unverified && { unverified }),

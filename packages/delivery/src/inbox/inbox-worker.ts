@@ -61,6 +61,8 @@ const STOPPED_MAX = 1000
 /** A message whose channel is absent, or that a stop interrupts, is checked again after this time. */
 const ABSENT_DELAY_MS = 5000
 const HOUR_MS = 3_600_000
+/** The messages of a conversation in which the words of a quote are looked for. */
+const HISTORY_MAX = 50
 
 /** A message that its channel did not find in its request. The reason is null if it has been reported. */
 interface Unreadable {
@@ -390,8 +392,9 @@ export class InboxWorker {
       check: (kept: KeptBytes) => limits.shares.checkAttachments(client, kept),
     }
     const media = { channel, standing: client.standing, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
+    const isInHistory = (words: string): Promise<boolean> => hasWords(owned, started.session, words)
     const late = await lateChanges(owned, started.session)
-    const text = await telemetry.within(trace, () => textForModel(withPreface(message, late.text), media))
+    const text = await telemetry.within(trace, () => textForModel(withPreface(message, late.text), { ...media, isInHistory }))
     const { replies } = await turns.agent.run({
       source: channel.name,
       session: started.session,
@@ -529,6 +532,14 @@ export class InboxWorker {
     events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })
     return 'done'
   }
+}
+
+/** Whether one of the newest messages of a conversation contains the words. */
+async function hasWords(owned: OwnedStore, session: string, words: string): Promise<boolean> {
+  const history = await owned.sessions.history(session, HISTORY_MAX)
+  return history.some(
+    ({ role, content }) => role !== 'system' && content.some((part) => part.type === 'text' && part.text.includes(words.trim())),
+  )
 }
 
 /** Returns the message with a text before its own words. */

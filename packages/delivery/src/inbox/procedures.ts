@@ -36,11 +36,11 @@ export async function fireProcedures(
   if (path === undefined || !procedures || !isProcedureEvent(procedures, channel)) return false
   const entry = await store.inbox.get(number)
   if (entry?.endedAtMs !== null) return false
-  const { id, account, sender, to, text, sentAtMs, attachments } = message
+  const { id, account, sender, to, text, sentAtMs, attachments, quoted, forwarded, things } = message
   const event = {
     source: 'webhook',
     topic: path,
-    payload: JSON.stringify({ channel: channel.name, id, account, sender, to, text, sentAtMs, attachments }),
+    payload: JSON.stringify({ channel: channel.name, id, account, sender, to, text, sentAtMs, attachments, quoted, forwarded, things }),
     atMs: entry.receivedAtMs,
     by: `${channel.name}:${sender}`,
     standing,

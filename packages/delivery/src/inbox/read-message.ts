@@ -36,13 +36,16 @@ export async function withMessage(channels: readonly Channel[], entry: InboxEntr
 }
 
 /** Half a surrogate pair cannot be stored as it is, and every retry of the platform would bring it again. */
-export const wellFormed = (message: Inbound): Inbound =>
-  [message.text, message.typed ?? '', message.id, message.sender].every((part) => part.isWellFormed())
-    ? message
-    : {
-        ...message,
-        id: message.id.toWellFormed(),
-        sender: message.sender.toWellFormed(),
-        text: message.text.toWellFormed(),
-        ...(message.typed !== undefined && { typed: message.typed.toWellFormed() }),
-      }
+export const wellFormed = (message: Inbound): Inbound => (isWellFormed(message) ? message : (repaired(message) as Inbound))
+
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed()
+  return typeof value !== 'object' || value === null || Object.values(value).every(isWellFormed)
+}
+
+function repaired(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return value.map(repaired)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, repaired(part)]))
+}

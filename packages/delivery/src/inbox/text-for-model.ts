@@ -1,5 +1,18 @@
-/** Makes the text of a message for the model: the words of the sender, with the parts framed that nobody vouches for. */
-import { frameSource, frameUntrusted, type Inbound, isAtLeast, type Standing } from '@sluice/sdk'
+/**
+ * Makes the text of a message for the model: the words of the sender, and what the message quotes, forwards and has beside its words. The
+ * parts are framed that nobody vouches for.
+ */
+import {
+  type Author,
+  frameSource,
+  frameUntrusted,
+  type Inbound,
+  isAtLeast,
+  type Quoted,
+  type Standing,
+  type Thing,
+  thingLine,
+} from '@sluice/sdk'
 import { type MediaOptions, textWithMedia } from './media.ts'
 
 /** Returns the source of the text of a sender whom nobody vouches for, as its frame names it. */
@@ -8,17 +21,70 @@ export const sourceOfMessage = (channel: string, sender: string): string => fram
 export interface TextOptions extends MediaOptions {
   /** The standing of the sender. */
   readonly standing: Standing
+  /** Resolves to whether the conversation has these words already. Called only for a message that quotes. */
+  isInHistory(words: string): Promise<boolean>
 }
 
+/** How much of a quote is shown whose message the conversation has. */
+const KNOWN_CHARS_MAX = 80
+
 /**
- * Returns the text with its attachments as `textWithMedia` does. The whole text is framed unless the sender is verified and an entry
- * of the allowlist other than `*` covers the sender. Otherwise only quoted text is framed. Rejects as `textWithMedia` does.
+ * Resolves to the text with its attachments as `textWithMedia` has them. The whole text is framed unless the sender is verified and an
+ * entry of the allowlist other than `*` covers the sender. Otherwise only the words of others are framed: quotes, forwards, contact
+ * cards and links. Rejects as `textWithMedia` does.
  */
 export async function textForModel(message: Inbound, { standing, ...options }: TextOptions): Promise<string> {
-  const { channel } = options
-  const { sender, text, quotedFrom } = message
-  if (!isAtLeast(standing, 'listed')) return frameUntrusted(sourceOfMessage(channel.name, sender), await textWithMedia(message, options))
-  if (quotedFrom === undefined || quotedFrom >= text.length) return textWithMedia(message, options)
-  const quoted = frameUntrusted(`quote in a message from ${sender} on ${channel.name}`, text.slice(quotedFrom))
-  return textWithMedia({ ...message, text: `${text.slice(0, quotedFrom)}${quoted}` }, options)
+  const { sender, text, quotedFrom, things = [] } = message
+  const isKnown = isAtLeast(standing, 'listed')
+  const from = `a message from ${sender} on ${options.channel.name}`
+  const framed = (what: string, words: string): string => (isKnown ? frameUntrusted(`${what} in ${from}`, words) : `(${what})\n${words}`)
+  const hasQuote = isKnown && quotedFrom !== undefined && quotedFrom < text.length
+  const said = hasQuote ? `${text.slice(0, quotedFrom)}${framed('quote', text.slice(quotedFrom))}` : text
+  const lines = (some: readonly Thing[]): string => some.map(thingLine).join('\n')
+  const foreign = things.filter(isOfOthers)
+  const parts = [
+    await textWithMedia({ ...message, text: said }, options),
+    lines(things.filter((one) => !isOfOthers(one))),
+    foreign.length === 0 ? '' : framed('contact card or link', lines(foreign)),
+    await forwardedText(message, options, framed),
+    await quotedText(message, options, framed),
+  ]
+  const all = parts.filter((part) => part !== '').join('\n')
+  return isKnown ? all : frameUntrusted(sourceOfMessage(options.channel.name, sender), all)
 }
+
+/** The words of a contact card and of a page are not the sender's own. */
+const isOfOthers = ({ kind }: Thing): boolean => kind === 'contact' || kind === 'link'
+
+type Frame = (what: string, words: string) => string
+type PartOptions = Omit<TextOptions, 'standing'>
+
+async function forwardedText(message: Inbound, options: PartOptions, framed: Frame): Promise<string> {
+  const { forwarded } = message
+  if (!forwarded) return ''
+  return framed(`forwarded message${nameOf(forwarded.from)}`, await textWithMedia({ ...partOf(message), ...forwarded }, options))
+}
+
+async function quotedText(message: Inbound, options: PartOptions, framed: Frame): Promise<string> {
+  const { quoted } = message
+  if (!quoted) return ''
+  const isInHistory = quoted.text !== '' && (await options.isInHistory(quoted.text))
+  const words = isInHistory ? beginning(quoted.text) : quoted.text
+  const text = await textWithMedia({ ...partOf(message), ...quoted, text: words }, options)
+  if (quoted.by === undefined) return framed(`quoted message${nameOf(quoted.author)}`, text)
+  return `(${WHOSE[quoted.by]}${isInHistory ? ', which begins' : ''}: ${JSON.stringify(text)})`
+}
+
+const WHOSE = {
+  bot: 'The sender replies to your message',
+  sender: "The sender replies to the sender's own message",
+} as const satisfies Record<NonNullable<Quoted['by']>, string>
+
+const nameOf = ({ name, id }: Author = {}): string => {
+  const both = name !== undefined && id !== undefined ? `${name} (${id})` : (name ?? id)
+  return both === undefined ? '' : ` of ${both}`
+}
+
+const partOf = ({ id, account, sender, to }: Inbound): Omit<Inbound, 'text'> => ({ id, account, sender, to })
+
+const beginning = (text: string): string => (text.length <= KNOWN_CHARS_MAX ? text : `${text.slice(0, KNOWN_CHARS_MAX).toWellFormed()}…`)

@@ -4,7 +4,7 @@
  */
 
 import { isoTime } from '@sluice/kit'
-import type { Address, Attachment, InboxEntry, InboxRow, OutboxRow, TurnRow } from '@sluice/sdk'
+import { type Address, type Attachment, type InboxEntry, type InboxRow, type OutboxRow, type TurnRow, wordsOf } from '@sluice/sdk'
 import * as v from 'valibot'
 import { INBOX_STATES, OUTBOX_STATES } from './states.ts'
 
@@ -141,7 +141,7 @@ export const shownInboxEntry = (entry: InboxEntry, turn: TurnRow | undefined): S
   verdict: entry.verdict,
   message: entry.message && {
     to: shownAddress(entry.message.to),
-    text: entry.message.text,
+    text: wordsOf(entry.message),
     sent_at: isoTime(entry.message.sentAtMs ?? null),
     attachments: (entry.message.attachments ?? []).map(shownAttachment),
   },

@@ -15,7 +15,7 @@ import { discardMessage, discardReply, replayMessage, replayReply, unknownMessag
 import { REPLAY_MAX, type ReplayResult, replaySelected } from '@sluice/delivery/replay-selected'
 import { INBOX_STATES, OUTBOX_STATES, REPLAYABLE_MESSAGES, REPLAYABLE_REPLIES } from '@sluice/delivery/states'
 import type { Runtime } from '@sluice/runtime'
-import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
+import { type AppError, type DeliveryFilter, defineRoute, type Route, wordsOf } from '@sluice/sdk'
 import * as v from 'valibot'
 import { recordAction } from '../request/record-action.ts'
 import { filterText, listText, pageOf, wholeText } from './query.ts'
@@ -278,7 +278,8 @@ const sinceTime = (since: string | undefined): number => (since === undefined ? 
 /** The text of a message; undefined when it is no longer kept. */
 async function textOf(runtime: Runtime, number: number): Promise<string | undefined> {
   const stored = await runtime.store.inbox.get(number)
-  return stored && (await withMessage(runtime.snapshot().channels, stored)).message?.text
+  const message = stored && (await withMessage(runtime.snapshot().channels, stored)).message
+  return message ? wordsOf(message) : undefined
 }
 
 /** A page of the rows that a filter selects, or of those among them that a search finds. */

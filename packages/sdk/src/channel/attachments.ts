@@ -1,4 +1,12 @@
-/** Where the files of messages are kept in the workspace, and how a message names them. */
+/** The files of messages: how a channel describes them, where they are kept in the workspace, and how a message names them. */
+
+export interface Attachment {
+  readonly kind: 'image' | 'audio' | 'video' | 'file'
+  readonly name: string
+  readonly mime?: string
+  /** The URL, the platform's id, or the bytes. An inbound attachment is stored as JSON and never holds bytes. */
+  readonly source: { readonly url: string } | { readonly id: string } | { readonly bytes: Uint8Array }
+}
 
 export const ATTACHMENTS = 'attachments'
 

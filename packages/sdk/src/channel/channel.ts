@@ -1,6 +1,8 @@
 /** The port of a chat platform. A channel verifies, parses and sends; the daemon does the rest (docs/contract.md#channels). */
 
+import type { Attachment } from './attachments.ts'
 import type { ChannelLink } from './channel-link.ts'
+import type { Addressed, Forwarded, Quoted, Thing } from './inbound-parts.ts'
 import type { ListenContext, ListenCursors } from './listen.ts'
 
 /** A request as it arrived: header names in lower case, the URL, and the raw bytes of the body. */
@@ -23,14 +25,6 @@ export interface Address {
   readonly more?: Readonly<Record<string, string>>
 }
 
-export interface Attachment {
-  readonly kind: 'image' | 'audio' | 'video' | 'file'
-  readonly name: string
-  readonly mime?: string
-  /** The URL, the platform's id, or the bytes. An inbound attachment is stored as JSON and never holds bytes. */
-  readonly source: { readonly url: string } | { readonly id: string } | { readonly bytes: Uint8Array }
-}
-
 /** The bytes of an inbound attachment. */
 export interface Media {
   readonly bytes: Uint8Array
@@ -46,10 +40,22 @@ export interface Inbound {
   /** The stable identity of the sender, which the allowlist is matched against. */
   readonly sender: string
   readonly to: Address
+  /** The words of the sender alone, with names in the place of mentions. */
   readonly text: string
+  /** Absent where the channel cannot tell. */
+  readonly addressed?: Addressed
+  /** The message that this one quotes, where the platform reports its words or files. */
+  readonly quoted?: Quoted
+  /** What the sender passes on without having written it. */
+  readonly forwarded?: Forwarded
+  /** What the sender sent that is neither text nor file, such as a location. Each reaches the model as a line. */
+  readonly things?: readonly Thing[]
   /** True when the platform does not vouch for the sender, such as for a mail without DMARC. The model gets the text as untrusted. */
   readonly unverified?: true
-  /** Where in `text` the words of others begin that the sender quotes or forwards. The model gets the rest as untrusted text. */
+  /**
+   * Where in `text` the words of others begin, on platforms that have quotes only in the text, such as mail. The model gets the rest as
+   * untrusted text.
+   */
   readonly quotedFrom?: number
   /**
    * What the sender typed, where `text` has more, such as the subject of a mail and the mail that it answers. Commands and answers to

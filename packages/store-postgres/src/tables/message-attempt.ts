@@ -1,5 +1,5 @@
 /** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
-import type { Inbound, InboxStore, SpentMessage, StartedMessage } from '@sluice/sdk'
+import { type Inbound, type InboxStore, type SpentMessage, type StartedMessage, wordsOf } from '@sluice/sdk'
 import { sql } from '../connection/connection.ts'
 import { columnsOf, type Database, isOpen } from '../connection/database.ts'
 import type { Kind } from '../connection/group-commit.ts'
@@ -78,7 +78,7 @@ const START_KIND: Kind<Start, StartedRow | undefined> = {
         ({ number }) => number,
         ({ turnId }) => turnId,
         ({ startsMax }) => startsMax,
-        ({ given }) => given?.text ?? null,
+        ({ given }) => (given ? wordsOf(given) : null),
       ),
     ),
   ],

@@ -1,5 +1,5 @@
 /** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
-import { agentOfSession, type Inbound, type InboxStore, type SpentMessage, type StartedMessage } from '@sluice/sdk'
+import { agentOfSession, type Inbound, type InboxStore, type SpentMessage, type StartedMessage, wordsOf } from '@sluice/sdk'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
 import type { InboxColumns } from './inbox-row.ts'
@@ -89,7 +89,7 @@ function startAttempt(db: Database, { number, turnId, startsMax, given }: Start)
     row.session,
     `channel:${row.channel}`,
     row.channel,
-    message?.text ?? null,
+    message ? wordsOf(message) : null,
     row.attempts,
     row.received_at,
     number,

@@ -6,11 +6,10 @@ import type { WebhookSubject } from '../channel-subject.ts'
 import { testHost } from '../host.ts'
 import type { Rules } from '../rules.ts'
 import type { Bench } from './bench.ts'
+import { damaged } from './damaged.ts'
 import { ACCEPTED, attempt, verified, type WebhookBench } from './webhook-bench.ts'
 
 const RUNS = 200
-/** Values of all types. The last one throws when it is converted to a text. */
-const OTHERS: readonly unknown[] = [undefined, null, 0, '', [], {}, true, 'x', { toString: 0 }]
 
 export function messageRules(bench: Bench, { fixtures, own }: WebhookSubject, { parse, messages }: WebhookBench): Rules {
   return {
@@ -126,30 +125,4 @@ function anyBodyRules({ webhook, raw, expectNoSecret }: Bench, fixtures: Webhook
       }
     },
   }
-}
-
-/** Returns the JSON with each member removed or replaced by a value of another type; empty if the text is not JSON. */
-function damaged(json: string): string[] {
-  let root: unknown
-  try {
-    root = JSON.parse(json)
-  } catch {
-    return []
-  }
-  const results: string[] = []
-  const visit = (value: unknown) => {
-    if (typeof value !== 'object' || value === null) return
-    const parent = value as Record<string, unknown>
-    for (const key of Object.keys(parent)) {
-      const kept = parent[key]
-      for (const other of OTHERS) {
-        parent[key] = other
-        results.push(JSON.stringify(root))
-      }
-      parent[key] = kept
-      visit(kept)
-    }
-  }
-  visit(root)
-  return results
 }

@@ -1,0 +1,78 @@
+/** What people can send on the platform, as events of Slack's Events API. */
+import type { ArrivalSubject, RecordedArrival } from '@sluice/testkit/channel'
+import * as v from 'valibot'
+import { slackSection } from '../config.ts'
+import { parseMessage } from '../parse.ts'
+
+const config = v.parse(slackSection.schema, { bot_token: 'xoxb-1-test', app_token: 'xapp-1-test' })
+const EVENT = 'https://docs.slack.dev/reference/events/message'
+const BLOCKS = 'https://docs.slack.dev/reference/block-kit/blocks/rich-text-block'
+const FILES = 'https://docs.slack.dev/reference/events/message/file_share'
+
+function arrival(what: string, source: string, event: object, expect: RecordedArrival['expect']): RecordedArrival {
+  const payload = { type: 'message', channel: 'D1', channel_type: 'im', user: 'UADA', team: 'T1', ts: '1767225600.000100', ...event }
+  return { what, source, payload, expect }
+}
+const shared = {
+  ts: '1767225500.000100',
+  channel_id: 'C9',
+  is_msg_unfurl: true,
+  is_share: true,
+  author_name: 'Ben',
+  author_id: 'UBEN',
+  text: 'Invoice 4711 is overdue',
+  fallback: 'Ben: Invoice 4711 is overdue',
+  files: [{ id: 'F1', name: 'invoice.pdf', mimetype: 'application/pdf', url_private_download: 'https://files.slack.com/x' }],
+}
+const invoice = { kind: 'file', name: 'invoice.pdf', mime: 'application/pdf', source: { url: 'https://files.slack.com/x' } } as const
+const forwarded = { from: { kind: 'person', name: 'Ben', id: 'UBEN' }, text: 'Invoice 4711 is overdue', attachments: [invoice] } as const
+const rich = (elements: object[]) => ({ blocks: [{ type: 'rich_text', elements: [{ type: 'rich_text_section', elements }] }] })
+
+export const slackArrivals: ArrivalSubject = {
+  parse: (payload) => [parseMessage(payload as object as Record<string, unknown>, { account: 'A1', userId: 'UBOT', config }) ?? []].flat(),
+  never: { quoted: 'Slack sends the first message of a thread only on request; see thread-roots.test.ts' },
+  recorded: [
+    arrival('a text', EVENT, { text: 'hi' }, { text: 'hi', addressed: 'direct' }),
+    arrival('a mention', EVENT, { channel: 'C1', text: '<@UBOT> hi' }, { text: 'hi', addressed: 'mention' }),
+    arrival(
+      'a reply in a thread of the bot',
+      EVENT,
+      { channel: 'C1', text: 'why?', thread_ts: '1767225500.000100', parent_user_id: 'UBOT' },
+      { addressed: 'reply' },
+    ),
+    arrival('a /me message', `${EVENT}/me_message`, { subtype: 'me_message', text: 'waves' }, { text: 'waves' }),
+    arrival(
+      'a forward with a comment',
+      FILES,
+      { text: 'please handle this', attachments: [shared] },
+      { text: 'please handle this', forwarded },
+    ),
+    arrival('a forward without a comment', FILES, { text: '', attachments: [shared] }, { text: '', forwarded }),
+    arrival(
+      'words that are only in blocks',
+      BLOCKS,
+      {
+        text: '',
+        ...rich([
+          { type: 'text', text: 'ask ' },
+          { type: 'user', user_id: 'UBOB' },
+          { type: 'link', url: 'https://x.test/' },
+        ]),
+      },
+      { text: 'ask @UBOBhttps://x.test/' },
+    ),
+    arrival('a file', FILES, { subtype: 'file_share', text: '', files: shared.files }, { attachments: [invoice] }),
+    arrival(
+      'a preview of a page',
+      'https://docs.slack.dev/messaging/unfurling-links-in-messages',
+      { text: 'see', attachments: [{ title: 'Page', text: 'words of the page', title_link: 'https://x.test/' }] },
+      { text: 'see', things: [{ kind: 'link', text: 'Page, words of the page, https://x.test/' }] },
+    ),
+    arrival(
+      'a block of a later version',
+      BLOCKS,
+      { text: '', blocks: [{ type: 'hologram' }] },
+      { things: [{ kind: 'unknown', text: 'hologram' }] },
+    ),
+  ],
+}

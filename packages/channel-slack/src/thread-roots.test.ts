@@ -1,0 +1,48 @@
+import type { Inbound } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import type { SlackApi } from './api.ts'
+import { slackSection } from './config.ts'
+import { ThreadRoots } from './thread-roots.ts'
+
+const config = v.parse(slackSection.schema, { bot_token: 'xoxb-1-test', app_token: 'xapp-1-test' })
+const bot = { account: 'A1', userId: 'UBOT', config }
+const root = { user: 'UBEN', ts: '1.000100', text: 'Invoice 4711 is due', thread_ts: '1.000100' }
+const said = (id: string, sender = 'UADA'): Inbound => ({
+  id: `C1:${id}`,
+  account: 'A1',
+  sender,
+  to: { to: 'C1', thread: '1.000100' },
+  text: 'what do you think?',
+})
+
+function rootsOf(answer: () => Promise<Record<string, unknown>>) {
+  const calls: unknown[] = []
+  const call: SlackApi['call'] = async (method, args) => {
+    calls.push([method, args])
+    return answer()
+  }
+  return { calls, roots: new ThreadRoots(testHost(), { call } as SlackApi, bot) }
+}
+
+test('each person gets the first message of a thread once, and it is read once', async () => {
+  const { calls, roots } = rootsOf(async () => ({ ok: true, messages: [root] }))
+  const [first, second] = await Promise.all([roots.quoting(said('2.000100')), roots.quoting(said('3.000100'))])
+  expect(first.quoted).toEqual({ id: 'C1:1.000100', author: { id: 'UBEN' }, text: 'Invoice 4711 is due' })
+  expect(second.quoted).toBeUndefined()
+  expect((await roots.quoting(said('4.000100', 'UBEN'))).quoted?.by).toBe('sender')
+  expect(calls).toEqual([['conversations.replies', { channel: 'C1', ts: '1.000100', limit: 1 }]])
+})
+
+test('the message that begins a thread quotes nothing, and its writer needs no quote of it', async () => {
+  const { calls, roots } = rootsOf(async () => ({ ok: true, messages: [root] }))
+  expect(await roots.quoting(said('1.000100'))).toEqual(said('1.000100'))
+  expect((await roots.quoting(said('2.000100'))).quoted).toBeUndefined()
+  expect(calls).toEqual([])
+})
+
+test('a message arrives when the first one of its thread cannot be read', async () => {
+  const { roots } = rootsOf(() => Promise.reject(new Error('missing_scope')))
+  expect(await roots.quoting(said('2.000100'))).toEqual(said('2.000100'))
+})

@@ -1,0 +1,145 @@
+/** What people can send on the platform, as updates of the Bot API (https://core.telegram.org/bots/api). */
+import type { ArrivalSubject, RecordedArrival } from '@sluice/testkit/channel'
+import { parseUpdate } from '../parse.ts'
+
+const API = 'https://core.telegram.org/bots/api'
+const ada = { id: 1001, is_bot: false, first_name: 'Ada', username: 'ada' }
+const ben = { id: 1002, is_bot: false, first_name: 'Ben', last_name: 'Ray' }
+const bot = { id: 700_100, is_bot: true, first_name: 'Sluice', username: 'sluice_bot' }
+const group = { id: -100_200, type: 'supergroup', title: 'Team' }
+const direct = { id: 1001, type: 'private', first_name: 'Ada' }
+const photo = [{ file_id: 'p1', file_unique_id: 'u1', width: 90, height: 60 }]
+const image = { kind: 'image', name: 'photo.jpg', mime: 'image/jpeg', source: { id: 'p1' } } as const
+
+function arrival(what: string, type: string, message: object, expect: RecordedArrival['expect']): RecordedArrival {
+  const payload = { update_id: 1, message: { message_id: 5, from: ada, chat: direct, date: 1_767_225_600, ...message } }
+  return { what, source: `${API}#${type}`, payload, expect }
+}
+const inReplyTo = '1001:4'
+const earlier = { message_id: 4, from: ben, chat: direct, date: 1, text: 'Invoice 4711 is due on Friday' }
+const mention = { text: '@sluice_bot hi', entities: [{ type: 'mention', offset: 0, length: 11 }] }
+const command = { text: '/status@sluice_bot', entities: [{ type: 'bot_command', offset: 0, length: 18 }] }
+
+export const telegramArrivals: ArrivalSubject = {
+  parse: (payload) => [parseUpdate(payload, { id: '700100', username: 'sluice_bot' }, false)?.inbound ?? []].flat(),
+  recorded: [
+    arrival('a text', 'message', { text: 'hi' }, { text: 'hi', addressed: 'direct' }),
+    arrival('a mention in a group', 'messageentity', { chat: group, ...mention }, { text: 'hi', addressed: 'mention' }),
+    arrival('a command in a group', 'messageentity', { chat: group, ...command }, { text: '/status', addressed: 'command' }),
+    arrival('a text in a group', 'message', { chat: group, text: 'hi' }, { text: 'hi', addressed: 'overheard' }),
+    arrival(
+      'a reply to the bot',
+      'message',
+      { chat: group, text: 'why?', reply_to_message: { ...earlier, chat: group, from: bot } },
+      { addressed: 'reply', quoted: { id: '-100200:4', by: 'bot', author: { name: 'Sluice', id: '700100' }, text: earlier.text } },
+    ),
+    arrival(
+      'a reply to another person',
+      'message',
+      { text: 'is that right?', reply_to_message: earlier },
+      { inReplyTo, quoted: { id: inReplyTo, author: { name: 'Ben Ray', id: '1002' }, text: earlier.text } },
+    ),
+    arrival(
+      'a reply to an own message with a picture',
+      'message',
+      { text: 'this one', reply_to_message: { ...earlier, from: ada, text: undefined, photo } },
+      { quoted: { id: inReplyTo, by: 'sender', author: { name: 'Ada', id: '1001' }, text: '', attachments: [image] } },
+    ),
+    arrival(
+      'the marked part of a message',
+      'textquote',
+      { text: 'this part?', reply_to_message: earlier, quote: { text: 'Invoice 4711', position: 0, is_manual: true } },
+      { quoted: { id: inReplyTo, author: { name: 'Ben Ray', id: '1002' }, text: 'Invoice 4711' } },
+    ),
+    arrival(
+      'a quote from another chat',
+      'externalreplyinfo',
+      {
+        text: 'please check',
+        external_reply: { origin: { type: 'user', date: 1, sender_user: ben } },
+        quote: { text: 'Invoice 4711', position: 0 },
+      },
+      { quoted: { author: { name: 'Ben Ray', id: '1002' }, text: 'Invoice 4711' } },
+    ),
+    arrival(
+      'a forward of a person who hides the account',
+      'messageoriginhiddenuser',
+      { text: 'send me the keys', forward_origin: { type: 'hidden_user', date: 1, sender_user_name: 'Eve' } },
+      { text: '', forwarded: { from: { kind: 'person', name: 'Eve' }, text: 'send me the keys' } },
+    ),
+    arrival(
+      'a forward of a person with a picture',
+      'messageoriginuser',
+      { photo, caption: 'look', forward_origin: { type: 'user', date: 1, sender_user: ben } },
+      { text: '', forwarded: { from: { kind: 'person', name: 'Ben Ray', id: '1002' }, text: 'look', attachments: [image] } },
+    ),
+    arrival(
+      'a forward of a channel',
+      'messageoriginchannel',
+      { text: 'news', forward_origin: { type: 'channel', date: 1, chat: { id: -100_300, type: 'channel', title: 'News' }, message_id: 3 } },
+      { forwarded: { from: { kind: 'room', name: 'News', id: '-100300' }, text: 'news' } },
+    ),
+    arrival('a picture', 'photosize', { photo, caption: 'look' }, { text: 'look', attachments: [image] }),
+    arrival('a voice note', 'voice', { voice: { file_id: 'v', duration: 3, mime_type: 'audio/ogg' } }, { text: '' }),
+    arrival('a sticker', 'sticker', { sticker: { file_id: 's', emoji: '👍' } }, { things: [{ kind: 'sticker', text: '👍' }] }),
+    arrival(
+      'a location',
+      'location',
+      { location: { latitude: 52.5, longitude: 13.4 } },
+      { things: [{ kind: 'location', text: '52.5, 13.4' }] },
+    ),
+    arrival(
+      'a venue',
+      'venue',
+      {
+        location: { latitude: 52.5, longitude: 13.4 },
+        venue: { location: { latitude: 52.5, longitude: 13.4 }, title: 'Café', address: 'Main Street 1' },
+      },
+      { things: [{ kind: 'location', text: '52.5, 13.4: Café, Main Street 1' }] },
+    ),
+    arrival(
+      'a contact',
+      'contact',
+      { contact: { phone_number: '+15550001', first_name: 'Bob' } },
+      { things: [{ kind: 'contact', text: 'Bob, +15550001' }] },
+    ),
+    arrival(
+      'a poll',
+      'poll',
+      {
+        poll: {
+          id: 'p',
+          question: 'Where do we eat?',
+          options: [
+            { text: 'Pizza', voter_count: 0 },
+            { text: 'Sushi', voter_count: 0 },
+          ],
+        },
+      },
+      { things: [{ kind: 'poll', text: 'Where do we eat?: Pizza; Sushi' }] },
+    ),
+    arrival(
+      'a checklist',
+      'checklist',
+      {
+        checklist: {
+          title: 'Shopping',
+          tasks: [
+            { id: 1, text: 'Milk' },
+            { id: 2, text: 'Bread' },
+          ],
+        },
+      },
+      { things: [{ kind: 'checklist', text: 'Shopping, Milk, Bread' }] },
+    ),
+    arrival('a dice', 'dice', { dice: { emoji: '🎲', value: 4 } }, { things: [{ kind: 'game', text: '🎲, 4' }] }),
+    arrival(
+      'an invoice',
+      'invoice',
+      { invoice: { title: 'Tea', description: 'Green', start_parameter: '', currency: 'EUR', total_amount: 500 } },
+      { things: [{ kind: 'payment', text: 'Tea, 500 EUR' }] },
+    ),
+    arrival('a story', 'story', { story: { chat: group, id: 1 } }, { things: [{ kind: 'story', text: 'Team' }] }),
+    arrival('content of a later version', 'message', { hologram: { id: 1 } }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
+  ],
+}
