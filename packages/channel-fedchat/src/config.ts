@@ -52,8 +52,13 @@ const schema = v.object({
     'off',
   ),
   draft_update_interval_ms: v.optional(
-    v.pipe(whole(DRAFT_MS_MIN), v.description('Shortest time between two edits of such a reply; each edit is encrypted again')),
-    1500,
+    v.pipe(
+      whole(DRAFT_MS_MIN),
+      v.description(
+        'Shortest time between two edits of such a reply; each edit is encrypted again, so that the default is higher than on other channels',
+      ),
+    ),
+    2500,
   ),
   multi_message_delay_ms: v.optional(v.pipe(whole(0), v.description('Time between two such messages')), 800),
 })

@@ -13,7 +13,7 @@ export const boardAFlash = (host: Host, devices: Devices, guard: DeviceGuard, mo
     name: 'board_a_flash',
     description:
       'Writes a UF2 image, such as MicroPython, to a board_a, over the present firmware. A board that runs MicroPython is rebooted into its boot loader; any other board has to be plugged in with its BOOTSEL button held.',
-    input: v.object({
+    input: v.strictObject({
       confirm: v.pipe(v.boolean(), v.description('Must be true: the present contents of the board are lost')),
       device,
       image: v.optional(

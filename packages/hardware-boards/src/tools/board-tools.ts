@@ -9,33 +9,54 @@ import { factsOf, knownBoard, memoryLines } from './board-facts.ts'
 import { device, ranges } from './gpio.ts'
 
 const board = v.optional(
-  v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('Name such as board_c1; default: the first configured one')),
+  v.pipe(
+    v.string(),
+    v.minLength(1),
+    v.maxLength(64),
+    v.description('Name such as board_c1, or the alias of a device such as board_c0; default: the first configured one'),
+  ),
+)
+const described = v.pipe(
+  v.strictObject({ board, device }),
+  v.check((input) => input.board === undefined || input.device === undefined, 'name the board by `board` or by `device`, not by both'),
 )
 
 export function boardTools(host: Host, config: PeripheralsConfig, registry: Registry, guard: DeviceGuard): readonly Tool[] {
   const available = (): boolean => config.enabled && config.boards.length > 0
-  const boardOf = (name: string | undefined): Board => {
-    const wanted = name ?? config.boards.find(({ board }) => boardNamed(board))?.board
-    if (wanted === undefined) throw new AppError('not_found', 'No board with a data sheet is configured in [[peripherals.boards]]')
-    return knownBoard(wanted)
+  const boardOf = async ({ board, device: alias = board }: Described, signal: AbortSignal): Promise<Board> => {
+    if (alias === undefined) {
+      const first = config.boards.map((entry) => boardNamed(entry.board)).find((known) => known !== undefined)
+      if (first) return first
+      throw new AppError('not_found', 'No board with a data sheet is configured in [[peripherals.boards]]')
+    }
+    const named = boardNamed(alias)
+    if (named) return named
+    await registry.ready(signal)
+    const isDevice = registry.all().some((known) => known.alias === alias)
+    // Throws the error for a name that is no board, or for a device that is not there.
+    if (!isDevice && board !== undefined) return knownBoard(alias)
+    const { board: model } = registry.pick(alias)
+    if (model) return model
+    throw new AppError('not_found', `There is no data sheet for the board of ${alias}`)
   }
   return [boardInfo(host, boardOf, available), memoryMap(host, boardOf, available), capabilities(registry, guard, available)]
 }
 
-type BoardOf = (name: string | undefined) => Board
+type Described = v.InferOutput<typeof described>
+type BoardOf = (input: Described, signal: AbortSignal) => Promise<Board>
 
 const boardInfo = (host: Host, boardOf: BoardOf, available: () => boolean): Tool =>
   defineTool({
     name: 'hardware_board_info',
     description: 'Describes a board: chip, architecture, description and memory; read live where a debug probe reaches it.',
-    input: v.object({ board }),
+    input: described,
     risk: 'read',
     decider: 'asker',
     egress: false,
     untrusted: false,
     available,
     async run(input, { signal }) {
-      const facts = await factsOf(host, boardOf(input.board), signal)
+      const facts = await factsOf(host, await boardOf(input, signal), signal)
       const { board: known, chip, architecture, source } = facts
       return [
         `Board: ${known.name} (${source})`,
@@ -51,14 +72,14 @@ const memoryMap = (host: Host, boardOf: BoardOf, available: () => boolean): Tool
   defineTool({
     name: 'hardware_memory_map',
     description: "Lists a board's memory ranges; read live where a debug probe reaches it, from its data sheet otherwise.",
-    input: v.object({ board }),
+    input: described,
     risk: 'read',
     decider: 'asker',
     egress: false,
     untrusted: false,
     available,
     async run(input, { signal }) {
-      const facts = await factsOf(host, boardOf(input.board), signal)
+      const facts = await factsOf(host, await boardOf(input, signal), signal)
       return [`${facts.board.name} (${facts.source}):`, ...memoryLines(facts)].join('\n')
     },
   })
@@ -67,7 +88,7 @@ const capabilities = (registry: Registry, guard: DeviceGuard, available: () => b
   defineTool({
     name: 'hardware_capabilities',
     description: 'Asks connected boards which GPIO pins and which LED they have.',
-    input: v.object({ device }),
+    input: v.strictObject({ device }),
     risk: 'read',
     decider: 'asker',
     egress: false,

@@ -195,16 +195,17 @@ describe('board_a_flash', () => {
   })
 })
 
-test.each(['device_read_code', 'device_exec', 'device_write_code', 'board_a_flash'])(
-  '%s refuses a missing device before a person is asked',
-  async (name) => {
-    const input = { code: 'print()', confirm: true }
-    const precheck = async (arranged: Awaited<ReturnType<typeof arrange>>) => {
-      const tool = arranged.tool(name)
-      return drive(arranged.host.clock, (async () => tool.precheck?.(v.parse(tool.input, input), toolContext()))())
-    }
-    await expect(precheck(await arrange({ plugged: [] }))).rejects.toThrow(/No device was found|No board_a is connected/)
-    await expect(precheck(await arrange({ plugged: [UNO] }))).rejects.toThrow(/No device that can do this|No board_a is connected/)
-    await expect(precheck(await arrange())).resolves.toBeUndefined()
-  },
-)
+test.each([
+  ['device_read_code', {}],
+  ['device_exec', { code: 'print()' }],
+  ['device_write_code', { code: 'print()' }],
+  ['board_a_flash', { confirm: true }],
+])('%s refuses a missing device before a person is asked', async (name, input) => {
+  const precheck = async (arranged: Awaited<ReturnType<typeof arrange>>) => {
+    const tool = arranged.tool(name)
+    return drive(arranged.host.clock, (async () => tool.precheck?.(v.parse(tool.input, input), toolContext()))())
+  }
+  await expect(precheck(await arrange({ plugged: [] }))).rejects.toThrow(/No device was found|No board_a is connected/)
+  await expect(precheck(await arrange({ plugged: [UNO] }))).rejects.toThrow(/No device that can do this|No board_a is connected/)
+  await expect(precheck(await arrange())).resolves.toBeUndefined()
+})

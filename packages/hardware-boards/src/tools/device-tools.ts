@@ -25,7 +25,7 @@ function deviceReadCode({ clock }: Host, devices: Devices, guard: DeviceGuard): 
     name: tool,
     description:
       'Reads main.py, the program that a MicroPython board starts by itself. A running program is interrupted and restarted afterwards.',
-    input: v.object({ device }),
+    input: v.strictObject({ device }),
     // Reading needs approval too, because the interrupted program stops controlling its hardware.
     risk: 'execute',
     decider: 'asker',
@@ -63,7 +63,7 @@ function deviceWriteCode({ clock }: Host, devices: Devices, guard: DeviceGuard):
     name: tool,
     description:
       'Replaces main.py, the program that a MicroPython board starts by itself, and resets the board so that it runs. The old program stays until the new one has arrived completely.',
-    input: v.object({
+    input: v.strictObject({
       device,
       code: v.pipe(v.string(), v.minLength(1), v.maxLength(MAIN_BYTES_MAX), v.description('The whole program, in MicroPython')),
     }),
@@ -93,7 +93,7 @@ function deviceExec({ clock }: Host, devices: Devices, guard: DeviceGuard): Tool
   return defineTool({
     name: tool,
     description: `Runs code on a MicroPython board for at most ${RUN_MS / 1000} s, without storing it there, and returns its output or its traceback. A running main.py is interrupted and restarted afterwards.`,
-    input: v.object({
+    input: v.strictObject({
       device,
       code: v.pipe(v.string(), v.minLength(1), v.maxLength(CODE_BYTES_MAX), v.description('MicroPython code; print what you want to see')),
     }),

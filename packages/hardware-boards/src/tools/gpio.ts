@@ -18,7 +18,7 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
   defineTool({
     name: 'gpio_write',
     description: 'Sets one GPIO pin of a connected board to 0 (low) or 1 (high).',
-    input: v.object({ device, pin, value: level }),
+    input: v.strictObject({ device, pin, value: level }),
     risk: 'execute',
     decider: 'asker',
     egress: false,
@@ -41,7 +41,7 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
   defineTool({
     name: 'gpio_read',
     description: 'Reads one GPIO pin of a connected board: 0 (low) or 1 (high).',
-    input: v.object({ device, pin }),
+    input: v.strictObject({ device, pin }),
     risk: 'read',
     decider: 'asker',
     egress: false,

@@ -193,6 +193,24 @@ describe('the board descriptions', () => {
     await expect(call('hardware_board_info', { board: 'toaster' })).rejects.toThrow('the known boards are board_a, board_b')
   })
 
+  test('take the alias of a device, as `board` or as `device`', async () => {
+    const { call } = toolsOn([B], config)
+    const described = await call('hardware_memory_map', { board: 'board_b0' })
+    expect(described).toMatch(/^board_b \(/)
+    expect(await call('hardware_memory_map', { device: 'board_b0' })).toBe(described)
+    expect(await call('hardware_board_info', { device: 'board_c0' })).toContain('Board: board_c1')
+    await expect(call('hardware_board_info', { device: 'board_a9' })).rejects.toThrow('There is no device "board_a9"')
+  })
+
+  test.each([
+    ['hardware_memory_map', { boards: 'board_b' }],
+    ['hardware_board_info', { board: 'board_b', device: 'board_b0' }],
+    ['hardware_capabilities', { board: 'board_b' }],
+  ])('%s refuses %j', (name, input) => {
+    const { named } = toolsOn([B], config)
+    expect(v.safeParse(named(name).input, input).success).toBe(false)
+  })
+
   test('include the capabilities that the boards state', async () => {
     const { call } = toolsOn([B], config)
     expect(await call('hardware_capabilities', {})).toBe(

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Runtime } from '@sluice/runtime'
 import { healthSchema, readySchema } from '@sluice/runtime/health'
+import { howToGet } from '@sluice/sdk'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import type { Endpoint } from '../request/context.ts'
@@ -68,9 +69,13 @@ export function answerProbe(runtime: Runtime, incoming: IncomingMessage, outgoin
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const METRICS_OFF = '# Textmetrics backend not enabled. Set [observability] backend = "textmetrics" in config.\n'
 
+const METRICS_LEFT_OUT = `# This build leaves metrics out. To get them, ${howToGet('observability-metrics')}, and set [observability] backend = "textmetrics" in config.\n`
+
 /** The metrics of the first observer that renders them; without such an observer, a hint in a comment. */
 export function metricsEndpoint(parts: AppParts): Endpoint {
-  const { observers, metricsLoopbackOnly, gateway } = parts.snapshot
+  const { features, observers, metricsLoopbackOnly, gateway } = parts.snapshot
+  const isLeftOut = features.some(({ feature, compiled }) => feature === 'observability-metrics' && !compiled)
+  const hint = isLeftOut ? METRICS_LEFT_OUT : METRICS_OFF
   const auth = metricsLoopbackOnly ? 'local' : 'open'
   const renderer = observers.find(({ render }) => render)
   return {
@@ -86,7 +91,7 @@ export function metricsEndpoint(parts: AppParts): Endpoint {
       sameOrigin(gateway),
       authenticate(auth, parts),
       async () => {
-        const { contentType, body } = (await renderer?.render?.()) ?? { contentType: METRICS_TYPE, body: METRICS_OFF }
+        const { contentType, body } = (await renderer?.render?.()) ?? { contentType: METRICS_TYPE, body: hint }
         return new Response(body, { headers: { ...JSON_HEADERS, 'content-type': contentType } })
       },
     ],

@@ -239,6 +239,12 @@ describe('GET /metrics', () => {
     expect(await response.text()).toBe('# Textmetrics backend not enabled. Set [observability] backend = "textmetrics" in config.\n')
   })
 
+  test('names the build that has metrics where this one leaves them out', async () => {
+    const features = [{ feature: 'observability-metrics', compiled: false }] as never
+    const response = await gateway({ snapshot: { features } }).request('/metrics')
+    expect(await response.text()).toMatch(/^# This build leaves metrics out\. .*npm run build -- .*--features .*metrics.*\n$/)
+  })
+
   test('answers the metrics of the observer', async () => {
     const response = await gateway({ snapshot: { observers: [renderer] } }).request('/metrics')
     expect([response.headers.get('content-type'), await response.text()]).toEqual([
