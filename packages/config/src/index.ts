@@ -42,7 +42,14 @@ export { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP, requireSignatures
 export { agentsSection } from './sections/further-agents-section.ts'
 export { type ClientShares, type LimitedClient, limitsOf, loopTurnsOf, NO_SHARES, operatorsOf, sharesOf } from './sections/limits.ts'
 export { limitsSection } from './sections/limits-section.ts'
-export { type AgentConfig, agentSection, type CostConfig, costSection, type TurnLimits, turnLimits } from './sections/main-agent-sections.ts'
+export {
+  type AgentConfig,
+  agentSection,
+  type CostConfig,
+  costSection,
+  type TurnLimits,
+  turnLimits,
+} from './sections/main-agent-sections.ts'
 export { parseNetwork } from './sections/network.ts'
 export { conversationOf, TARGETS } from './sections/notification-targets.ts'
 export { policySection } from './sections/policy-section.ts'

@@ -10,6 +10,7 @@ import type { ApiCall } from '@sluice/sdk'
 import { lockDataDirAfterCommands } from '@sluice/store'
 import { startBackups } from './backup-schedule.ts'
 import { ConfigReload } from './config-reload.ts'
+import { hashWebhookSecret } from './hash-webhook-secret.ts'
 import { logTurn } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './runtime/open-runtime.ts'
@@ -188,6 +189,7 @@ class RunningDaemon implements Daemon {
     startRetention({ ...runtime, log: runtime.log.child('store'), pruneRuns: (held) => parts.procedures.pruneEveryHour(held) }, signal)
     if (!options.configValues) config.watch(signal)
     startBackups(runtime, { ...options, program: options.program }, signal)
+    void hashWebhookSecret(runtime, options)
     watchClock({ clock: runtime.clock, events: runtime.bus, log: runtime.log, signal })
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.
     void runtime.guards().sandbox.choice()

@@ -207,7 +207,7 @@ describe('sluice config', () => {
         sealed: ['gateway.webhook_secret', 'chat.token'],
       })
       expect(readFileSync(`${dir}/config.toml`, 'utf8')).toMatch(
-        /^\[chat\] # mine\ntoken = "enc:.+" # its token\nnumber = "1"\n\n\[gateway\]\nwebhook_secret = "enc:.+"\n$/,
+        /^\[chat\] # mine\ntoken = "enc:.+" # its token\nnumber = "1"\n\n\[gateway\]\nwebhook_secret_sha256 = "[0-9a-f]{64}"\n$/,
       )
       expect((await sluiceOfChat('config', 'seal', '--data-dir', dir)).out).toContain('holds no secret in plain text')
       expect((await sluiceOfChat('config', 'check', '--data-dir', dir)).code).toBe(0)

@@ -1,4 +1,4 @@
-import { AppError, Secret } from '@sluice/sdk'
+import { AppError, Secret, sha256Hex } from '@sluice/sdk'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decrypt, encrypt, load, SAMPLE_SECTIONS } from '../testing/sample-sections.ts'
@@ -19,7 +19,7 @@ describe('set', () => {
   })
 
   test.each([
-    ['gateway.webhook_secret', '"\ufffd"', '\ufffd'],
+    ['backup.passphrase', '"\ufffd"', '\ufffd'],
     ['agent.system_prompt', "'a\ufffd\\d'", 'a\ufffd\\d'],
     ['agent.system_prompt', '"""\n\ufffd\u{10fffc}"""', '\ufffd\u{10fffc}'],
     ['gateway.allowed_hosts', '["a\ufffd", # \ufffd\n"b"]', ['a\ufffd', 'b']],
@@ -189,9 +189,9 @@ describe('set', () => {
   })
 
   test('encrypts a secret for its place, also inside a table that is set as a whole', async () => {
-    const result = await setValues({ ...options, text: '', changes: [{ path: 'gateway.webhook_secret', value: 'top' }] })
-    expect(result).toEqual({ text: '[gateway]\nwebhook_secret = "enc:gateway.webhook_secret:top"\n', secrets: [true] })
-    expect(await get(result.text, 'gateway.webhook_secret')).toEqual(new Secret('top'))
+    const result = await setValues({ ...options, text: '', changes: [{ path: 'backup.passphrase', value: 'top' }] })
+    expect(result).toEqual({ text: '[backup]\npassphrase = "enc:backup.passphrase:top"\n', secrets: [true] })
+    expect(await get(result.text, 'backup.passphrase')).toEqual(new Secret('top'))
     expect(await set('', 'provider.fallback', '[{ kind = "a", api_key = "one" }]')).toBe(
       '[provider]\nfallback = [{ kind = "a", api_key = "enc:provider.fallback.api_key:one" }]\n',
     )
@@ -226,6 +226,14 @@ describe('set', () => {
       expect(await find('gateway.webhook_secret', `[gateway]\nwebhook_secret = "${value}"\n`)).toEqual({ secret: true })
     }
     await expect(find('gateway.secret')).rejects.toEqual(refused('invalid_request', 'is not a known key'))
+  })
+
+  test('writes the hash of a secret that is only compared, in place of the secret', async () => {
+    const before = '[gateway]\nport = 1\nwebhook_secret = "old"\n'
+    const after = await set(before, 'gateway.webhook_secret', ' shh ')
+    expect(after).toBe(`[gateway]\nport = 1\nwebhook_secret_sha256 = "${sha256Hex('shh')}"\n`)
+    expect(await set(after, 'gateway.webhook_secret', 'new')).toBe(after.replace(sha256Hex('shh'), sha256Hex('new')))
+    await expect(set('', 'gateway.webhook_secret_sha256', 'shh')).rejects.toEqual(refused('invalid_request', '64 hexadecimal digits'))
   })
 
   test('keeps a value that is already encrypted', async () => {
@@ -386,7 +394,7 @@ describe('any file', () => {
       .tuple(fc.constantFrom('security.policy.level', 'log.level'), fc.constant('full'))
       .map(([path, value]) => [path, path === 'log.level' ? 'warn' : value] as const),
     fc.tuple(
-      fc.constant('gateway.webhook_secret'),
+      fc.constant('backup.passphrase'),
       text.filter((secret) => secret.trim() !== ''),
     ),
   )

@@ -1,5 +1,5 @@
 /** Gets and sets keys in the text of the configuration. Comments stay, secrets are encrypted, and the result always loads. */
-import { AppError, buildHint, howToGet } from '@sluice/sdk'
+import { AppError, buildHint, howToGet, sha256Hex } from '@sluice/sdk'
 import * as v from 'valibot'
 import { formerKeyHint } from '../read/former-keys.ts'
 import { type KnownTable, knownKeys, lookUp } from '../read/known-keys.ts'
@@ -89,8 +89,24 @@ async function change(
   if (!given) throw new AppError('invalid_request', `\`${formatKeyPath(path)}\` must be ${describeKey(key)}`)
   refuseInvalid(given.data, key, path)
   const secret = hasSecret(key)
+  const { digestKey } = key.metadata
+  if (digestKey !== undefined && typeof given.data === 'string' && !given.data.startsWith(ENCRYPTED))
+    return { text: await assignDigest(text, { path, digestKey, section: section.path.length }, given.data), secret }
   const literal = secret ? await writeValue(await sealSecrets(given.data, key, path, encrypt)) : given.literal
   return { text: await assignInToml(text, { path, literal, section: section.path.length }), secret }
+}
+
+interface DigestPlace {
+  readonly path: KeyPath
+  readonly digestKey: string
+  readonly section: number
+}
+
+/** Writes the SHA-256 of a secret beside the key, which is removed. */
+async function assignDigest(text: string, { path, digestKey, section }: DigestPlace, secret: string): Promise<string> {
+  const literal = await writeValue(sha256Hex(secret.trim()))
+  const assigned = await assignInToml(text, { path: [...path.slice(0, -1), digestKey], literal, section })
+  return removeFromToml(assigned, path)
 }
 
 /** Returns the effective value of a key, from the file, the environment or its default; secrets as `Secret`, `undefined` without a value. Throws as `setValues` does. */

@@ -61,7 +61,14 @@ describe('an agent', () => {
   })
 
   test('overrides single limits of a turn', async () => {
-    const limits = { max_iterations: 3, turn_timeout_secs: 60, step_timeout_secs: 20, max_turn_tokens: 1000, max_history_messages: 4, max_tool_result_chars: 500 }
+    const limits = {
+      max_iterations: 3,
+      turn_timeout_secs: 60,
+      step_timeout_secs: 20,
+      max_turn_tokens: 1000,
+      max_history_messages: 4,
+      max_tool_result_chars: 500,
+    }
     const lines = Object.entries(limits).map(([key, value]) => `${key} = ${value}\n`)
     const config = await load(`[agent]\nmax_iterations = 7\nmax_retries = 1\n[agents.support]\n${lines.join('')}`)
     const { main, support } = Object.fromEntries(configuredAgents(config, dataDir))

@@ -49,8 +49,18 @@ export const gatewaySection = {
     ),
     webhook_secret: v.optional(
       v.pipe(
-        secretText({ env: ['SVC_GATEWAY_WEBHOOK_SECRET'], envWins: true }),
-        v.description('Secret that POST /webhook also requires in X-Webhook-Secret'),
+        secretText({ env: ['SVC_GATEWAY_WEBHOOK_SECRET'], envWins: true, digestKey: 'webhook_secret_sha256' }),
+        v.description(
+          'Secret that POST /webhook also requires in X-Webhook-Secret. `sluice config set` writes its hash, webhook_secret_sha256, in its place',
+        ),
+      ),
+    ),
+    webhook_secret_sha256: v.optional(
+      v.pipe(
+        v.string(),
+        v.regex(/^[0-9a-f]{64}$/i, 'must be a SHA-256 in 64 hexadecimal digits'),
+        v.toLowerCase(),
+        v.description('The SHA-256 of this secret, in hexadecimal digits; a webhook_secret is used instead of it'),
       ),
     ),
     idempotency_ttl_secs: count(300, 1, 31_536_000, 'How long a repeated X-Idempotency-Key counts as a duplicate'),

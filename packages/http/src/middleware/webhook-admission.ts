@@ -24,16 +24,16 @@ export const limitCaller = ({ snapshot, limits }: AppParts): Step => rateLimit(l
 
 /** The credentials of `POST /webhook`: a bearer token, and the secret of `[gateway] webhook_secret`. */
 export function admitCaller(parts: AppParts): Step[] {
-  const secret = parts.snapshot.gateway.webhook_secret?.reveal()
-  return [authenticate('client', parts), ...(secret ? [requireSecret(secret, parts.auth.lockout)] : [])]
+  const { webhook_secret, webhook_secret_sha256 } = parts.snapshot.gateway
+  const digest = webhook_secret ? sha256Hex(webhook_secret.reveal().trim()) : webhook_secret_sha256
+  return [authenticate('client', parts), ...(digest ? [requireSecret(Buffer.from(digest, 'hex'), parts.auth.lockout)] : [])]
 }
 
 /**
- * Refuses a request without the secret of `[gateway] webhook_secret`. A wrong secret counts for the lockout of the address. Only
- * the SHA-256 of the configured secret is kept.
+ * Refuses a request without the secret of `[gateway] webhook_secret`. A wrong secret counts for the lockout of the address.
+ * `digest` is the SHA-256 of the configured secret.
  */
-function requireSecret(secret: string, lockout: Lockout): Step {
-  const digest = Buffer.from(sha256Hex(secret.trim()), 'hex')
+function requireSecret(digest: Buffer, lockout: Lockout): Step {
   return async (c, next) => {
     const { address, spared, operator } = c.get('peer')
     if (operator !== undefined) return next()

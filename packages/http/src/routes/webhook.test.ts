@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { AppError } from '@sluice/sdk'
+import { AppError, sha256Hex } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { type TestGatewayOptions, type TestRequest, testGateways } from '../testing.ts'
 
@@ -346,6 +346,13 @@ test('a bug is 500 with a fixed text, and its cause is only in the log', async (
   expect(logs).toMatchObject([
     { level: 'error', fields: { route: '/webhook', error: expect.objectContaining({ message: 'the secret is hunter2' }) } },
   ])
+})
+
+test('the secret may be configured as its hash', async () => {
+  const { post } = await paired({ config: { webhook_secret_sha256: sha256Hex('right').toUpperCase() } })
+  expect((await post('{"message":"hi"}', { 'x-webhook-secret': 'right' })).status).toBe(200)
+  expect((await post('{"message":"hi"}', { 'x-webhook-secret': sha256Hex('right') })).status).toBe(401)
+  expect((await post('{"message":"hi"}')).status).toBe(401)
 })
 
 test('no answer and no log line shows the configured secret', async () => {

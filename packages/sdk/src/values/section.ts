@@ -32,6 +32,8 @@ export interface Refined<Value> {
 export interface KeyMetadata {
   /** The value is encrypted at rest and masked everywhere. */
   readonly secret?: true
+  /** The key beside this one that takes the SHA-256 of the secret, in hex. Whoever writes the secret writes that key in its place. */
+  readonly digestKey?: string
   /** The environment variables that supply the value; the first one that is set wins. */
   readonly env?: readonly string[]
   /** True when the variable overrides the file. Otherwise it supplies a value that the file does not have. */
