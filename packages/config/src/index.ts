@@ -15,6 +15,7 @@ export {
   agentsOfChats,
   type ConfiguredAgent,
   configuredAgents,
+  plainReasons,
   routingSections,
   workspaceRoots,
 } from './sections/configured-agents.ts'

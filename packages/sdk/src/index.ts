@@ -272,7 +272,7 @@ export { equalDigests, equalTexts, hmac, hmacSha256, sha256Hex, verifyHmac } fro
 export type { Lease, LeaseName, LeaseStore, ShardRange } from './values/lease.ts'
 export { ALL_SHARDS, channelLease, checkHeld, isLeaseLost, leaseLost, SHARDS, shardsLease, shardsOf } from './values/lease.ts'
 export type { LogFields, Logger } from './values/logger.ts'
-export type { Policy, PolicyLevel } from './values/policy.ts'
+export { type Policy, type PolicyLevel, SHELL_MODES, type ShellMode } from './values/policy.ts'
 export { oneLine, printable, printableLine } from './values/printable.ts'
 export {
   type ApiCall,

@@ -32,7 +32,10 @@ test('reading and listing have risk read, writing has risk write', () => {
   expect(arrange().tools.map(({ name, risk }) => [name, risk])).toEqual([
     ['file_read', 'read'],
     ['file_write', 'write'],
+    ['file_edit', 'write'],
     ['file_list', 'read'],
+    ['grep', 'read'],
+    ['glob', 'read'],
   ])
 })
 
@@ -72,6 +75,39 @@ test('reads a file of 10 MiB and rejects one byte more', async () => {
   const { run } = arrange({ fits: new Uint8Array(size).fill(97), over: new Uint8Array(size + 1).fill(97) })
   expect(await run('file_read', { path: 'fits' })).toMatch(/\[1 lines total]$/)
   await expect(run('file_read', { path: 'over' })).rejects.toMatchObject({ code: 'too_large' })
+})
+
+test('describes a line that is too long, and reads it by bytes', async () => {
+  const { run } = arrange({ 'a.json': `é\n${'x'.repeat(9000)}end\nlast\n` })
+  const read = await run('file_read', { path: 'a.json' })
+  expect(read).toContain('2: [A line of 9003 bytes, 3-9005 of the file. It begins with "xxx')
+  expect(read).toContain('bytes="3-8002"')
+  expect(read).toMatch(/\n3: last\n\[3 lines total]$/)
+  expect(await run('file_read', { path: 'a.json', bytes: '9000-9010' })).toBe('xxxend\nlast\n[Bytes 9000-9010 of 9012]')
+  expect(await run('file_read', { path: 'a.json', bytes: '9012-9020' })).toBe('\n[No bytes in range, file has 9012 bytes]')
+})
+
+test('cuts no character when it reads by bytes, and reads all of them in pieces', async () => {
+  const text = 'aé€😀z'.repeat(20)
+  const { run } = arrange({ 'a.txt': text })
+  for (const size of [1, 2, 3, 4, 5, 7]) {
+    let all = ''
+    for (let first = 0; first < Buffer.byteLength(text); ) {
+      const answer = await run('file_read', { path: 'a.txt', bytes: `${first}-${first + size - 1}` })
+      const [, part = '', last = ''] = /^(.*)\n\[Bytes \d+-(\d+) of \d+]$/s.exec(answer) ?? expect.fail(answer)
+      all += part
+      first = Number(last) + 1
+    }
+    expect([size, all]).toEqual([size, text])
+  }
+})
+
+test('ends an answer between two lines, and says where to read on', async () => {
+  const { run } = arrange({ 'a.txt': `${'y'.repeat(999)}\n`.repeat(100) })
+  const answer = await run('file_read', { path: 'a.txt' })
+  expect(answer.length).toBeLessThan(31_000)
+  expect(answer).toMatch(/y\n\[Lines 1-29 of 100; read on with offset=30]$/)
+  expect(await run('file_read', { path: 'a.txt', offset: 30, limit: 2 })).toMatch(/^30: y+\n31: y+\n\[Lines 30-31 of 100]$/)
 })
 
 test('rejects a binary file and states its size', async () => {
@@ -149,6 +185,9 @@ test('passes on refusals of the workspace', async () => {
   for (const path of ['../x', '/etc/passwd']) {
     await expect(run('file_read', { path })).rejects.toMatchObject({ code: 'forbidden' })
     await expect(run('file_write', { path, content: '' })).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(run('file_edit', { path, edits: [{ old_text: 'a', new_text: 'b' }] })).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(run('grep', { path, pattern: 'a' })).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(run('glob', { path, pattern: 'a' })).rejects.toMatchObject({ code: 'forbidden' })
     await expect(run('file_list', { path })).rejects.toMatchObject({ code: 'forbidden' })
   }
   await expect(run('file_read', { path: 'none' })).rejects.toMatchObject({ code: 'not_found' })

@@ -2,24 +2,14 @@
 import { isFileOfOthers } from '@sluice/kit'
 import { AppError, buildHint, defineTool, type Host, howToGet, type Tool, type WorkspaceEntry, whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import { numberLines, selectLines } from './number-lines.ts'
-
-const FILE_BYTES_MAX = 10 * 1024 * 1024
-const CONTENT_CHARS_MAX = 4 * 1024 * 1024
-const PATH_CHARS_MAX = 4096
-/** How far a file is searched for a NUL byte, which text files do not have. */
-const SNIFFED_BYTES = 8192
-
-const pathInput = (description: string) => v.pipe(v.string(), v.minLength(1), v.maxLength(PATH_CHARS_MAX), v.description(description))
-
-/** A PDF is seldom written by the user. */
-const isFromOthers = (path: string): boolean => isFileOfOthers(path) || /\.pdf$/i.test(path)
+import { numberLines, selectBytes, selectLines } from './number-lines.ts'
+import { CONTENT_CHARS_MAX, FILE_BYTES_MAX, isFromOthers, onOneLine, pathInput, refuseBinary } from './text-file.ts'
 
 /** `file_read`: the numbered lines of a text file, or of the text of a PDF where the build can read PDFs. */
 export const fileRead = (host: Host): Tool =>
   defineTool({
     name: 'file_read',
-    description: 'Reads a text file (or the text of a PDF) in the workspace, with line numbers. The file can have at most 10 MiB.',
+    description: 'Reads a text file (or the text of a PDF) in the workspace, with line numbers. A long answer says how to read on.',
     risk: 'read',
     decider: 'asker',
     egress: false,
@@ -28,12 +18,26 @@ export const fileRead = (host: Host): Tool =>
       path: pathInput('The file, relative to the workspace'),
       offset: v.optional(v.pipe(whole(1), v.description('First line to return, counted from 1')), 1),
       limit: v.optional(v.pipe(whole(1, 10_000), v.description('The largest number of lines to return')), 2000),
+      bytes: v.optional(
+        v.pipe(
+          v.string(),
+          v.regex(/^\d{1,12}-\d{1,12}$/, 'must be a range such as 0-7999'),
+          v.description('The bytes of a long line to return instead of lines, such as 0-7999'),
+        ),
+      ),
     }),
-    async run({ path, offset, limit }, { workspace, signal, report }) {
+    async run({ path, offset, limit, bytes: range }, { workspace, signal, report }) {
       const bytes = await workspace.read(path, { bytesMax: FILE_BYTES_MAX })
       const isPdf = startsWith(bytes, '%PDF-')
       const text = isPdf ? await pdfText(host, bytes, signal) : plainText(path, bytes)
-      report?.({ data: selectLines(text, { offset, limit }).join('\n'), ...(isPdf && { untrusted: `PDF ${path}` }) })
+      const source = isPdf && { untrusted: `PDF ${path}` }
+      if (range !== undefined) {
+        const [first = 0, last = 0] = range.split('-').map(Number)
+        const selected = selectBytes(text, first, last)
+        report?.({ data: selected.text, ...source })
+        return `${selected.text}\n${selected.footer}`
+      }
+      report?.({ data: selectLines(text, { offset, limit }).join('\n'), ...source })
       return numberLines(text, { offset, limit })
     },
   })
@@ -82,9 +86,7 @@ export const fileList: Tool = defineTool({
 const startsWith = (bytes: Uint8Array, prefix: string): boolean => Buffer.from(bytes.subarray(0, prefix.length)).equals(Buffer.from(prefix))
 
 function plainText(path: string, bytes: Uint8Array): string {
-  if (bytes.subarray(0, SNIFFED_BYTES).includes(0)) {
-    throw new AppError('invalid_request', `'${path}' is a binary file of ${bytes.length} bytes, not text`)
-  }
+  refuseBinary(path, bytes)
   return new TextDecoder().decode(bytes)
 }
 
@@ -107,6 +109,3 @@ function entryText({ name, kind, bytes }: WorkspaceEntry): string {
   if (kind === 'folder') return `${shown}/`
   return kind === 'link' ? `${shown}  (link, not followed)` : `${shown}  (not a regular file)`
 }
-
-/** Quotes a name that contains line breaks or other invisible characters, so that each entry stays on one line. */
-const onOneLine = (name: string): string => (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name) ? JSON.stringify(name) : name)

@@ -1,4 +1,4 @@
-import type { ClientId, SpawnRequest, SpawnResult, ToolContext, ToolReport } from '@sluice/sdk'
+import type { ClientId, SpawnRequest, SpawnResult, Standing, ToolContext, ToolReport } from '@sluice/sdk'
 import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -7,7 +7,13 @@ import feature from './index.ts'
 
 const done: SpawnResult = { exitCode: 0, signal: null, timedOut: false, stdout: '', stderr: '', truncated: false, sandbox: 'jail' }
 
-const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides }: TestHostOverrides & { config?: object } = {}) => {
+interface Arranged extends TestHostOverrides {
+  readonly config?: object
+  readonly session?: string
+  readonly standing?: Standing
+}
+
+const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides }: Arranged = {}) => {
   const requests: SpawnRequest[] = []
   const abort = new AbortController()
   const host = testHost({
@@ -17,26 +23,32 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
     },
     ...overrides,
   })
-  const [tool] = feature.build(host, v.parse(shellSection.schema, config)).tools ?? []
+  const parts = feature.build(host, v.parse(shellSection.schema, config))
+  const [tool, ...others] = parts.tools ?? []
   if (!tool) throw new Error('The feature has no tool')
   const reports: ToolReport[] = []
   const context: ToolContext = {
     ...host.by,
     report: (given) => reports.push(given),
     client: 'client' as ClientId,
-    standing: 'operator',
-    session: null,
+    session: overrides.session ?? null,
+    standing: overrides.standing ?? 'operator',
     turn: 'turn',
     signal: abort.signal,
     trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null },
   }
   const run = async (input: object) => tool.run(v.parse(tool.input, input), context)
+  const call = async (name: string, input: object, more: Partial<ToolContext> = {}) => {
+    const other = others.find((one) => one.name === name) ?? expect.fail(name)
+    return other.run(v.parse(other.input, input), { ...context, ...more })
+  }
   const risk = (command: string) => (typeof tool.risk === 'function' ? tool.risk({ command }, host.by) : tool.risk)
   const source = (command: string) => (typeof tool.untrusted === 'function' ? tool.untrusted({ command }, host.by) : tool.untrusted)
   const decider = (command: string) =>
-    typeof tool.decider === 'function' ? tool.decider({ command }, { ...host.by, standing: 'client' }) : tool.decider
+    typeof tool.decider === 'function' ? tool.decider({ command }, { ...host.by, standing: overrides.standing ?? 'client' }) : tool.decider
   const precheck = async (command: string) => tool.precheck?.({ command, timeout_secs: 60 }, context)
-  return { run, risk, source, decider, precheck, requests, reports, abort }
+  const asks = (command: string) => typeof tool.alwaysAsks === 'function' && tool.alwaysAsks({ command }, host.by)
+  return { run, call, risk, asks, source, decider, precheck, requests, reports, abort, host, parts, others }
 }
 
 afterEach(() => vi.unstubAllEnvs())
@@ -49,7 +61,7 @@ describe('shell tool', () => {
   })
 
   test('runs sh in the workspace, the only writable folder, without network', async () => {
-    const { run, requests, abort } = arrange()
+    const { run, requests } = arrange()
     await run({ command: 'ls -l' })
     expect(requests).toEqual([
       {
@@ -60,7 +72,8 @@ describe('shell tool', () => {
         policy: { writable: ['/workspace'], network: false },
         timeoutMs: 60_000,
         outputBytesMax: 65_536,
-        signal: abort.signal,
+        signal: expect.any(AbortSignal),
+        onOutput: expect.any(Function),
       },
     ])
   })

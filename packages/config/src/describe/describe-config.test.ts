@@ -13,7 +13,7 @@ import { configReference } from './reference.ts'
 describe('starter file', () => {
   const text = starterConfig(SAMPLE_SECTIONS)
 
-  const STARTS_WITH = '[security.sandbox]\nrequired = true\n'
+  const STARTS_WITH = '[security.policy]\nshell = "script"\n[security.sandbox]\nrequired = true\n'
 
   test('loads unchanged and sets only that a sandbox is required', async () => {
     const [started, empty] = await Promise.all([load(text), load(STARTS_WITH)])

@@ -11,7 +11,10 @@ const HEAD = `# Sluice configuration. A key that is commented out shows its defa
 `
 
 /** Settings of a new installation that are not defaults, so that older configurations keep their meaning. */
-const STARTS_WITH: Readonly<Record<string, Readonly<Record<string, unknown>>>> = { 'security.sandbox': { required: true } }
+const STARTS_WITH: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  'security.policy': { shell: 'script' },
+  'security.sandbox': { required: true },
+}
 
 /** Returns a text that loads and sets only `STARTS_WITH`. A line with a setting starts with # and no space. */
 export function starterConfig(sections: readonly OwnedSection[]): string {
@@ -32,7 +35,10 @@ export function starterConfig(sections: readonly OwnedSection[]): string {
 function keyLines(name: string, key: Key, given: unknown): string {
   const meaning = key.meaning === undefined ? '' : `# ${key.meaning}\n`
   const { fallback } = key
-  if (given !== undefined) return `${meaning}${formatName(name)} = ${formatLiteral(given)}  # default: ${formatLiteral(fallback)}\n`
+  if (given !== undefined) {
+    const usual = fallback === undefined ? '' : `  # default: ${formatLiteral(fallback)}`
+    return `${meaning}${formatName(name)} = ${formatLiteral(given)}${usual}\n`
+  }
   if (fallback !== undefined) return `${meaning}#${formatName(name)} = ${formatLiteral(fallback)}${notes(key, '  # ')}\n`
   return `${meaning}# ${formatName(name)} = ${formatLiteral(placeholder(key.shape))}${notes(key, '  # ')}\n`
 }

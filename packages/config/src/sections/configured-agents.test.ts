@@ -60,6 +60,19 @@ describe('an agent', () => {
     expect(workspaceRoots(config, dataDir)).toEqual([join(dataDir, 'workspace'), join(dataDir, 'workspaces/support')])
   })
 
+  test.each<[string, string | undefined, string | undefined]>([
+    ['[agents.support]', 'script', 'script'],
+    ['[security.policy]\nlevel = "full"\nauto_approve = ["shell"]\n[agents.support]', 'script', 'script'],
+    ['[security.policy]\nallowed_commands = ["git"]\n[agents.support]', 'plain', 'plain'],
+    ['[security.policy]\nalways_ask = []\n[agents.support]', 'plain', 'plain'],
+    ['[security.policy]\nshell = "script"\nallowed_commands = ["git"]\n[agents.support]\npolicy = { level = "full" }', 'script', 'plain'],
+    ['[security.policy]\nshell = "plain"\n[agents.support]\npolicy = { shell = "script" }', 'plain', 'script'],
+    ['[agents.support]\npolicy = {}', 'script', 'script'],
+  ])('keeps plain commands where an older file limits them: %j', async (text, main, support) => {
+    const agents = configuredAgents(await load(text), dataDir)
+    expect([agents.get('main')?.policy.shell, agents.get('support')?.policy.shell]).toEqual([main, support])
+  })
+
   test('overrides single limits of a turn', async () => {
     const limits = {
       max_iterations: 3,
@@ -94,7 +107,7 @@ describe('an agent', () => {
       name: 'support',
       agent: { ...main?.agent, system_prompt: 'You answer customers.' },
       provider: { ...main?.provider, model: 'small' },
-      policy: { ...main?.policy, level: 'readonly', always_ask: ['*'] },
+      policy: { ...main?.policy, shell: 'plain', level: 'readonly', always_ask: ['*'] },
       tools: ['file_read'],
       workspace: join(dataDir, 'help'),
     })

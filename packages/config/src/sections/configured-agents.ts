@@ -23,11 +23,12 @@ export interface ConfiguredAgent {
 
 /** Returns the agents by name, `main` first. */
 export function configuredAgents(config: LoadedConfig, dataDir: string): ReadonlyMap<string, ConfiguredAgent> {
+  const given = config.core(policySection)
   const main: ConfiguredAgent = {
     name: MAIN_AGENT,
     agent: config.core(agentSection),
     provider: config.core(providerSection),
-    policy: config.core(policySection),
+    policy: { ...given, shell: given.shell ?? (plainReasons(config).length > 0 ? 'plain' : 'script') },
     tools: undefined,
     workspace: workspaceRoot(config, dataDir),
   }
@@ -37,12 +38,24 @@ export function configuredAgents(config: LoadedConfig, dataDir: string): Readonl
       name,
       agent: { ...main.agent, ...definedIn(limits) },
       provider: isEmpty(provider) ? main.provider : providerOf(main.provider, provider),
-      policy: { ...main.policy, ...definedIn(policy) },
+      policy: { ...main.policy, ...(isEmpty(definedIn(policy)) ? {} : { shell: 'plain' as const }), ...definedIn(policy) },
       tools,
       workspace: resolve(dataDir, expandHome(workspace)),
     }
   })
   return new Map([main, ...others].map((agent) => [agent.name, agent]))
+}
+
+/**
+ * Returns what makes plain commands the rule of an agent while its file does not name a mode: such a file was written when all commands were
+ * plain, and must not allow more than it did.
+ */
+export function plainReasons(config: LoadedConfig, agent: string = MAIN_AGENT): readonly string[] {
+  const own = agent === MAIN_AGENT ? undefined : config.core(agentsSection)[agent]?.policy
+  if (own && !isEmpty(definedIn(own))) return [`agents.${agent}.policy`]
+  return ['allowed_commands', 'always_ask']
+    .filter((key) => config.source(['security', 'policy', key]).kind !== 'default')
+    .map((key) => `security.policy.${key}`)
 }
 
 /** Takes the other keys from `main`, but not for an endpoint of its own, because a key must not reach another endpoint than its own. */

@@ -3,7 +3,16 @@ import { AGENT_NAME, headerSecret, httpUrl, MAIN_AGENT } from '@sluice/sdk'
 import * as v from 'valibot'
 import { channelLimits } from './limits-section.ts'
 import { agentSection } from './main-agent-sections.ts'
-import { allowedCommands, alwaysAsk, askAfterUntrusted, autoApprove, forbiddenPaths, listOf, policyLevel } from './policy-section.ts'
+import {
+  allowedCommands,
+  alwaysAsk,
+  askAfterUntrusted,
+  autoApprove,
+  forbiddenPaths,
+  listOf,
+  policyLevel,
+  shellMode,
+} from './policy-section.ts'
 import { BASE_URL, endpointKeys, headers, KIND, MODEL, providerEndpoint } from './provider-section.ts'
 
 const text = v.pipe(v.string(), v.minLength(1))
@@ -50,6 +59,7 @@ const agentEntry = v.object({
     v.pipe(
       v.object({
         level: v.optional(policyLevel),
+        shell: v.optional(shellMode),
         allowed_commands: v.optional(allowedCommands),
         forbidden_paths: v.optional(forbiddenPaths),
         auto_approve: v.optional(autoApprove),

@@ -35,12 +35,14 @@ test('checks what each further agent has of its own, and names the agent and its
     expect(checks.map(({ check, status }) => [check, status])).toEqual([
       ['a: workspace', 'ok'],
       ['a: policy', 'ok'],
+      ['a: shell', 'ok'],
       ['b: workspace', 'ok'],
       ['b: policy', 'warn'],
+      ['b: shell', 'ok'],
       ['b: provider', 'warn'],
     ])
-    expect(checks[3]?.fix).toBe('set [agents.b.policy] level = "supervised"')
-    expect(checks[4]?.fix).toContain('agents.b.provider')
+    expect(checks[4]?.fix).toBe('set [agents.b.policy] level = "supervised"')
+    expect(checks[6]?.fix).toContain('agents.b.provider')
   } finally {
     await runtime.close(0)
   }

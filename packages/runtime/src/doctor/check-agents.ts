@@ -1,12 +1,13 @@
 /** Checks what each agent of `[agents]` has of its own: its workspace, its policy and its models. */
 import type { Agent } from '@sluice/agent'
+import { plainReasons } from '@sluice/config'
 import { MAIN_AGENT } from '@sluice/sdk'
 import type { AgentInForce } from '../features/agents.ts'
 import type { Guards } from '../features/guards.ts'
 import type { Lifecycle } from '../features/lifecycle.ts'
 import type { Snapshot } from '../features/snapshot.ts'
 import { type Check, ok, warn } from './check.ts'
-import { checkPolicyLevel, PROGRAM_FOLDERS } from './check-config.ts'
+import { checkPolicyLevel, checkShell, PROGRAM_FOLDERS } from './check-config.ts'
 import { checkProvider, type TryText, tryTextHere } from './check-provider.ts'
 import { checkInWorkspace } from './check-sandbox.ts'
 import { checkWorkspace, contains } from './check-workspace.ts'
@@ -52,11 +53,19 @@ async function checkAgent(runtime: AgentChecked, agent: AgentInForce, { dataDir,
     await checkWorkspace(workspace.root, dataDir, configFile, section),
     ...(warning === undefined ? await checkInWorkspace(guards.spawn, workspace.root, section) : []),
     checkPolicyLevel(policy, `${section}.policy`, runtime.snapshot()) ?? ok('policy', policy.level),
+    ...shellOf(runtime, agent, `${section}.policy`),
     ...(models && hasOwnModels
       ? await checkProvider(models, { table: `${section}.provider`, tryText: tryText ?? tryTextHere(runtime.agent, name) })
       : []),
   ]
   return checks.map((check) => ({ ...check, check: `${name}: ${check.check}` }))
+}
+
+/** Empty in a build without the shell tool. */
+export function shellOf(runtime: Pick<AgentChecked, 'snapshot' | 'guards'>, { name, policy }: AgentInForce, section: string): Check[] {
+  const { config, registry } = runtime.snapshot()
+  if (!registry.tools.has('shell')) return []
+  return [checkShell(policy, section, { reasons: plainReasons(config, name), confines: runtime.guards().confines() })]
 }
 
 /** Empty where a sandbox hides the workspace from the commands of other agents. Every sandbox hides the data directory. */

@@ -58,7 +58,11 @@ export function checkExposure({ host, require_pairing }: GatewayConfig): Check {
 }
 
 /** Checks what the model may do without a person. `section` is the table of the policy. */
-export function checkPolicyLevel({ level, ask_after_untrusted }: Policy, section: string, { channels }: Snapshot): Check | undefined {
+export function checkPolicyLevel(
+  { level, ask_after_untrusted }: Pick<Policy, 'level' | 'ask_after_untrusted'>,
+  section: string,
+  { channels }: Snapshot,
+): Check | undefined {
   if (level !== 'full') return undefined
   const open = channels.filter(({ allow }) => allow.includes('*')).map(({ name }) => name)
   if (open.length > 0 && !ask_after_untrusted) {
@@ -68,7 +72,24 @@ export function checkPolicyLevel({ level, ask_after_untrusted }: Policy, section
   return warn('policy', 'the agent acts without asking for approval', `set [${section}] level = "supervised"`)
 }
 
-export function checkPolicy(policy: Policy, snapshot: Snapshot): Check[] {
+/**
+ * Says which commands the shell tool takes, and why; `reasons` are the keys that make plain commands the rule. `confines` tells whether a
+ * sandbox works.
+ */
+export function checkShell(
+  { shell, level }: Policy,
+  section: string,
+  { reasons, confines }: { reasons: readonly string[]; confines: boolean },
+): Check {
+  if (shell === 'script') {
+    if (confines || level === 'full') return ok('shell', 'runs scripts')
+    return ok('shell', "runs plain commands until a sandbox works, and scripts from then on: see 'sandbox'")
+  }
+  const why = reasons.length > 0 ? `, because \`${reasons.join('` and `')}\` is set` : ''
+  return ok('shell', `runs plain commands, without variables, redirections and loops${why}. For scripts, set [${section}] shell = "script"`)
+}
+
+export function checkPolicy(policy: Omit<Policy, 'shell'>, snapshot: Snapshot): Check[] {
   const { level, allowed_commands } = policy
   const commands = allowed_commands.includes('*') ? 'any command' : `${allowed_commands.length} commands`
   return [

@@ -1,8 +1,8 @@
 /** The checks of `sluice doctor`: each finds a problem of this installation, and says how to repair it. */
 import { gatewaySection, policySection, sandboxSection, workspaceRoot } from '@sluice/config'
-import type { SharedConfig } from '@sluice/sdk'
+import { MAIN_AGENT, type SharedConfig } from '@sluice/sdk'
 import type { Check } from './check.ts'
-import { type AgentChecked, checkAgents } from './check-agents.ts'
+import { type AgentChecked, checkAgents, shellOf } from './check-agents.ts'
 import { checkBackups, checkRotation } from './check-backups.ts'
 import {
   checkApprovalChats,
@@ -84,6 +84,11 @@ export async function checkKept(runtime: Checked): Promise<Check[]> {
   ]
 }
 
+function mainShell(runtime: Checked): Check[] {
+  const main = runtime.lifecycle.agents().get(MAIN_AGENT)
+  return main ? shellOf(runtime, main, 'security.policy') : []
+}
+
 /** The checks of the configuration and of the features that it has built. Apart from the cost of messages to models, they change no data. */
 export async function checkRuntime(runtime: Checked, options: CheckedPlace): Promise<Check[]> {
   const snapshot = runtime.snapshot()
@@ -100,6 +105,7 @@ export async function checkRuntime(runtime: Checked, options: CheckedPlace): Pro
     ...checkCosts(snapshot),
     checkExposure(config.core(gatewaySection)),
     ...checkPolicy(config.core(policySection), snapshot),
+    ...mainShell(runtime),
     ...(await checkAgents(runtime, { ...options, tryText })),
     checkSandbox(choice, config.core(sandboxSection)),
     ...(choice.warning === undefined ? await checkInWorkspace(guards.spawn, root) : []),

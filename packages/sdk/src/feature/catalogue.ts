@@ -94,10 +94,17 @@ export const CATALOGUE = {
   'tool-files': {
     ...always,
     kind: 'tool',
-    summary: 'Read, write and list files in the workspace',
-    tools: ['file_read', 'file_write', 'file_list'],
+    summary: 'Read, change, list and search files in the workspace',
+    tools: ['file_read', 'file_write', 'file_edit', 'file_list', 'grep', 'glob'],
   },
-  'tool-shell': { ...always, ...unix, kind: 'tool', summary: 'Run a command inside the sandbox', section: 'tools.shell', tools: ['shell'] },
+  'tool-shell': {
+    ...always,
+    ...unix,
+    kind: 'tool',
+    summary: 'Run a command inside the sandbox',
+    section: 'tools.shell',
+    tools: ['shell', 'shell_wait', 'shell_stop'],
+  },
   'tool-http': {
     ...always,
     kind: 'tool',

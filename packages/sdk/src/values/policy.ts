@@ -2,13 +2,22 @@
 
 export type PolicyLevel = 'readonly' | 'supervised' | 'full'
 
+/** The forms of a command that the `shell` tool takes; see `Policy.shell`. */
+export const SHELL_MODES = ['plain', 'script'] as const
+export type ShellMode = (typeof SHELL_MODES)[number]
+
 export interface Policy {
   /**
    * `readonly` refuses every tool that is not `read`. `supervised` needs an approval for `execute` calls that neither
    * `auto_approve` nor the rules of the tool allow. `full` needs no approval. Tools that always ask do so at every level.
    */
   readonly level: PolicyLevel
-  /** The programs that `shell` may start, by name. An entry with `/` must match the whole path; `*` allows every program. */
+  /**
+   * `plain`: `shell` takes commands whose words are known before they run. `script`: it takes any text where a sandbox works, and with
+   * `full`; elsewhere, and from principals below `listed`, it takes plain commands. Absent: `plain`.
+   */
+  readonly shell?: ShellMode | undefined
+  /** The programs that plain commands of `shell` may start, by name. An entry with `/` must match the whole path; `*` allows every program. */
   readonly allowed_commands: readonly string[]
   /** The paths that no tool may touch, also inside the workspace; `~` is the home directory. */
   readonly forbidden_paths: readonly string[]
