@@ -1,7 +1,8 @@
 /**
  * Computes when a cron expression is due. An expression that names its hours means times of day: a time that the clocks skip in
  * spring is due once, at the moment of the change; a time that they repeat in autumn is due once, the first time. An expression
- * whose hours are `*` or a step means elapsed time, and is due as often as that time passes.
+ * whose hours are `*` or a step means elapsed time, and is due as often as that time passes. The names of crontab(5), such as `@daily`, and
+ * a start with a step, such as `7/15`, mean what they mean in cron of Linux, Kubernetes and Quartz.
  */
 import { Cron } from 'croner'
 import { ZoneTime } from './zone-time.ts'
@@ -11,6 +12,17 @@ export interface CronSchedule {
   readonly expression: string
   /** An IANA time zone name, such as `Europe/Oslo`. */
   readonly timezone: string
+}
+
+/** The names of crontab(5). `@reboot` is no time. */
+const NAMES: Readonly<Record<string, string>> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *',
 }
 
 /** Returns why an expression is invalid, as the end of a sentence; undefined when it is valid. */
@@ -51,10 +63,20 @@ export function nextOccurrence({ expression, timezone }: CronSchedule, afterMs: 
 }
 
 function nextRun(expression: string, timezone: string, afterMs: number): number | null {
-  return new Cron(expression, { timezone, paused: true }).nextRun(new Date(afterMs))?.getTime() ?? null
+  return (
+    new Cron(fieldsOf(expression).join(' '), { timezone, paused: true, sloppyRanges: true }).nextRun(new Date(afterMs))?.getTime() ?? null
+  )
 }
 
-const fieldsOf = (expression: string): string[] => expression.trim().split(/\s+/).filter(Boolean)
+/** A range from a day to the same day is that day; the parser takes it for the whole week. */
+const SAME_DAY = /(?<![\w-])(\w{1,9})-\1(?![\w/-])/gi
+
+function fieldsOf(expression: string): string[] {
+  const fields = expression.trim().split(/\s+/).filter(Boolean)
+  const [name = ''] = fields
+  const named = fields.length === 1 ? NAMES[name.toLowerCase()] : undefined
+  return named?.split(' ') ?? fields.map((field) => field.replace(SAME_DAY, '$1'))
+}
 
 function namesItsHours(expression: string): boolean {
   const fields = fieldsOf(expression)
