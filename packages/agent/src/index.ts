@@ -1,6 +1,7 @@
 /** The agent: turns, sessions, budgets and tool calls. */
 
 export { chooseProviders } from './model/choose-providers.ts'
+export { WINDOW_SOURCES } from './model/context-window.ts'
 export type { ModelChain, ModelChainOptions } from './model/model-chain.ts'
 export { createModelChain, isSameModel, shownLimits } from './model/model-chain.ts'
 export type { Registry, RegistryPin } from './model/registry.ts'

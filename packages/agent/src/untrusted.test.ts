@@ -186,7 +186,11 @@ test('a frame keeps its begin and end when its result is shortened', () => {
     { role: 'tool', content: [result] },
     ...Array.from({ length: 4 }, (): ModelMessage => ({ role: 'assistant', content: [{ type: 'text', text: 'so' }] })),
   ]
-  const fitted = fitConversation({ upTo: 0, messages: [], summary: undefined }, current, { messagesMax: 100, tokensMax: 2000 })
+  const fitted = fitConversation({ upTo: 0, messages: [], summary: undefined }, current, {
+    messagesMax: 100,
+    tokensMax: 2000,
+    mustFit: true,
+  })
   const text = JSON.stringify(fitted)
   expect(text.length).toBeLessThan(5000)
   expect(text).toMatch(/<untrusted source=\\"https:[^"]*\\" id=\\"(\w{16})\\">[\s\S]*<\/untrusted id=\\"\1\\">/)

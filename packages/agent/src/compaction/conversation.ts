@@ -1,5 +1,5 @@
-/** Reads the conversation that a turn continues. One that does not fit into the window is summarised first. */
-import type { Conversation } from '@sluice/sdk'
+/** Reads the conversation that a turn continues, and makes room in it before it outgrows the window. */
+import type { Conversation, ModelMessage } from '@sluice/sdk'
 import { fitsWindow } from '../history/history.ts'
 import { OFFLINE } from '../model/call-model.ts'
 import { windowOf } from '../model/endpoint-limits.ts'
@@ -8,22 +8,71 @@ import type { SummarizeDeps } from './summarize.ts'
 
 const NOTHING: Conversation = { upTo: 0, summary: undefined, messages: [] }
 
-/** Rejects as the store does, or with the reason of the turn's cancellation. The turn goes on when a summary fails. */
-export async function readConversation(deps: SummarizeDeps, scope: TurnScope): Promise<Conversation> {
-  const { turn, agent } = scope
+/** Rejects as the store does. */
+export async function readConversation(scope: TurnScope): Promise<Conversation> {
+  const { turn } = scope
   if (turn.session === null) return NOTHING
-  const { sessions } = turn.home
-  const { max_history_messages: messagesMax } = agent
-  if (maySummarize(scope)) {
-    // One message more than the window shows that the window is too small.
-    const conversation = await sessions.conversation(turn.session, messagesMax + 1)
-    if (fitsWindow(conversation, turn.text, windowOf(scope))) return conversation
-    const { summarizeSession } = await import('./summarize.ts')
-    await summarizeSession(deps, scope, { ...conversation, id: turn.session })
+  const { messagesMax } = windowOf(scope)
+  // One message more than the limit shows that the limit is exceeded.
+  return turn.home.sessions.conversation(turn.session, maySummarize(scope) ? messagesMax + 1 : messagesMax)
+}
+
+export interface RoomFor {
+  readonly conversation: Conversation
+  /** The messages of the turn. The summary of the older ones is noted on one of them. */
+  readonly produced: ModelMessage[]
+  /** True when the model has refused the length, whatever the estimate says. */
+  readonly isRefused?: boolean
+  /** Stores the messages of the turn with a new summary. */
+  keep(): Promise<void>
+}
+
+export interface Room {
+  readonly conversation: Conversation
+  readonly isShorter: boolean
+}
+
+/**
+ * Summarises the oldest messages if the conversation does not fit into the window: stored ones first, then those of a long turn. Resolves
+ * to the conversation as it is then. Rejects with the reason of the turn's cancellation; the turn goes on when a summary fails.
+ */
+export async function makeRoom(deps: SummarizeDeps, scope: TurnScope, room: RoomFor): Promise<Room> {
+  const { conversation, produced, isRefused = false } = room
+  const fits = (now: Conversation) => fitsWindow(now, produced, windowOf(scope))
+  if (!maySummarize(scope) || (!isRefused && fits(conversation))) return { conversation, isShorter: false }
+  const { summarizeSession, summarizeTurn } = await import('./summarize.ts')
+  let now = conversation
+  const { session } = scope.turn
+  if (session !== null && conversation.messages.length > 0) {
+    await summarizeSession(deps, scope, { ...conversation, id: session }, { produced })
+    now = await readConversation(scope)
   }
-  return sessions.conversation(turn.session, messagesMax)
+  const isTurnShorter = !fits(now) && (await summarizeTurn(deps, scope, produced))
+  if (isTurnShorter) await room.keep()
+  return { conversation: now, isShorter: isTurnShorter || now.summary?.upTo !== conversation.summary?.upTo }
 }
 
 /** Tells whether a summary may be written. The built-in model is not a language model. */
 const maySummarize = ({ agent, registry, progress }: TurnScope): boolean =>
   agent.summarize_history && registry.models.labels[progress.entry]?.provider !== OFFLINE
+
+const COMMAND = /^\/compact(?:@\S{1,100})?(?:\s+([\s\S]{1,2000}))?$/i
+
+/** Returns what matters to the writer of the command `/compact`; undefined for any other text. */
+export function compactCommand(text: string): { readonly focus: string } | undefined {
+  const found = COMMAND.exec(text.trim())
+  return found ? { focus: found[1] ?? '' } : undefined
+}
+
+/** Summarises the whole conversation at the request of a person. Resolves to the answer. */
+export async function compactOnRequest(deps: SummarizeDeps, scope: TurnScope, focus: string): Promise<string> {
+  const { session } = scope.turn
+  const conversation = await readConversation(scope)
+  if (session === null || conversation.messages.length === 0) return 'There is nothing to summarise yet.'
+  if (!maySummarize(scope)) return 'No summary is written here: summarize_history is false, or no model is configured.'
+  const { summarizeSession } = await import('./summarize.ts')
+  await summarizeSession(deps, scope, { ...conversation, id: session }, { focus, isRequested: true })
+  const { summary } = await readConversation(scope)
+  if (!summary || summary.upTo === (conversation.summary?.upTo ?? 0)) return 'The model wrote no summary. The conversation is as before.'
+  return `The first ${summary.upTo} messages of this conversation are now a summary, which the model reads in their place.`
+}

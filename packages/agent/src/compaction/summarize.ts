@@ -1,6 +1,6 @@
 /**
- * Summarises the oldest messages of a session, so that the rest fits into the window of the model. Each summary includes the one
- * before it, and is stored before the turn goes on.
+ * Summarises the oldest messages of a session, or of a long turn, so that the rest fits into the window of the model. Each summary
+ * includes the one before it, and is stored before the turn goes on.
  */
 import { type BoundedMap, backoffMs } from '@sluice/kit'
 import {
@@ -9,19 +9,22 @@ import {
   type Events,
   isLeaseLost,
   type Logger,
+  type ModelMessage,
   type SessionSummary,
   type SluiceEvent,
   type Usage,
 } from '@sluice/sdk'
 import { summarizedCount } from '../history/history.ts'
+import { asRead, coveredBy, withNote } from '../history/message-notes.ts'
+import { messagesTokens } from '../history/tokens.ts'
 import { addUsage, NO_USAGE, OFFLINE } from '../model/call-model.ts'
 import { windowOf } from '../model/endpoint-limits.ts'
 import { aboutTurn } from '../turn/about-turn.ts'
 import { Cancellation } from '../turn/cancellation.ts'
 import type { Deadlines } from '../turn/deadlines.ts'
 import type { TurnScope } from '../turn/turn-scope.ts'
-import { readBlocks } from './summary-text.ts'
-import { sourceCharsMax, TURN_SHARE, type WriteSummaryDeps, writeSummary } from './write-summary.ts'
+import { blocksOf, readBlocks } from './summary-text.ts'
+import { sourceTokensMax, TURN_SHARE, type WriteSummaryDeps, writeSummary } from './write-summary.ts'
 
 export interface SummarizeDeps extends WriteSummaryDeps {
   readonly deadlines: Deadlines
@@ -46,14 +49,55 @@ interface Session extends Conversation {
 const PASSES_MAX = 4
 const RETRY_BACKOFF = { firstMs: 5 * 60_000, longestMs: 6 * 3_600_000, fixedShare: 1 }
 
+export interface SummarizeOptions {
+  /** The messages of the turn, for which there must be room. */
+  readonly produced?: readonly ModelMessage[]
+  /** What matters to the person who asks for the summary. */
+  readonly focus?: string
+  /** True for a summary of the whole session, which is also tried when the last one failed. */
+  readonly isRequested?: boolean
+}
+
+/** Summarises as much of a session as one turn may. Rejects only when the turn is cancelled or its lease is lost. */
+export async function summarizeSession(deps: SummarizeDeps, scope: TurnScope, session: Session, options: SummarizeOptions): Promise<void> {
+  if (options.isRequested) deps.failedSummaries.delete(session.id)
+  await tryToSummarize(deps, scope, session.id, (asking) => runPasses(deps, asking, session, options))
+}
+
 /**
- * Summarises as much as one turn may. A failure is logged, and the session is tried again after a pause. Rejects only when the turn
- * is cancelled or its lease is lost.
+ * Summarises the older messages of a long turn, and notes the summary on the newest of them. The first message, of the person, and the
+ * newest call with its results stay. Resolves to false if nothing was summarised. Rejects as `summarizeSession` does.
  */
-export async function summarizeSession(deps: SummarizeDeps, scope: TurnScope, session: Session): Promise<void> {
+export async function summarizeTurn(deps: SummarizeDeps, scope: TurnScope, produced: ModelMessage[]): Promise<boolean> {
+  const newest = produced.findLastIndex(({ role }) => role === 'assistant')
+  const end = summarizedCount(produced.slice(1, newest), messagesTokens(produced.slice(newest)), windowOf(scope)) + 1
+  const last = produced[end - 1]
+  if (end < 3 || last?.role !== 'tool' || coveredBy(produced).at(1) === end - 1) return false
+  const blocks = blocksOf(asRead(produced.slice(1, end)), { upTo: end, atMs: deps.clock.nowMs() })
+  let isWritten = false
+  await tryToSummarize(deps, scope, scope.turn.id, async (asking) => {
+    let summary: SessionSummary | undefined
+    for (let pass = 0; pass < PASSES_MAX && (summary?.upTo ?? 0) < end; pass++) {
+      const done = summary?.upTo ?? 0
+      summary = await writeSummary(deps, asking, { previous: summary, blocks: blocks.filter(({ upTo }) => upTo > done) })
+    }
+    if (!summary || summary.upTo < end) return
+    produced[end - 1] = withNote(last, { compaction: { count: end - 1, text: summary.text, untrusted: summary.untrusted } })
+    isWritten = true
+  })
+  return isWritten
+}
+
+/** A failure is logged, and `key`, a session or a turn, is tried again after a pause. */
+async function tryToSummarize(
+  deps: SummarizeDeps,
+  scope: TurnScope,
+  key: string,
+  write: (asking: TurnScope) => Promise<void>,
+): Promise<void> {
   const { clock, deadlines, log, failedSummaries } = deps
   const { turn } = scope
-  const failed = failedSummaries.get(session.id)
+  const failed = failedSummaries.get(key)
   if (failed && clock.monotonicMs() < failed.retryAtMs) return
   const own = new Cancellation()
   const asking = askingScope(scope, own)
@@ -62,14 +106,14 @@ export async function summarizeSession(deps: SummarizeDeps, scope: TurnScope, se
     own.cancel(new AppError('upstream_timeout', 'the model took too long')),
   )
   try {
-    await runPasses(deps, asking, session)
-    failedSummaries.delete(session.id)
+    await write(asking)
+    failedSummaries.delete(key)
   } catch (error) {
     turn.cancellation.throwIfCancelled()
     if (isLeaseLost(error)) throw error
     const failures = failed?.failures ?? 0
     log[failures === 0 ? 'warn' : 'debug']('conversation not summarised; its oldest messages are left out', { turn: turn.id, error })
-    failedSummaries.set(session.id, { failures: failures + 1, retryAtMs: clock.monotonicMs() + backoffMs(failures, RETRY_BACKOFF) })
+    failedSummaries.set(key, { failures: failures + 1, retryAtMs: clock.monotonicMs() + backoffMs(failures, RETRY_BACKOFF) })
   } finally {
     stopListening()
     deadlines.forget(deadline)
@@ -91,21 +135,27 @@ function askingScope(scope: TurnScope, cancellation: Cancellation): TurnScope {
   }
 }
 
-async function runPasses(deps: SummarizeDeps, scope: TurnScope, session: Session): Promise<void> {
+async function runPasses(
+  deps: SummarizeDeps,
+  scope: TurnScope,
+  session: Session,
+  { produced = [], focus = '', isRequested = false }: SummarizeOptions,
+): Promise<void> {
   const { turn, progress } = scope
   const { sessions } = turn.home
   const { messages, upTo } = session
-  const to = upTo - messages.length + summarizedCount(messages, turn.text, windowOf(scope))
+  const count = isRequested ? messages.length : summarizedCount(messages, messagesTokens(asRead(produced)), windowOf(scope))
+  const to = upTo - messages.length + count
   let { summary } = session
   for (let pass = 0; pass < PASSES_MAX && (summary?.upTo ?? 0) < to; pass++) {
     const blocks = await readBlocks(sessions, session.id, {
       after: summary?.upTo ?? 0,
       to,
-      charsMax: sourceCharsMax(scope, windowOf(scope).tokensMax),
+      tokensMax: sourceTokensMax(scope, windowOf(scope).tokensMax),
     })
     if (blocks.length === 0) return
     const { usage: before } = progress
-    const next = await writeSummary(deps, scope, { previous: summary, blocks })
+    const next = await writeSummary(deps, scope, { previous: summary, blocks, focus })
     if (!(await sessions.summarize(session.id, { upTo, summary }, next))) return
     summary = next
     deps.events.emit(summarizedEvent(scope, session.id, { summary, before }), turn.owner)

@@ -2,6 +2,7 @@
 import { AppError, type Clock, type SessionSummary } from '@sluice/sdk'
 import { summaryCharsMax } from '../history/history.ts'
 import { shorten } from '../history/shorten.ts'
+import { charsOfTokens, estimateTokens } from '../history/tokens.ts'
 import type { AskModel } from '../model/ask-model.ts'
 import type { ModelAsk } from '../model/call-model.ts'
 import type { ReplyEnd } from '../model/model-reply.ts'
@@ -25,9 +26,9 @@ const CHARS_PER_WORD = 8
 /** The room for the line about a cut, so that a cut summary is not cut again when it is used. */
 const CUT_CHARS = 50
 /** The texts of one call have this size even in the smallest window. */
-const SOURCE_CHARS_MIN = 1000
+const SOURCE_TOKENS_MIN = 250
 /** The room for the instruction. */
-const INSTRUCTION_CHARS = 2000
+const INSTRUCTION_TOKENS = 600
 /** The ends of a reply that is a summary. One that is cut at its end still has the oldest facts. */
 const COMPLETE: ReadonlySet<ReplyEnd> = new Set(['stop', 'length', 'other'])
 
@@ -35,16 +36,20 @@ const COMPLETE: ReadonlySet<ReplyEnd> = new Set(['stop', 'length', 'other'])
 export async function writeSummary(
   { askModel, clock }: WriteSummaryDeps,
   scope: TurnScope,
-  { previous, blocks }: { readonly previous: SessionSummary | undefined; readonly blocks: readonly Block[] },
+  {
+    previous,
+    blocks,
+    focus = '',
+  }: { readonly previous: SessionSummary | undefined; readonly blocks: readonly Block[]; readonly focus?: string },
 ): Promise<SessionSummary> {
   let charsMax = 0
   let source: Block = { upTo: 0, upToMs: 0, text: '', untrusted: false }
   const prompt: ModelAsk['prompt'] = (tokensMax) => {
     charsMax = Math.min(SUMMARY_CHARS_MAX, summaryCharsMax(tokensMax))
     const before = previous ? shorten(previous.text, charsMax) : ''
-    source = takeBlocks(blocks, sourceCharsMax(scope, tokensMax) - before.length)
+    source = takeBlocks(blocks, sourceTokensMax(scope, tokensMax) - estimateTokens(before))
     return [
-      { role: 'system', content: summaryInstruction(Math.ceil(charsMax / CHARS_PER_WORD)) },
+      { role: 'system', content: summaryInstruction(Math.ceil(charsMax / CHARS_PER_WORD), focus) },
       { role: 'user', content: [{ type: 'text', text: summaryRequest(before, source.text) }] },
     ]
   }
@@ -65,22 +70,23 @@ const outputTokensMax = (tokensMax: number): number =>
   Math.min(OUTPUT_TOKENS_MAX, Math.max(OUTPUT_TOKENS_MIN, Math.floor(tokensMax * OUTPUT_SHARE)))
 
 /** Returns the size of the texts to summarise in one call. The window also holds the reply, and the turn needs tokens for its answer. */
-export function sourceCharsMax({ turnLimits }: TurnScope, tokensMax: number): number {
+export function sourceTokensMax({ turnLimits }: TurnScope, tokensMax: number): number {
   const tokens = Math.min(tokensMax - outputTokensMax(tokensMax), turnLimits.tokens * TURN_SHARE)
-  return Math.max(SOURCE_CHARS_MIN, tokens * 4 - INSTRUCTION_CHARS)
+  return Math.max(SOURCE_TOKENS_MIN, tokens - INSTRUCTION_TOKENS)
 }
 
 /** Takes the oldest blocks that fit, and at least one, if necessary shortened. */
-function takeBlocks(blocks: readonly Block[], charsMax: number): Block {
+function takeBlocks(blocks: readonly Block[], tokensMax: number): Block {
   const texts: string[] = []
-  let chars = 0
+  let tokens = 0
   let last: Pick<Block, 'upTo' | 'upToMs'> = { upTo: 0, upToMs: 0 }
   let untrusted = false
   for (const block of blocks) {
-    const text = shorten(block.text, charsMax)
-    if (texts.length > 0 && chars + text.length > charsMax) break
+    const text = shorten(block.text, charsOfTokens(block.text, tokensMax))
+    const ofText = estimateTokens(text) + 1
+    if (texts.length > 0 && tokens + ofText > tokensMax) break
     texts.push(text)
-    chars += text.length + 1
+    tokens += ofText
     last = block
     untrusted ||= block.untrusted
   }

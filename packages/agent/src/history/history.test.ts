@@ -1,7 +1,9 @@
 import type { ModelMessage, SessionSummary } from '@sluice/sdk'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { estimateTokens, fitConversation, fitsWindow, type HistoryLimits, messageChars, summarizedCount } from './history.ts'
+import { fitConversation, fitsWindow, type HistoryLimits, summarizedCount } from './history.ts'
+import { asRead, withNote } from './message-notes.ts'
+import { estimateTokens, messagesTokens } from './tokens.ts'
 
 const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
 const said = (text: string): ModelMessage => ({ role: 'assistant', content: [{ type: 'text', text }] })
@@ -21,7 +23,7 @@ const textOf = (message: ModelMessage | undefined): string =>
   message?.role === 'system' ? '' : (message?.content.map((part) => (part.type === 'text' ? part.text : '')).join('|') ?? '')
 
 const wide = { messagesMax: 100, tokensMax: 100_000 }
-const tokens = (messages: readonly ModelMessage[]) => messages.reduce((sum, message) => sum + estimateTokens(messageChars(message)) + 4, 0)
+const charsOf = (message: ModelMessage | undefined): number => JSON.stringify(message).length
 
 test('leaves out an empty summary, which begins a new conversation', () => {
   expect(fit([], [user('c')], wide, summary(''))).toEqual([user('c')])
@@ -46,22 +48,62 @@ test('leaves out calls without results and results without calls', () => {
   expect(fit(history, [], wide)).toEqual([user('a'), said('b')])
 })
 
-test('shortens old tool results, except of the newest four messages, before it drops messages', () => {
+test('drops the oldest messages of a conversation that is too long, and changes no message', () => {
   const long = 'x'.repeat(10_000)
   const history = [user('a'), called('1'), result(long, '1'), said('b'), user('c'), called('2'), result(long, '2'), said('d')]
   const fitted = fit(history, [user('now')], { ...wide, tokensMax: 4000 })
-  expect(fitted.map(({ role }) => role)).toEqual([...history.map(({ role }) => role), 'user'])
-  expect(messageChars(fitted[2] ?? user(''))).toBeLessThan(2100)
-  expect(messageChars(fitted[6] ?? user(''))).toBe(10_000)
+  expect(fitted.slice(1)).toEqual([...history.slice(3), user('now')])
+  expect(fitted[0]).toEqual(user('(Earlier messages were left out.)'))
 })
 
-test('never drops the current turn, only shortens its old results', () => {
+test('never drops or changes a message of the current turn', () => {
   const long = 'x'.repeat(10_000)
   const current = [user('do it'), called('1'), result(long, '1'), called('2'), result(long, '2'), called('3'), result(long, '3')]
-  const fitted = fit([user('before'), said('yes')], current, { ...wide, tokensMax: 100 })
+  expect(fit([user('before'), said('yes')], current, { ...wide, tokensMax: 100 })).toEqual(current)
+})
+
+test('cuts results only after the model has refused the length', () => {
+  const long = 'x'.repeat(10_000)
+  const current = [user('do it'), called('1'), result(long, '1'), called('2'), result(long, '2')]
+  const fitted = fit([], current, { ...wide, tokensMax: 1000, mustFit: true })
   expect(fitted.map(({ role }) => role)).toEqual(current.map(({ role }) => role))
-  expect(messageChars(fitted[2] ?? user(''))).toBeLessThan(2100)
-  expect(fitted.at(-1)).toEqual(current.at(-1))
+  expect(charsOf(fitted[2])).toBeLessThan(2300)
+})
+
+test('reads the summary of a long turn in place of the messages that it covers', () => {
+  const noted = withNote(result('r2', '2'), { compaction: { count: 4, text: 'looked twice', untrusted: false } })
+  const turn = [user('do it'), called('1'), result('r1', '1'), called('2'), noted, called('3'), result('r3', '3'), said('done')]
+  const read = asRead(turn)
+  expect(read.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
+  expect(JSON.stringify(read[0])).toMatch(/do it.*looked twice/)
+  expect(fit(turn, [user('and?')], wide)).toEqual([...read, user('and?')])
+  // What the summary covers counts no more.
+  const large = [user('do it'), called('1'), result('x'.repeat(10_000), '1'), called('2'), noted, said('done')]
+  expect(fitsWindow({ upTo: 6, summary: undefined, messages: large }, [], { ...wide, tokensMax: 300 })).toBe(true)
+  expect(summarizedCount(large, 0, { ...wide, tokensMax: 300 })).toBe(0)
+})
+
+test('reads the situation of a message before its text', () => {
+  const asked = withNote(user('hello'), { situation: '[Monday]' })
+  expect(asRead([asked])).toEqual([
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: '[Monday]' },
+        { type: 'text', text: 'hello' },
+      ],
+    },
+  ])
+})
+
+test.each([
+  ['plain English words', 'The quick brown fox jumps over the lazy dog. '.repeat(10), 90, 130],
+  ['numbers', Array.from({ length: 200 }, (_, at) => at + 10_000).join('\n'), 400, 600],
+  ['Japanese', '明日の会議は何時からですか。'.repeat(10), 90, 160],
+  ['Russian', 'Завтра совещание в десять часов. '.repeat(10), 80, 180],
+])('estimates the tokens of %s', (_, text, least, most) => {
+  expect(estimateTokens(text)).toBeGreaterThanOrEqual(least)
+  expect(estimateTokens(text)).toBeLessThanOrEqual(most)
 })
 
 const text = fc.string({ maxLength: 400 })
@@ -83,7 +125,7 @@ test('selects the newest messages without gaps for any history', () => {
       const kept = fitted.slice(0, -1)
       expect(fitted.at(-1)).toBe(now)
       expect(kept.length).toBeLessThanOrEqual(messagesMax + 1)
-      if (kept.length > 0) expect(tokens(fitted)).toBeLessThanOrEqual(tokensMax)
+      if (kept.length > 0) expect(messagesTokens(fitted)).toBeLessThanOrEqual(tokensMax)
       expect(kept[0]?.role ?? 'user').toBe('user')
 
       let open: string[] = []
@@ -135,33 +177,33 @@ test('marks messages that are neither in the summary nor read', () => {
   expect(rest).toEqual([user('a'), said('b'), user('c')])
 })
 
-test('cuts a summary to a quarter of the window', () => {
+test('cuts a summary to half of the window', () => {
   const [first] = fit([user('a')], [user('b')], { ...wide, tokensMax: 400 }, summary('s'.repeat(10_000)))
-  expect(messageChars(first ?? user(''))).toBeLessThan(700)
+  expect(charsOf(first)).toBeLessThan(1200)
 })
 
 test('fits the window by messages and by tokens', () => {
   const conversation = { upTo: 2, summary: undefined, messages: [user('a'.repeat(400)), said('b')] }
-  expect(fitsWindow(conversation, '', { messagesMax: 2, tokensMax: 110 })).toBe(true)
-  expect(fitsWindow(conversation, '', { messagesMax: 1, tokensMax: 110 })).toBe(false)
-  expect(fitsWindow(conversation, 'c'.repeat(40), { messagesMax: 2, tokensMax: 110 })).toBe(false)
-  expect(fitsWindow({ ...conversation, summary: summary('s'.repeat(40)) }, '', { messagesMax: 2, tokensMax: 110 })).toBe(false)
+  expect(fitsWindow(conversation, [], { messagesMax: 2, tokensMax: 110 })).toBe(true)
+  expect(fitsWindow(conversation, [], { messagesMax: 1, tokensMax: 110 })).toBe(false)
+  expect(fitsWindow(conversation, [user('c'.repeat(40))], { messagesMax: 2, tokensMax: 110 })).toBe(false)
+  expect(fitsWindow({ ...conversation, summary: summary('s'.repeat(40)) }, [], { messagesMax: 2, tokensMax: 110 })).toBe(false)
 })
 
 test('leaves at most half of the window, from a message of a person on', () => {
   const turns = Array.from({ length: 10 }, (_, at) => [user(`q${at}`), called(`${at}`), result('r', `${at}`), said(`a${at}`)]).flat()
-  expect(summarizedCount(turns, '', { ...wide, messagesMax: 20 })).toBe(32)
+  expect(summarizedCount(turns, 0, { ...wide, messagesMax: 20 })).toBe(32)
   expect(turns[32]).toEqual(user('q8'))
-  expect(summarizedCount(turns, '', { ...wide, messagesMax: 7 })).toBe(37)
-  expect(summarizedCount(turns, '', { ...wide, messagesMax: 4 })).toBe(39)
+  expect(summarizedCount(turns, 0, { ...wide, messagesMax: 7 })).toBe(37)
+  expect(summarizedCount(turns, 0, { ...wide, messagesMax: 4 })).toBe(39)
 })
 
 test('never leaves a tool result without its call', () => {
   const turn = [user('q'), called('1'), result('r', '1'), called('2'), result('r', '2'), called('3'), result('r', '3')]
   for (let messagesMax = 2; messagesMax <= 14; messagesMax++)
-    expect(turn[summarizedCount(turn, '', { ...wide, messagesMax })]?.role).not.toBe('tool')
+    expect(turn[summarizedCount(turn, 0, { ...wide, messagesMax })]?.role).not.toBe('tool')
 })
 
 test('leaves nothing of messages that are larger than the window', () => {
-  expect(summarizedCount([user('a'), said('b'.repeat(10_000))], '', { ...wide, tokensMax: 1000 })).toBe(2)
+  expect(summarizedCount([user('a'), said('b'.repeat(10_000))], 0, { ...wide, tokensMax: 1000 })).toBe(2)
 })

@@ -57,7 +57,8 @@ export function createAskModel(deps: CallModelDeps & { readonly admission?: Admi
       const { failure, promptTokens } = outcome
       if (failure.fits !== undefined && promptTokens !== undefined && shortened++ < SHORTENED_MAX) {
         const tokens = Math.floor(promptTokens * failure.fits)
-        scope.progress.shortened = { entry: scope.progress.entry, tokens }
+        scope.progress.shortened = { entry, tokens, isCut: true }
+        if (shortened === 1 && (await ask.compact?.())) scope.progress.shortened = { entry, tokens, isCut: false }
         log.warn('the conversation is longer than the window of the model, and is asked again shortened', {
           turn: scope.turn.id,
           model: labelOf(scope),

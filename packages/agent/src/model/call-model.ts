@@ -1,6 +1,7 @@
 /** Makes one call of one model, from loading the model to the cost of the call. */
 
 import type { CostConfig } from '@sluice/config'
+import type { BoundedMap } from '@sluice/kit'
 import {
   AppError,
   type Clock,
@@ -13,7 +14,7 @@ import {
   type WithinTrace,
 } from '@sluice/sdk'
 import { attachedFiles, withFiles } from '../history/attached-files.ts'
-import { estimateTokens, messageChars } from '../history/history.ts'
+import { estimateTokens, messagesTokens } from '../history/tokens.ts'
 import type { Budget } from '../turn/budget.ts'
 import { allowedTools, fileCallerOf } from '../turn/call-scope.ts'
 import { Cancellation } from '../turn/cancellation.ts'
@@ -23,7 +24,7 @@ import { newTrace } from '../turn/ids.ts'
 import type { Scrub } from '../turn/scrub.ts'
 import type { TurnScope } from '../turn/turn-scope.ts'
 import { standingOfTurn } from '../turn/turn-standing.ts'
-import { type EndpointLimits, endpointLimits } from './endpoint-limits.ts'
+import { type EndpointLimits, endpointLimits, windowOf } from './endpoint-limits.ts'
 import { judge, type ModelFailure, modelFailure } from './model-failure.ts'
 import { generateReply, type ModelReply, streamReply } from './model-reply.ts'
 import type { ToolSpecs } from './tool-specs.ts'
@@ -31,6 +32,8 @@ import type { ToolSpecs } from './tool-specs.ts'
 export interface ModelAsk {
   /** Returns the conversation, shortened to this number of tokens. */
   prompt(tokensMax: number): ModelMessage[]
+  /** Summarises a conversation whose length the model has refused. Resolves to false when that was not possible. */
+  compact?(): Promise<boolean>
   /** False when the model must answer with text. */
   readonly mayCallTools: boolean
   /** Returns a further limit of the reply for a conversation of this number of tokens. */
@@ -44,6 +47,8 @@ export interface CallModelDeps {
   readonly log: Logger
   readonly scrub: Scrub
   readonly toolSpecs: ToolSpecs
+  /** The tokens that the provider counts for one estimated token, by session. */
+  readonly tokenRatios: BoundedMap<string, number>
   readonly within: WithinTrace
 }
 
@@ -68,7 +73,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   const { clock, deadlines } = deps
   const { turn, registry, progress } = scope
   const limits = endpointLimits(scope)
-  let prompt = ask.prompt(limits.max_history_tokens)
+  let prompt = ask.prompt(windowOf(scope).tokensMax)
   let files = 0
   const provider = registry.models.labels[progress.entry]?.provider ?? ''
   // The built-in model answers within this process: a turn that a crash ends before its answer has done nothing, and its client repeats it.
@@ -100,7 +105,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     files = attached.length
     prompt = withFiles(prompt, turn.text, attached)
     const tools = await call.race(toolsFor(deps, scope, { provider, takesTools: limits.tools }))
-    const options = callOptions(limits, { ...ask, prompt, tools, abortSignal: call.signal })
+    const options = callOptions(limits, { ...ask, prompt, tools, tokensMax: windowOf(scope).tokensMax, abortSignal: call.signal })
     const { tell } = turn
     const reply = await deps.within(trace, () =>
       tell
@@ -117,6 +122,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     deps.budget.add(usage.costUsd, turn.id)
     progress.usage = addUsage(progress.usage, usage)
     progress.turnTokens += Math.max(0, usage.inputTokens - (countOf(reply.usage.inputTokens.cacheRead) ?? 0)) + usage.outputTokens
+    learnRatio(deps, scope, { estimated: messagesTokens(prompt) + progress.fixedTokens, reported: countOf(reply.usage.inputTokens.total) })
     const failure = judge(reply)
     observe(failure ? 'error' : 'ok', usage)
     if (failure) return { failure, isFinal: isHeard }
@@ -128,7 +134,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     turn.cancellation.throwIfCancelled()
     if (timedOut && error === timedOut) return { failure: { reason: timedOut.message, repeat: 'never', kind: 'timeout' }, isFinal: isHeard }
     const failure = modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub })
-    if (failure.fits !== undefined) return { failure, isFinal: isHeard, promptTokens: estimateTokens(charsOf(prompt)) }
+    if (failure.fits !== undefined) return { failure, isFinal: isHeard, promptTokens: messagesTokens(prompt) }
     if (files === 0 || !isRefusal(failure)) return { failure, isFinal: isHeard }
     progress.withoutFiles = progress.entry
     return { failure: { ...failure, repeat: 'once' }, isFinal: isHeard }
@@ -137,6 +143,30 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     deadlines.forget(deadline)
     resumeStep()
   }
+}
+
+/** An estimate of fewer tokens says little about the script of a conversation. */
+const RATIO_TOKENS_MIN = 1000
+/** A service that counts fewer or more tokens counts something else, such as only what is not cached. */
+const RATIO_MIN = 3 / 4
+const RATIO_MAX = 3
+
+/** Corrects the estimates of a session by the tokens that the provider counted. */
+function learnRatio(
+  { tokenRatios }: CallModelDeps,
+  { turn, progress }: TurnScope,
+  { estimated, reported }: { readonly estimated: number; readonly reported: number | undefined },
+): void {
+  if (reported === undefined || reported === 0 || estimated < RATIO_TOKENS_MIN) return
+  progress.tokenRatio = Math.min(RATIO_MAX, Math.max(RATIO_MIN, reported / estimated))
+  if (turn.session !== null) tokenRatios.set(turn.session, progress.tokenRatio)
+}
+
+/** Returns the tokens of the system prompt and of the described tools, which every request of the turn has. */
+export async function fixedTokens(deps: Pick<CallModelDeps, 'toolSpecs'>, scope: TurnScope, system: string): Promise<number> {
+  const provider = scope.registry.models.labels[scope.progress.entry]?.provider ?? ''
+  const tools = await toolsFor(deps, scope, { provider, takesTools: endpointLimits(scope).tools })
+  return estimateTokens(system) + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
 }
 
 /** Returns the files of the message, unless this model has refused a request with them. */
@@ -157,7 +187,7 @@ async function filesFor({ log }: CallModelDeps, { turn, limits, progress }: Turn
 const isRefusal = ({ kind, repeat }: ModelFailure): boolean => kind === 'provider' && repeat === 'never'
 
 async function toolsFor(
-  deps: CallModelDeps,
+  deps: Pick<CallModelDeps, 'toolSpecs'>,
   { registry, limits, turn }: TurnScope,
   { provider, takesTools }: { readonly provider: string; readonly takesTools: boolean },
 ): Promise<ModelTool[]> {
@@ -170,15 +200,16 @@ async function toolsFor(
 interface CallParts extends Omit<ModelAsk, 'prompt'> {
   readonly prompt: ModelMessage[]
   readonly tools: ModelTool[]
+  readonly tokensMax: number
   readonly abortSignal: AbortSignal
 }
 
-function callOptions(limits: EndpointLimits, { prompt, tools, mayCallTools, outputTokensMax, abortSignal }: CallParts): ModelCallOptions {
-  const { max_history_tokens, max_output_tokens, temperature, reasoning } = limits
-  const outputMax = Math.min(
-    max_output_tokens ?? Number.POSITIVE_INFINITY,
-    outputTokensMax?.(max_history_tokens) ?? Number.POSITIVE_INFINITY,
-  )
+function callOptions(
+  limits: EndpointLimits,
+  { prompt, tools, mayCallTools, outputTokensMax, tokensMax, abortSignal }: CallParts,
+): ModelCallOptions {
+  const { max_output_tokens, temperature, reasoning } = limits
+  const outputMax = Math.min(max_output_tokens ?? Number.POSITIVE_INFINITY, outputTokensMax?.(tokensMax) ?? Number.POSITIVE_INFINITY)
   return {
     prompt,
     abortSignal,
@@ -205,8 +236,6 @@ const TOKENS_MAX = 1_000_000_000
 const countOf = (tokens: number | undefined): number | undefined =>
   tokens !== undefined && tokens >= 0 && tokens <= TOKENS_MAX ? tokens : undefined
 
-const charsOf = (messages: readonly ModelMessage[]): number => messages.reduce((chars, message) => chars + messageChars(message), 0)
-
 /** Returns the tokens that the provider counted, or an estimate. */
 export function usageOf(
   prices: CostConfig['prices'],
@@ -215,7 +244,7 @@ export function usageOf(
   names: { provider: string; model: string },
 ): Usage {
   const [cacheRead, cacheWrite] = [countOf(reply.usage.inputTokens.cacheRead), countOf(reply.usage.inputTokens.cacheWrite)]
-  const inputTokens = countOf(reply.usage.inputTokens.total) ?? estimateTokens(charsOf(prompt))
-  const outputTokens = countOf(reply.usage.outputTokens.total) ?? estimateTokens(charsOf([{ role: 'assistant', content: reply.content }]))
+  const inputTokens = countOf(reply.usage.inputTokens.total) ?? messagesTokens(prompt)
+  const outputTokens = countOf(reply.usage.outputTokens.total) ?? messagesTokens([{ role: 'assistant', content: reply.content }])
   return { inputTokens, outputTokens, costUsd: callCostUsd(prices, { ...names, inputTokens, outputTokens, cacheRead, cacheWrite }) }
 }

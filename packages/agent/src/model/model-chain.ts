@@ -1,6 +1,7 @@
 /** The configured model and its fallbacks. */
-import { patientFetch } from '@sluice/kit'
+import { patientFetch, signalScope } from '@sluice/kit'
 import { AppError, type LanguageModel, type Logger, type OfferedModel, type Provider, type ProviderSettings } from '@sluice/sdk'
+import { type ContextWindow, contextWindow } from './context-window.ts'
 
 export interface ModelChain {
   /** The `provider:model` of each entry, for status. Loads nothing. */
@@ -9,8 +10,12 @@ export interface ModelChain {
   load(index: number): Promise<LanguageModel>
   /** Returns the settings of an entry. */
   settings(index: number): ProviderSettings | undefined
+  /** Returns the window of the model of an entry, with the best source that is known by now. */
+  window(index: number): ContextWindow
+  /** Asks the endpoint of an entry for the window of its model, once, unless the settings say it. Never rejects. */
+  findWindow(index: number): Promise<void>
   /** The estimated tokens of the longest conversation that the model of an entry takes, as its refusals have shown; undefined before one. */
-  window(index: number): number | undefined
+  learntTokens(index: number): number | undefined
   /** Notes that the model of an entry refused a conversation and took it once it was shortened to this number of estimated tokens. */
   learnWindow(index: number, tokens: number): void
   /** The limits that the model of an entry has shown since it was loaded, such as `does not support tools`. */
@@ -31,6 +36,11 @@ export const shownLimits = ({ labels, limits }: Pick<ModelChain, 'labels' | 'lim
 /** Tells whether a listed model is the one that requests name: Ollama lists `llama3.2:latest` for `llama3.2`, Google `models/<name>`. */
 export const isSameModel = (listed: string, model: string): boolean => [model, `${model}:latest`, `models/${model}`].includes(listed)
 
+/** An endpoint that does not list its models within this time is used without its list. */
+const WINDOW_TIMEOUT_MS = 3000
+/** How often an endpoint is asked for the window of its model. */
+const WINDOW_SEARCHES_MAX = 3
+
 export interface ModelChainOptions {
   /** The entries, as `chooseProviders` returns them. */
   readonly settings: readonly ProviderSettings[]
@@ -44,7 +54,9 @@ export interface ModelChainOptions {
 export function createModelChain({ settings, providers, fetch: fetcher, timeoutSecs, log }: ModelChainOptions): ModelChain {
   const loaded: (Promise<LanguageModel> | undefined)[] = []
   const limits: string[][] = settings.map(() => [])
-  const windows: (number | undefined)[] = []
+  const learnt: (number | undefined)[] = []
+  const listed: (number | undefined)[] = []
+  const searches: { running?: Promise<void>; count: number }[] = settings.map(() => ({ count: 0 }))
 
   const withProvider = (entry: ProviderSettings | undefined) => {
     const provider = entry && providers.find(({ kinds }) => kinds.includes(entry.kind))
@@ -53,6 +65,19 @@ export function createModelChain({ settings, providers, fetch: fetcher, timeoutS
   }
 
   const fetchOf = (entry: ProviderSettings) => patientFetch(fetcher, entry.model_timeout_secs ?? timeoutSecs)
+
+  /** Lists the models of an entry, and notes the window of its own one. */
+  async function listModels(index: number, signal: AbortSignal): Promise<readonly OfferedModel[] | undefined> {
+    const { entry, provider } = withProvider(settings[index])
+    const models = await provider.models?.(entry, { fetch: fetcher, signal })
+    listed[index] = models?.find(({ id }) => isSameModel(id, entry.model ?? ''))?.contextTokens ?? listed[index]
+    return models
+  }
+
+  async function searchWindow(index: number): Promise<void> {
+    using limit = signalScope([], WINDOW_TIMEOUT_MS)
+    await listModels(index, limit.signal)
+  }
 
   async function loadEntry(index: number): Promise<LanguageModel> {
     const { entry, provider } = withProvider(settings[index])
@@ -70,9 +95,22 @@ export function createModelChain({ settings, providers, fetch: fetcher, timeoutS
     labels: settings.map(({ kind, model }) => ({ provider: kind, model: model ?? 'default' })),
     settings: (index) => settings[index],
     limits: (index) => limits[index] ?? [],
-    window: (index) => windows[index],
+    window: (index) => contextWindow(settings[index], { listed: listed[index], learnt: learnt[index] }),
+    findWindow(index) {
+      const search = searches[index]
+      if (!search || settings[index]?.context_window !== undefined) return Promise.resolve()
+      if (!search.running && search.count < WINDOW_SEARCHES_MAX) {
+        search.count++
+        search.running = searchWindow(index).catch((error: unknown) => {
+          delete search.running
+          log.debug('the endpoint does not tell the window of its model', { model: settings[index]?.model, error })
+        })
+      }
+      return search.running ?? Promise.resolve()
+    },
+    learntTokens: (index) => learnt[index],
     learnWindow(index, tokens) {
-      windows[index] = Math.min(tokens, windows[index] ?? tokens)
+      learnt[index] = Math.min(tokens, learnt[index] ?? tokens)
     },
     load(index) {
       const known = loaded[index]
@@ -86,7 +124,10 @@ export function createModelChain({ settings, providers, fetch: fetcher, timeoutS
     },
     offered(endpoint, signal) {
       const { entry, provider } = withProvider(typeof endpoint === 'number' ? settings[endpoint] : endpoint)
-      return provider.models?.(entry, { fetch: fetcher, signal })
+      if (!provider.models) return undefined
+      return typeof endpoint === 'number'
+        ? listModels(endpoint, signal).then((models) => models ?? [])
+        : provider.models(entry, { fetch: fetcher, signal })
     },
     async loadForTest(other, onLimit) {
       const { entry, provider } = withProvider(other)

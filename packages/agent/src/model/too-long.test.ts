@@ -111,9 +111,25 @@ describe('a conversation that is longer than the window of the model', () => {
     expect(model.asked.filter(({ prompt }) => JSON.stringify(prompt).includes('question 7'))).toHaveLength(1)
   })
 
+  test('is summarised after the refusal, and nothing is left out', async () => {
+    const isSummary = (prompt: unknown) => JSON.stringify(prompt).includes('You write the memory of an assistant')
+    const model = scriptedModel([
+      ({ prompt }) => {
+        const tokens = Math.ceil(JSON.stringify(prompt).length / 4)
+        if (tokens > 2500) throw httpError(400, 'Input is too long for requested model.')
+        return { text: isSummary(prompt) ? 'the key is 4711' : 'fine' }
+      },
+    ])
+    const { agent, books } = testAgent({ models: [model] })
+    for (let turn = 0; turn < 6; turn++)
+      expect((await agent.run(request('a', { session: 's', text: `question ${turn} ${words(600)}` }))).text).toBe('fine')
+    expect(books.summaries.get('s')?.text).toBe('the key is 4711')
+    expect(JSON.stringify(model.asked.at(-1)?.prompt)).toContain('the key is 4711')
+  })
+
   test('says what was left out only in the turn whose request was refused', async () => {
     const model = windowed(1500)
-    const { agent } = testAgent({ models: [model] })
+    const { agent } = testAgent({ models: [model], agent: { summarize_history: false } })
     const texts: string[] = []
     for (let turn = 0; turn < 4; turn++) texts.push((await agent.run(request('a', { session: 's', text: words(600) }))).text)
     expect(texts.filter((text) => text.includes('did not fit into the window of the model'))).toHaveLength(1)

@@ -1,4 +1,5 @@
 import { AppError, type ModelMessage } from '@sluice/sdk'
+import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import { hang, httpError, type Reply, scriptedModel } from '../testing/scripted-model.ts'
 import { request, testAgent, testTool } from '../testing/test-agent.ts'
@@ -194,13 +195,11 @@ test('a caller that disconnects before its turn begins only releases its key', a
 
 test('turn_timeout_secs ends a turn in any wait', async () => {
   const slow = testTool('slow', () => new Promise(() => undefined))
-  const { agent, books, clock } = testAgent({
-    models: [scriptedModel([{ calls: [{ name: 'slow', input: {} }] }])],
-    tools: [slow],
-    agent: { turn_timeout_secs: 30 },
-  })
+  const model = scriptedModel([{ calls: [{ name: 'slow', input: {} }] }])
+  const { agent, books, clock } = testAgent({ models: [model], tools: [slow], agent: { turn_timeout_secs: 30 } })
   const turn = agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))
   const failed = expect(turn).rejects.toMatchObject({ code: 'upstream_timeout', status: 504 })
+  await until(() => model.asked.length === 1)
   await clock.advance(29_000)
   expect(books.ends).toEqual([])
   await clock.advance(1000)
@@ -226,6 +225,7 @@ test('a turn whose time is nearly used up answers with what it has, and the next
   const model = scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: 'half' }, { text: 'whole' }])
   const { agent, clock } = testAgent({ models: [model], tools: [testTool('look', () => promise)], agent: { turn_timeout_secs: 100 } })
   const turn = agent.run(request('a', { session: 's' }))
+  await until(() => model.asked.length === 1)
   await clock.advance(91_000)
   resolve('seen')
   expect(await turn).toMatchObject({ text: 'half' })
@@ -240,7 +240,9 @@ test.each([
   ['stranger', 10],
 ] as const)('a turn of standing %s has %i steps', async (standing, steps) => {
   let asked = 0
-  const model = scriptedModel([({ toolChoice }) => (toolChoice?.type === 'none' ? { text: 'so far' } : { calls: [{ name: 'look', input: { key: `${asked++}` } }] })])
+  const model = scriptedModel([
+    ({ toolChoice }) => (toolChoice?.type === 'none' ? { text: 'so far' } : { calls: [{ name: 'look', input: { key: `${asked++}` } }] }),
+  ])
   const { agent } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')] })
   expect(await agent.run(request('go', { limited: { client: 'owner', standing } }))).toMatchObject({ text: 'so far' })
   expect(asked).toBe(steps)

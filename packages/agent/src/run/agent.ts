@@ -94,6 +94,8 @@ const LOOK_EVERY_MS = 1000
 const RETRY_AFTER_SECS = 5
 /** The number of sessions whose failed summaries are remembered. */
 const FAILED_SUMMARIES_MAX = 1000
+/** The number of sessions whose counted tokens are remembered. */
+const TOKEN_RATIOS_MAX = 1000
 /** The lane queue's group for turns that no client asked for. */
 const TURNS_GROUP = 'turns'
 
@@ -149,8 +151,12 @@ class TurnAgent implements Agent {
     this.#direct =
       deps.cluster && under && new DirectTurns({ turns: deps.cluster.turns, store: { ...store, under }, remote: this.#remote, log })
     deps.cluster?.notices.listen((notice) => this.#heard(notice))
+    const tokenRatios = new BoundedMap<string, number>(TOKEN_RATIOS_MAX)
+    const toolSpecs = createToolSpecs()
     this.#conduct = {
       ...deps,
+      tokenRatios,
+      toolSpecs,
       deadlines,
       failedSummaries: new BoundedMap(FAILED_SUMMARIES_MAX),
       askModel: createAskModel({
@@ -161,7 +167,8 @@ class TurnAgent implements Agent {
         log,
         scrub,
         within,
-        toolSpecs: createToolSpecs(),
+        tokenRatios,
+        toolSpecs,
       }),
       tools: new ToolExecutor({ events: deps.events, clock, log, scrub, secrets, within, approve: deps.approve }),
       stopReason: () => this.#stopReason,

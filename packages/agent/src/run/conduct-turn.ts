@@ -3,8 +3,7 @@
 import { turnLimits } from '@sluice/config'
 import type { Permit } from '@sluice/kit'
 import { AppError, type IdempotencyKey, isLeaseLost, type Logger } from '@sluice/sdk'
-import { readConversation } from '../compaction/conversation.ts'
-import type { SummarizeDeps } from '../compaction/summarize.ts'
+import { compactCommand, compactOnRequest, readConversation } from '../compaction/conversation.ts'
 import type { RegistryPin } from '../model/registry.ts'
 import { limitsInForce, mainSettings, notConfigured, type SettingsSource } from '../turn/agent-settings.ts'
 import { newTrace } from '../turn/ids.ts'
@@ -18,7 +17,7 @@ import { DIRECT_CALL, runDirectCall } from './direct-call.ts'
 import { type LoopDeps, type LoopResult, runLoop } from './loop.ts'
 import { doneEnd, emitCompleted, emitFailed, emitStarted, failedEnd } from './turn-report.ts'
 
-export interface ConductDeps extends Omit<LoopDeps, 'turns'>, SummarizeDeps, SettingsSource {
+export interface ConductDeps extends Omit<LoopDeps, 'turns'>, SettingsSource {
   /** Pins the registry in force of an agent. */
   readonly pinRegistry: (agent: string) => RegistryPin
   /** Returns the reason for the daemon's stop; undefined while it runs. */
@@ -51,7 +50,16 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
     trace: newTrace(turn.trace),
     startMs: clock.nowMs(),
     startedAtMs: clock.monotonicMs(),
-    progress: { attempts: 1, entry: 0, model: null, iterations: 0, turnTokens: 0, usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 } },
+    progress: {
+      attempts: 1,
+      entry: 0,
+      model: null,
+      iterations: 0,
+      turnTokens: 0,
+      fixedTokens: 0,
+      tokenRatio: deps.tokenRatios.get(turn.session ?? '') ?? 1,
+      usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+    },
     whileAsking: createWhileAsking(turn, {
       permit,
       deadlines,
@@ -121,7 +129,15 @@ async function readText({ stopReason }: ConductDeps, turn: LiveTurn): Promise<vo
 }
 
 async function converse(deps: ConductDeps & LoopDeps, scope: TurnScope): Promise<LoopResult> {
-  const ended = await runLoop(deps, scope, await readConversation(deps, scope))
+  const compact = compactCommand(scope.turn.text)
+  if (compact) {
+    const text = await compactOnRequest(deps, scope, compact.focus)
+    scope.turn.tell?.({ type: 'text', delta: text })
+    return { text, finishReason: 'stop', messages: [] }
+  }
+  const { turn, registry, progress } = scope
+  await turn.cancellation.race(registry.models.findWindow(progress.entry))
+  const ended = await runLoop(deps, scope, await readConversation(scope))
   scope.turn.cancellation.throwIfCancelled()
   return ended
 }

@@ -1,10 +1,13 @@
 /** The loop of a turn: calls the model, runs the tools that it calls, and repeats with their results until the model answers with text. */
 import type { Conversation, FinishReason, MarkedFile, ModelMessage, TurnStore } from '@sluice/sdk'
+import { makeRoom } from '../compaction/conversation.ts'
 import { storedMessages } from '../compaction/stored-messages.ts'
+import type { SummarizeDeps } from '../compaction/summarize.ts'
 import { fitConversation } from '../history/history.ts'
 import { sourcesIn } from '../history/untrusted-in.ts'
-import type { AskModel } from '../model/ask-model.ts'
+import { type CallModelDeps, fixedTokens } from '../model/call-model.ts'
 import { completeReply } from '../model/complete-reply.ts'
+import { windowOf } from '../model/endpoint-limits.ts'
 import type { ModelReply, ReplyEnd } from '../model/model-reply.ts'
 import { judgeFiles } from '../tools/answer-files.ts'
 import { Repeats } from '../tools/repeats.ts'
@@ -15,9 +18,10 @@ import type { TurnScope } from '../turn/turn-scope.ts'
 import { restoreTurn } from './restore-turn.ts'
 import { systemPrompt } from './system-prompt.ts'
 
-export interface LoopDeps {
-  readonly askModel: AskModel
+export interface LoopDeps extends SummarizeDeps {
   readonly tools: ToolExecutor
+  readonly toolSpecs: CallModelDeps['toolSpecs']
+  readonly tokenRatios: CallModelDeps['tokenRatios']
   readonly turns: Pick<TurnStore, 'checkpoint'>
 }
 
@@ -34,13 +38,14 @@ export interface LoopResult {
  * Runs the turn to its answer. A stored turn writes a checkpoint before each call with effects and after each round of results, and
  * resumes at its last checkpoint, also in the middle of a round.
  */
-export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Conversation): Promise<LoopResult> {
+export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversation): Promise<LoopResult> {
   const { turn, agent, progress } = scope
-  const messagesMax = agent.max_history_messages
+  let conversation = begun
   const system: ModelMessage = {
     role: 'system',
     content: systemPrompt(scope.registry, agent, allowedTools({ limits: scope.limits, tools: turn.tools })),
   }
+  progress.fixedTokens = await fixedTokens(deps, scope, system.content)
   const asked: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
   const { messages: before, open } = restoreTurn(turn.checkpoint)
   const produced: ModelMessage[] = before.length > 0 ? before : [asked]
@@ -48,7 +53,11 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
     (...last: ModelMessage[]) =>
     (tokensMax: number): ModelMessage[] => [
       system,
-      ...fitConversation(conversation, [...produced, ...last], { messagesMax, tokensMax, mustFit: progress.shortened !== undefined }),
+      ...fitConversation(conversation, [...produced, ...last], {
+        messagesMax: windowOf(scope).messagesMax,
+        tokensMax,
+        mustFit: progress.shortened !== undefined,
+      }),
     ]
 
   const callScope = callScopeOf(scope, () => sourcesIn(conversation, produced))
@@ -65,32 +74,44 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
   }
 
   /** The text of the replies that the provider has paused since the last tool call. */
-  let begun = ''
+  let paused = ''
   const ended = async (text: string, { finish }: ModelReply): Promise<LoopResult> => {
     const { finishReason, note: cut = '' } = FINISHES[finish] ?? { finishReason: 'stop' as const }
-    const note = `${cut}${progress.shortened ? SHORTENED : ''}`
+    const note = `${cut}${progress.shortened?.isCut ? SHORTENED : ''}`
     if (note) turn.tell?.({ type: 'text', delta: note })
-    const answer = `${begun}${text}${note}`
+    const answer = `${paused}${text}${note}`
     const files = await judgeFiles(deps.tools, callScope, { text: answer, messages: conversation.messages, produced })
     return { text: answer, finishReason, messages: storedMessages(produced, files), files }
   }
 
+  const compact = async (isRefused: boolean): Promise<boolean> => {
+    const keep = async () => void (turn.kept && (await deps.turns.checkpoint(turn.id, produced)))
+    const room = await makeRoom(deps, scope, { conversation, produced, isRefused, keep })
+    conversation = room.conversation
+    return room.isShorter
+  }
   if (open) await runCalls(open)
   for (;;) {
+    await compact(false)
     const limit = limitReached(scope)
     if (limit !== undefined) {
-      const reply = await deps.askModel(scope, { prompt: promptWith(finalAnswerRequest(limit)), mayCallTools: false })
-      const text = `${begun}${reply.text}`.trim() === '' ? `The turn was stopped: ${limit}. ${GO_ON}` : reply.text
+      const reply = await deps.askModel(scope, {
+        prompt: promptWith(finalAnswerRequest(limit)),
+        compact: () => compact(true),
+        mayCallTools: false,
+      })
+      const text = `${paused}${reply.text}`.trim() === '' ? `The turn was stopped: ${limit}. ${GO_ON}` : reply.text
       produced.push({ role: 'assistant', content: [{ type: 'text', text }] })
       return ended(text, reply)
     }
-    const ask = (...last: ModelMessage[]) => deps.askModel(scope, { prompt: promptWith(...last), mayCallTools: true })
+    const ask = (...last: ModelMessage[]) =>
+      deps.askModel(scope, { prompt: promptWith(...last), compact: () => compact(true), mayCallTools: true })
     const reply = await completeReply(scope, await ask(), ask, () => limitReached(scope) === undefined)
     produced.push({ role: 'assistant', content: reply.content })
     if (reply.calls.length > 0) {
-      begun = ''
+      paused = ''
       await runCalls({ calls: reply.calls, results: [] })
-    } else if (reply.finish === 'paused') begun += reply.text
+    } else if (reply.finish === 'paused') paused += reply.text
     else return ended(reply.text, reply)
   }
 }

@@ -80,7 +80,9 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
       load: async (index) => models[index] ?? Promise.reject(new Error('no such model')),
       settings: (index) => options.settings?.[index],
       limits: () => [],
-      window: (index) => windows[index],
+      window: (index) => ({ tokens: options.settings?.[index]?.context_window ?? 32_000, source: 'default' }),
+      findWindow: async () => {},
+      learntTokens: (index) => windows[index],
       learnWindow(index, tokens) {
         windows[index] = tokens
       },

@@ -77,7 +77,11 @@ export interface Progress {
   /** The entry that refused the files of the message. Its requests in this turn leave them out. */
   withoutFiles?: number
   /** The estimated tokens to which the conversation was shortened after the model of an entry refused its length. */
-  shortened?: { readonly entry: number; readonly tokens: number }
+  shortened?: { readonly entry: number; readonly tokens: number; readonly isCut: boolean }
+  /** The estimated tokens of the system prompt and of the described tools. */
+  fixedTokens: number
+  /** The tokens that the provider counts for one estimated token. */
+  tokenRatio: number
   /** The model that answered last. */
   model: string | null
   /** The number of answered model calls. */

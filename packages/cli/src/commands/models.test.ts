@@ -63,6 +63,7 @@ model = "large"
 `)
   const { code, out } = await run('models')
   expect(code).toBe(1)
+  expect(out).toContain('its window is 32,000 tokens, which is assumed; set context_window if it is another')
   expect(out).toContain('no list: http://127.0.0.1:1/v1/models cannot be reached')
   expect(out).toMatch(/\* +large/)
 })

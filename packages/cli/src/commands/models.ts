@@ -25,11 +25,21 @@ export const run = (context: CliContext): Promise<number> =>
     { features: true },
   )
 
+const WINDOW_TEXTS: Readonly<Record<ListedEndpoint['entries'][number]['context_window']['source'], string>> = {
+  setting: 'as context_window says',
+  endpoint: 'as the endpoint lists',
+  refusal: 'as a refused request has shown',
+  family: 'by the name of the model',
+  default: 'which is assumed; set context_window if it is another',
+}
+
 function printEntries({ out }: CliContext, { provider, base_url, entries, models }: ListedEndpoint): void {
   out.print(out.style('bold', `${provider}${base_url === null ? '' : ` at ${base_url}`}`))
-  for (const { entry, model, limits } of entries) {
+  for (const { entry, model, limits, context_window } of entries) {
     const isListed = models === null || models.some(({ in_use }) => in_use.includes(entry))
     out.print(`  ${entry} uses ${model}${isListed ? '' : ', which the endpoint does not list'}`)
+    if (provider !== 'offline')
+      out.print(`    its window is ${context_window.tokens.toLocaleString('en-US')} tokens, ${WINDOW_TEXTS[context_window.source]}`)
     for (const limit of limits) out.print(`    it ${limit}`)
   }
 }

@@ -49,18 +49,21 @@ export const agentSection = {
       100_000_000,
       'The largest number of tokens in all model calls of one turn, without input that comes from the prompt cache (default: 1000000, and 200000 for strangers)',
     ),
-    max_history_messages: count(50, 2, 10_000, 'The largest number of earlier messages of a session that the model gets'),
-    max_history_tokens: count(
-      32_000,
+    max_history_messages: unset(
+      2,
+      10_000,
+      'The largest number of earlier messages of a session that the model gets (default: as many as the window takes)',
+    ),
+    max_history_tokens: unset(
       100,
       10_000_000,
-      'The largest number of tokens of the conversation that the model gets, at four characters a token',
+      'The largest estimated number of tokens of the conversation that the model gets (default: by context_window of the endpoint)',
     ),
     summarize_history: v.optional(
       v.pipe(
         v.boolean(),
         v.description(
-          'Whether the model summarises messages beyond max_history_messages and max_history_tokens; otherwise it does not get them',
+          'Whether the model summarises the oldest messages of a conversation that outgrows its window; otherwise it does not get them',
         ),
       ),
       true,

@@ -39,6 +39,14 @@ export const endpointKeys = {
       ),
     ),
   ),
+  context_window: v.optional(
+    v.pipe(
+      whole(1000, 100_000_000),
+      v.description(
+        'The number of tokens that a request and its reply may have together (default: what the endpoint lists, else by the name of the model, else 32000)',
+      ),
+    ),
+  ),
   max_output_tokens: v.optional(v.pipe(whole(1, 1_000_000), v.description('Overrides [agent] max_output_tokens'))),
   max_history_tokens: v.optional(v.pipe(whole(100, 10_000_000), v.description('Overrides [agent] max_history_tokens'))),
   model_timeout_secs: v.optional(v.pipe(whole(1, 3600), v.description('Overrides [agent] model_timeout_secs'))),

@@ -1,6 +1,6 @@
 /** `/api/models`: what the endpoints of the configured models offer, and the tests of a model. */
 
-import { isSameModel } from '@sluice/agent'
+import { isSameModel, WINDOW_SOURCES } from '@sluice/agent'
 import { providerEndpoint } from '@sluice/config'
 import { signalScope } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
@@ -27,7 +27,19 @@ const endpointSchema = v.object({
   provider: v.pipe(v.string(), v.description('The kind of the provider')),
   base_url: v.pipe(v.nullable(v.string()), v.description("The configured address; null for the provider's own")),
   entries: v.pipe(
-    v.array(v.object({ entry: v.string(), model: v.string(), limits: v.array(v.string()) })),
+    v.array(
+      v.object({
+        entry: v.string(),
+        model: v.string(),
+        limits: v.array(v.string()),
+        context_window: v.pipe(
+          v.object({ tokens: v.number(), source: v.picklist(WINDOW_SOURCES) }),
+          v.description(
+            'The tokens of a request with its reply, and from where they are known: the setting, the list of the endpoint, a refused request, the name of the model, or the default',
+          ),
+        ),
+      }),
+    ),
     v.description('The configured models of this endpoint, with the limits that they have shown'),
   ),
   models: v.pipe(v.nullable(v.array(modelSchema)), v.description('Null when the endpoint has no list or did not answer')),
@@ -145,17 +157,21 @@ function groupedByEndpoint(entries: readonly ModelEntry[]): ModelEntry[][] {
 
 async function listEndpoint(used: readonly ModelEntry[], limit: ReturnType<typeof signalScope>): Promise<ListedEndpoint> {
   const [first] = used
-  const shown = {
+  const { models, error } = await offeredBy(() => first?.chain.offered(first.index, limit.signal), limit)
+  const entries = await Promise.all(
+    used.map(async ({ entry, chain, index, settings }) => {
+      // The first one has just been listed.
+      if (index !== first?.index) await chain.findWindow(index)
+      return { entry, model: settings.model ?? 'default', limits: [...chain.limits(index)], context_window: chain.window(index) }
+    }),
+  )
+  return {
     provider: first?.settings.kind ?? '',
     base_url: first?.settings.base_url ?? null,
-    entries: used.map(({ entry, chain, index, settings }) => ({
-      entry,
-      model: settings.model ?? 'default',
-      limits: [...chain.limits(index)],
-    })),
+    entries,
+    models: models?.map((model) => shownModel(model, entries)) ?? null,
+    error,
   }
-  const { models, error } = await offeredBy(() => first?.chain.offered(first.index, limit.signal), limit)
-  return { ...shown, models: models?.map((model) => shownModel(model, shown.entries)) ?? null, error }
 }
 
 const shownModel = ({ id, contextTokens, price }: OfferedModel, entries: ListedEndpoint['entries']): ListedModel => ({

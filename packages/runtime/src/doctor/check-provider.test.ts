@@ -10,6 +10,7 @@ const chain = (
   labels: labels.map(([provider, model]) => ({ provider, model })),
   settings: (index: number): ProviderSettings => ({ kind: labels[index]?.[0] ?? '', model: labels[index]?.[1] }),
   offered,
+  window: () => ({ tokens: 32_000, source: 'default' as const }),
 })
 
 const NO_USAGE = { inputTokens: 0, outputTokens: 0, costUsd: 0 }

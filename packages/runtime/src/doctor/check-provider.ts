@@ -40,7 +40,7 @@ export const tryTextHere =
  * configures the models; with `tryText`, each model that its endpoint offers gets a short message.
  */
 export async function checkProvider(
-  models: Pick<ModelChain, 'labels' | 'settings' | 'offered'>,
+  models: Pick<ModelChain, 'labels' | 'settings' | 'offered' | 'window'>,
   { table = 'provider', tryText }: { readonly table?: string; readonly tryText?: TryText } = {},
 ): Promise<Check[]> {
   using limit = signalScope([], ANSWER_MS_MAX)
@@ -57,7 +57,7 @@ export async function checkProvider(
         if (isOffered)
           return tryText && settings
             ? await checkText(check, `${provider}:${model}`, (signal) => tryText({ entry: section, settings }, signal))
-            : ok(check, `${provider}:${model} answers`)
+            : ok(check, `${provider}:${model} answers; window: ${models.window(index).tokens} tokens (${models.window(index).source})`)
         const near = nearestName(model, offered)
         const detail = `${provider} answers, but does not list the model ${model}${near === undefined ? '' : `; did you mean ${near}?`}`
         return warn(check, detail, `set ${section}.model to one of ${offered.length} models, such as ${offered.slice(0, 5).join(', ')}`)

@@ -30,7 +30,7 @@ export const GATEWAY_TEXTS = {
   },
   status_idle: { text: 'Agent {agent} is ready. Messages that wait: {waiting}.', when: '/status, while no turn runs' },
   help: {
-    text: '/stop ends the running turn\n/new begins a new conversation\n/status tells what is running\n/help shows these commands',
+    text: '/stop ends the running turn\n/new begins a new conversation\n/compact replaces the earlier messages by a summary\n/status tells what is running\n/help shows these commands',
     when: '/help',
   },
   limit_turns: {

@@ -36,6 +36,8 @@ export interface ProviderSettings {
   readonly prompt_cache?: boolean | undefined
   /** The kinds of files that the model reads. */
   readonly media?: readonly MediaKind[] | undefined
+  /** The tokens that a request and its reply may have together. */
+  readonly context_window?: number | undefined
   // The limits of `[agent]` for this model.
   readonly max_output_tokens?: number | undefined
   readonly max_history_tokens?: number | undefined
