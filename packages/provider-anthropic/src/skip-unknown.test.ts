@@ -66,6 +66,16 @@ describe('parts of unknown types do not end a reply', () => {
       ],
     ],
     [
+      'the result of a call in an earlier message',
+      [
+        start,
+        blockStart(0, { type: 'mcp_tool_result', tool_use_id: 'mcptoolu_1', is_error: false, content: [{ type: 'text', text: 'a page' }] }),
+        stop(0),
+        ...text(1, 'fine'),
+        ...end,
+      ],
+    ],
+    [
       'a content block with known deltas',
       [start, blockStart(0, { type: 'aside' }), delta(0, { type: 'text_delta', text: 'not this' }), stop(0), ...text(1, 'fine'), ...end],
     ],

@@ -42,6 +42,12 @@ type Members = Readonly<Record<string, unknown>>
 const membersOf = (value: unknown): Members => (typeof value === 'object' && value !== null ? (value as Members) : {})
 const isKnown = (types: ReadonlySet<string>, value: unknown): boolean => types.has(String(membersOf(value).type))
 
+/** Whether a block is the result of a tool that the server ran, whose call none of these blocks is. The call may be in an earlier message, which the AI SDK does not look for. */
+function isOrphan(block: unknown, calls: ReadonlySet<unknown>): boolean {
+  const { tool_use_id } = membersOf(block)
+  return tool_use_id !== undefined && !calls.has(tool_use_id)
+}
+
 /** Wraps `fetch`. Answers with errors stay as they are. */
 export const skippingUnknown = (plainFetch: typeof fetch): typeof fetch =>
   filteringReplies(plainFetch, { body: knownMessage, events: eventFilter })
@@ -50,17 +56,23 @@ export const skippingUnknown = (plainFetch: typeof fetch): typeof fetch =>
 function knownMessage(body: unknown): unknown {
   const message = membersOf(body)
   if (!Array.isArray(message.content)) return body
-  const content = message.content.filter((block) => isKnown(BLOCKS, block)).map(({ citations: _, ...block }) => block)
+  const calls = new Set(message.content.map((block) => membersOf(block).id))
+  const isWanted = (block: unknown): boolean => isKnown(BLOCKS, block) && !isOrphan(block, calls)
+  const content = message.content.filter(isWanted).map(({ citations: _, ...block }) => block)
   return { ...message, content }
 }
 
-/** Returns the filter of one stream. A block of an unknown type is left out from its start to its stop. */
+/** Returns the filter of one stream. A block that is left out is so from its start to its stop. */
 function eventFilter(): (event: unknown) => unknown {
   const skipped = new Set<unknown>()
+  const calls = new Set<unknown>()
   const isWanted = (event: unknown): boolean => {
     const { type, index, content_block, delta } = membersOf(event)
     if (!isKnown(EVENTS, event)) return false
-    if (type === 'content_block_start' && !isKnown(BLOCKS, content_block)) skipped.add(index)
+    if (type === 'content_block_start') {
+      calls.add(membersOf(content_block).id)
+      if (!isKnown(BLOCKS, content_block) || isOrphan(content_block, calls)) skipped.add(index)
+    }
     if (type === 'content_block_delta' && !isKnown(DELTAS, delta)) return false
     if (!skipped.has(index)) return true
     if (type === 'content_block_stop') skipped.delete(index)

@@ -26,6 +26,24 @@ const bodies = () => server.requests.map(({ body }) => body as Record<string, un
 
 describe('a limit is learnt from one refusal', () => {
   it.each<[limit: string, refusal: ModelStep, gone: string[], sent: object]>([
+    // https://github.com/BerriAI/litellm/issues/34569
+    [
+      "takes tools only with reasoning_effort 'none'",
+      {
+        status: 400,
+        body: {
+          error: {
+            message:
+              "Function tools with reasoning_effort are not supported for this model in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+            type: 'invalid_request_error',
+            param: 'reasoning_effort',
+            code: null,
+          },
+        },
+      },
+      [],
+      { reasoning_effort: 'none', tools: [{ function: { name: 'look' } }] },
+    ],
     // https://github.com/ollama/ollama/issues/11131
     [
       'does not support tools',

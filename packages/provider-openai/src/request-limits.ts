@@ -25,6 +25,14 @@ const STATUSES = new Set([400, 404, 422, 500])
 
 export const REQUEST_LIMITS: readonly RequestLimit[] = [
   {
+    // OpenAI at /v1/chat/completions: `Function tools with reasoning_effort are not supported for this model in /v1/chat/completions. To
+    // use function tools, use /v1/responses or set reasoning_effort to 'none'.`
+    label: "takes tools only with reasoning_effort 'none'",
+    words: [['function tools', 'reasoning_effort', "'none'"]],
+    concerns: (body) => body.tools !== undefined && body.reasoning_effort !== 'none',
+    keep: (body) => ({ ...body, reasoning_effort: 'none' }),
+  },
+  {
     // Ollama: `registry.ollama.ai/library/gemma3:latest does not support tools`. OpenRouter: `No endpoints found that support tool use`.
     // Groq: `tool calling is not supported with this model`. vLLM without a parser: `"auto" tool choice requires
     // --enable-auto-tool-choice`. llama.cpp: `tools param requires --jinja flag`, and in old versions `Unsupported param: tools`.

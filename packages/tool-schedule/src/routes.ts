@@ -44,7 +44,7 @@ export const scheduleRoutes = (reminders: Reminders): Route[] => [
     path: '/api/schedules/:id',
     summary: 'Cancels a reminder.',
     auth: 'client',
-    answers: { 200: { description: 'The cancelled reminder', schema: shown }, 404: { description: 'There is no such reminder' } },
+    answers: { 200: { description: 'The cancelled reminder', schema: shown } },
     handle: async (request) => shownReminder(await reminders.cancel(request.params.id ?? '', isVisible(request))),
   }),
 ]
