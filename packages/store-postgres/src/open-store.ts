@@ -13,7 +13,7 @@ import {
   type Store,
   type WorkStore,
 } from '@sluice/sdk'
-import { RecentIds } from '@sluice/store/shared'
+import { createSops, RecentIds } from '@sluice/store/shared'
 import { createCluster } from './cluster/cluster.ts'
 import { Leases } from './cluster/leases.ts'
 import { Notices } from './cluster/notices.ts'
@@ -24,6 +24,7 @@ import { ForeignCommits } from './connection/foreign-commits.ts'
 import { GroupCommit } from './connection/group-commit.ts'
 import { closedError, storeError } from './connection/postgres-error.ts'
 import { Reader } from './connection/reader.ts'
+import { createColdDatabase } from './connection/run-steps.ts'
 import { ServerClock } from './connection/server-clock.ts'
 import { ShardReads } from './connection/shard-reads.ts'
 import { WorkNotices } from './connection/work-notices.ts'
@@ -33,6 +34,7 @@ import { createAdmissions, endDeadAdmissions, ownedAdmissions } from './tables/a
 import { createApprovals, ownedApprovals } from './tables/approvals.ts'
 import { createSharedState } from './tables/cluster-state.ts'
 import { createDevices } from './tables/devices.ts'
+import { DIALECT } from './tables/dialect.ts'
 import { Histories } from './tables/history-cache.ts'
 import { createIdempotency } from './tables/idempotency.ts'
 import { createInbox, ownedInbox } from './tables/inbox.ts'
@@ -41,7 +43,7 @@ import { createKeyValue } from './tables/key-value.ts'
 import { createMemory } from './tables/memory.ts'
 import { createOutbox, ownedOutbox } from './tables/outbox.ts'
 import { createSessions } from './tables/sessions.ts'
-import { createSops, ownedSops } from './tables/sops.ts'
+import { ownedSops } from './tables/sops.ts'
 import { usageOf } from './tables/space.ts'
 import { abandonedTurns, abortsOf, createTurns, ownedTurns } from './tables/turns.ts'
 
@@ -197,24 +199,27 @@ function workOf(shared: Database, process: string, foreign: ForeignCommits) {
   const idempotency = createIdempotency(shared, foreign)
   const histories = new Histories()
   const recentIds = new RecentIds()
-  return (db: Database, lease?: Lease): WorkStore => ({
-    sessions: createSessions(db, histories),
-    turns: createTurns(db, { keys: idempotency.keys, histories, process, isDirect: lease?.name.startsWith('session/') ?? false }),
-    idempotency: idempotency.port,
-    inbox: createInbox(db, recentIds),
-    outbox: createOutbox(db),
-    approvals: createApprovals(db),
-    sops: createSops(db, idempotency.keys),
-    admissions: createAdmissions(db, process),
-    async prune(retention) {
-      const { prune } = await import('./tables/prune.ts')
-      const pruned = await prune(db, retention)
-      if (pruned.messages > 0) recentIds.clear()
-      if (pruned.historyTurns + pruned.conversations > 0) histories.clear()
-      return pruned
-    },
-    keyValue: (owner) => createKeyValue(db, owner),
-  })
+  return (db: Database, lease?: Lease): WorkStore => {
+    const cold = createColdDatabase(db, DIALECT)
+    return {
+      sessions: createSessions(db, histories),
+      turns: createTurns(db, { keys: idempotency.keys, histories, process, isDirect: lease?.name.startsWith('session/') ?? false }),
+      idempotency: idempotency.port,
+      inbox: createInbox(db, recentIds),
+      outbox: createOutbox(db),
+      approvals: createApprovals(db),
+      sops: createSops(cold, idempotency.keys),
+      admissions: createAdmissions(db, process),
+      async prune(retention) {
+        const { prune } = await import('./tables/prune.ts')
+        const pruned = await prune(db, retention)
+        if (pruned.messages > 0) recentIds.clear()
+        if (pruned.historyTurns + pruned.conversations > 0) histories.clear()
+        return pruned
+      },
+      keyValue: (owner) => createKeyValue(db, owner),
+    }
+  }
 }
 
 /** Adds what only the holder of the lease may do. */

@@ -1,14 +1,17 @@
 /** The embedded store: one SQLite file behind the `Store` port. */
 import { memoryCounters, systemClock } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
+import { createSops } from './cold/sops.ts'
 import { accessProblem } from './connection/access-problem.ts'
 import { ChangeWatch } from './connection/change-watch.ts'
 import { Database } from './connection/database.ts'
 import { GroupCommit, type Writer } from './connection/group-commit.ts'
+import { createColdDatabase } from './connection/run-steps.ts'
 import { migrate } from './schema/migrate.ts'
 import { createAdmissions } from './tables/admissions.ts'
 import { createApprovals } from './tables/approvals.ts'
 import { createDevices } from './tables/devices.ts'
+import { DIALECT } from './tables/dialect.ts'
 import { HistoryCache } from './tables/history-cache.ts'
 import { createIdempotency } from './tables/idempotency.ts'
 import { createInbox } from './tables/inbox.ts'
@@ -19,7 +22,6 @@ import { createOutbox } from './tables/outbox.ts'
 import { RecentIds } from './tables/recent-ids.ts'
 import { recoverAdmissions, recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './tables/recovery.ts'
 import { createSessions } from './tables/sessions.ts'
-import { createSops } from './tables/sops.ts'
 import { usageOf } from './tables/space.ts'
 import { createTurns } from './tables/turns.ts'
 
@@ -97,24 +99,27 @@ function workOf(db: Database, { file, clock }: CompleteOptions) {
   const idempotency = createIdempotency(db, clock)
   const histories = new HistoryCache()
   const recentIds = new RecentIds()
-  return (writer: Writer): WorkStore => ({
-    sessions: createSessions(db, writer, histories, file),
-    turns: createTurns(db, writer, idempotency.keys, histories),
-    idempotency: idempotency.port,
-    inbox: createInbox(db, writer, clock, recentIds),
-    outbox: createOutbox(db, writer, clock),
-    approvals: createApprovals(db, writer),
-    sops: createSops(db, writer, idempotency.keys),
-    admissions: createAdmissions(db, writer),
-    async prune(retention) {
-      const { prune } = await import('./tables/prune.ts')
-      const { summaries, ...pruned } = await prune(db, writer, file, retention)
-      if (pruned.messages > 0) recentIds.clear()
-      if (pruned.historyTurns + pruned.conversations + summaries > 0) histories.clear()
-      return pruned
-    },
-    keyValue: (owner) => createKeyValue(db, writer, owner),
-  })
+  return (writer: Writer): WorkStore => {
+    const cold = createColdDatabase(db, writer, DIALECT)
+    return {
+      sessions: createSessions(db, writer, histories, file),
+      turns: createTurns(db, writer, idempotency.keys, histories),
+      idempotency: idempotency.port,
+      inbox: createInbox(db, writer, clock, recentIds),
+      outbox: createOutbox(db, writer, clock),
+      approvals: createApprovals(db, writer),
+      sops: createSops(cold, idempotency.keys),
+      admissions: createAdmissions(db, writer),
+      async prune(retention) {
+        const { prune } = await import('./tables/prune.ts')
+        const { summaries, ...pruned } = await prune(db, writer, file, retention)
+        if (pruned.messages > 0) recentIds.clear()
+        if (pruned.historyTurns + pruned.conversations + summaries > 0) histories.clear()
+        return pruned
+      },
+      keyValue: (owner) => createKeyValue(db, writer, owner),
+    }
+  }
 }
 
 /** Adds what only the holder of the lease may do. */

@@ -1,8 +1,21 @@
-/** The parts that do not depend on SQLite, for a store on another database: how rows look to callers, hashed keys, and caches. */
+/** The parts that do not depend on SQLite, for a store on another database: the tables in `cold`, how rows look to callers, and caches. */
 
+export { type AuditRecord, appendAudit, discardRecord } from './cold/audit-log.ts'
+export {
+  type AuditDialect,
+  all,
+  type ColdDatabase,
+  type Dialect,
+  first,
+  type Statement,
+  type Steps,
+  statement,
+  type Value,
+} from './cold/cold-database.ts'
+export { createSops } from './cold/sops.ts'
+export { verifyRecords } from './cold/verify-audit.ts'
 export { RESTORED } from './schema/restored-at.ts'
 export { APPROVAL_COLUMNS, type ApprovalColumns, approvalValues, type PromptColumns, toApproval } from './tables/approval-row.ts'
-export { type AuditRecord, discardRecord, toAuditRow, wellFormed } from './tables/audit-log.ts'
 export { hashKey, joinTexts, rowKey } from './tables/hashed-keys.ts'
 export { HistoryCache, type Recent } from './tables/history-cache.ts'
 export { type InboxColumns, toInboxRow } from './tables/inbox-row.ts'
@@ -23,5 +36,3 @@ export {
   toTurn,
 } from './tables/turn-row.ts'
 export { QUARTER_MS } from './tables/turns.ts'
-export { verifyRecords } from './tables/verify-audit.ts'
-export { fullError, replacedRecord } from './tables/waiting-starts.ts'

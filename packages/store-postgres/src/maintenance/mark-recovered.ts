@@ -3,16 +3,17 @@
  * so work that is unfinished in the data may have been done since: nothing of it is repeated by itself, and operators decide about it.
  */
 import { AppError, type NewAudit, type SopRun, type StoreRecovered, type StoreToolOptions } from '@sluice/sdk'
-import { RESTORED, toBytes } from '@sluice/store/shared'
+import { appendAudit, RESTORED, toBytes } from '@sluice/store/shared'
 import type pg from 'pg'
 import { TTL_MS } from '../cluster/leases.ts'
 import { type ConnectionSettings, connect, databaseName, disconnect, queryOf } from '../connection/connection.ts'
 import type { Tx } from '../connection/group-commit.ts'
 import { storeError } from '../connection/postgres-error.ts'
+import { runSteps } from '../connection/run-steps.ts'
 import { demandSignatures } from '../schema/demand-signatures.ts'
 import { migrate } from '../schema/migrate.ts'
 import { RowSignatures } from '../schema/row-signatures.ts'
-import { appendAudit } from '../tables/audit-log.ts'
+import { AUDIT } from '../tables/dialect.ts'
 import { SET, signedValue } from '../tables/key-value.ts'
 import { requireNoDaemon } from './no-daemon.ts'
 
@@ -103,6 +104,6 @@ async function cancelRuns(tx: Tx, reason: string, nowMs: number): Promise<number
     if (status === 'cancelled') await tx.all(NOTE_END, run.sop, nowMs)
     audit.push({ kind: `run_${status}`, atMs: nowMs, sop: run.sop, run: run.id, step: null, by: 'engine', reason, detail: {} })
   }
-  await appendAudit(tx, audit)
+  await runSteps(tx, appendAudit(AUDIT, audit))
   return runs.length
 }

@@ -1,11 +1,12 @@
 /** Erases a conversation from all tables, in small transactions. */
 import { AppError, actionRecord, type Erased, type SessionStore, sessionKeys, sha256Hex, shardOfSession } from '@sluice/sdk'
-import { endOfPrefix, toBytes } from '@sluice/store/shared'
+import { appendAudit, endOfPrefix, toBytes } from '@sluice/store/shared'
 import { isAliveProcess } from '../cluster/live-process.ts'
 import { sql } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
 import type { Tx } from '../connection/group-commit.ts'
-import { appendAudit } from './audit-log.ts'
+import { runSteps } from '../connection/run-steps.ts'
+import { AUDIT } from './dialect.ts'
 
 const IS_KNOWN = 'SELECT 1 FROM sessions WHERE id = $1'
 const RUNS = `
@@ -100,7 +101,7 @@ export async function eraseConversation(
     memories: total.memories,
   }
   const record = actionRecord({ kind: 'conversation_erased', atMs, by, detail })
-  await writer.transaction((tx) => appendAudit(tx, [record]))
+  await writer.transaction((tx) => runSteps(tx, appendAudit(AUDIT, [record])))
   // The server's vacuum overwrites the deleted rows later, and its write-ahead log keeps them for a while.
   return { ...total, purged: false, copies: [] }
 }

@@ -8,12 +8,13 @@ import {
   shardOfSession,
   type WaitingMessage,
 } from '@sluice/sdk'
-import { discardRecord, type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
+import { appendAudit, discardRecord, type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
+import { runSteps } from '../connection/run-steps.ts'
 import { HOLDINGS } from './admissions.ts'
-import { appendAudit } from './audit-log.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
+import { AUDIT } from './dialect.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
 import { createStart, ENDED_WITHOUT_TURN, waitsForPerson } from './message-attempt.ts'
 import { repliesTo } from './outbox.ts'
@@ -188,7 +189,7 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
     discard: (number, discard) =>
       writer.transaction(async (tx) => {
         const row = await tx.get<{ number: number; channel: string }>(DISCARD, number)
-        if (row) await appendAudit(tx, [discardRecord('inbox', row, discard)])
+        if (row) await runSteps(tx, appendAudit(AUDIT, [discardRecord('inbox', row, discard)]))
         return row !== undefined
       }),
     oldestWaitingMs: () => table.oldestWaitingMs(),

@@ -1,11 +1,20 @@
 /** Outbox messages, from the queue to the platform's answer. */
 import { type OutboxRow, type OutboxStore, type OwnedOutboxStore, replyLane, type ShardRange } from '@sluice/sdk'
-import { ASKS, discardRecord, type OutboxColumns, type StartedColumns, toOutboxRow, toStartedReply } from '@sluice/store/shared'
+import {
+  ASKS,
+  appendAudit,
+  discardRecord,
+  type OutboxColumns,
+  type StartedColumns,
+  toOutboxRow,
+  toStartedReply,
+} from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
 import { columnsOf, type Database, isOpen } from '../connection/database.ts'
 import type { Kind } from '../connection/group-commit.ts'
-import { appendAudit } from './audit-log.ts'
+import { runSteps } from '../connection/run-steps.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
+import { AUDIT } from './dialect.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 
 const COLUMNS =
@@ -144,7 +153,7 @@ export function createOutbox(db: Database): OutboxStore {
     discard: (number, discard) =>
       writer.transaction(async (tx) => {
         const row = await tx.get<{ number: number; channel: string }>(DISCARD, number)
-        if (row) await appendAudit(tx, [discardRecord('outbox', row, discard)])
+        if (row) await runSteps(tx, appendAudit(AUDIT, [discardRecord('outbox', row, discard)]))
         return row !== undefined
       }),
     oldestWaitingMs: () => table.oldestWaitingMs(),

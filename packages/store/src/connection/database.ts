@@ -159,7 +159,7 @@ export class Database {
     if (pages * PAGE_BYTES < this.#largeBytes) return this.read(() => this.all<Row>(sql, ...values))
     const { PageReader } = await import('./page-reader.ts')
     this.#reader ??= new PageReader(this.#file)
-    const rows = await this.#reader.all(sql, values).catch((error: unknown) => this.read(() => throwIt(error)))
+    const rows = await this.#reader.all(numbered(sql), values).catch((error: unknown) => this.read(() => throwIt(error)))
     return rows as Row[]
   }
 
@@ -176,7 +176,7 @@ export class Database {
   #statement(sql: string): StatementSync {
     const known = this.#statements.get(sql)
     if (known) return known
-    const statement = this.#connection.prepare(sql)
+    const statement = this.#connection.prepare(numbered(sql))
     this.#statements.set(sql, statement)
     return statement
   }
@@ -191,6 +191,9 @@ export class Database {
     }
   }
 }
+
+/** SQLite takes `$1` for a name, and `?1` for a number. */
+const numbered = (sql: string): string => sql.replaceAll(/\$(?=\d)/g, '?')
 
 const throwIt = (error: unknown): never => {
   throw error

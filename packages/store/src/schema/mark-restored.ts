@@ -3,8 +3,10 @@
  * the backup may have been done since: nothing of it is repeated by itself, and operators decide about it. See docs/guides/backup.md.
  */
 import { AppError, type Clock, errorText, type Logger, type NewAudit, type SopRun } from '@sluice/sdk'
+import { appendAudit } from '../cold/audit-log.ts'
 import { Database } from '../connection/database.ts'
-import { prepareAudit } from '../tables/audit-log.ts'
+import { runSteps } from '../connection/run-steps.ts'
+import { AUDIT } from '../tables/dialect.ts'
 import { toBytes } from '../tables/key-value.ts'
 import { migrate } from './migrate.ts'
 import { RESTORED } from './restored-at.ts'
@@ -99,6 +101,6 @@ function cancelRuns(db: Database, reason: string, nowMs: number): number {
     if (status === 'cancelled') db.run(NOTE_END, run.sop, nowMs)
     audit.push({ kind: `run_${status}`, atMs: nowMs, sop: run.sop, run: run.id, step: null, by: 'engine', reason, detail: {} })
   }
-  prepareAudit(db, audit)()
+  runSteps(db, appendAudit(AUDIT, audit))
   return runs.length
 }

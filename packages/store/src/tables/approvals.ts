@@ -2,9 +2,10 @@
 import { AppError, type Approval, type ApprovalKey, type ApprovalStore, type NewApproval, type NewReply } from '@sluice/sdk'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
+import { runSteps } from '../connection/run-steps.ts'
 import { APPROVAL_COLUMNS, type ApprovalColumns, approvalValues, PROMPT_COLUMNS, type PromptColumns, toApproval } from './approval-row.ts'
 import { endMessage } from './message-attempt.ts'
-import { prepareReplies } from './outbox.ts'
+import { prepareReplies } from './replies.ts'
 
 const OPEN = `
   INSERT INTO approvals (
@@ -60,7 +61,7 @@ export function createApprovals(db: Database, writer: Writer): ApprovalStore {
         const won = db.run(DECIDE, state, by, standing, feedback, atMs, key.runId, key.stepId) > 0
         const approval = find(key)
         if (!approval) return undefined
-        if (won && inbox !== undefined) endMessage(db, inbox, atMs)
+        if (won && inbox !== undefined) runSteps(db, endMessage(inbox, atMs))
         return { won, approval }
       }),
     async acknowledge({ runId, stepId }, atMs, replies) {

@@ -1,9 +1,11 @@
 /** Erases a conversation from all tables, and then the remains of deleted rows from the files. */
 import { AppError, actionRecord, type Erased, type SessionStore, sessionKeys, sha256Hex } from '@sluice/sdk'
+import { appendAudit } from '../cold/audit-log.ts'
 import { copiesOf } from '../connection/copy-before-upgrade.ts'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
-import { prepareAudit } from './audit-log.ts'
+import { runSteps } from '../connection/run-steps.ts'
+import { AUDIT } from './dialect.ts'
 import type { HistoryCache } from './history-cache.ts'
 import { endOfPrefix, toBytes } from './key-value.ts'
 import { emptyLog, shrink } from './space.ts'
@@ -104,7 +106,7 @@ export class ConversationEraser {
       memories: total.memories,
     }
     const record = actionRecord({ kind: 'conversation_erased', atMs, by, detail })
-    await writer.write(prepareAudit(db, [record]))
+    await writer.write(() => runSteps(db, appendAudit(AUDIT, [record])))
     await shrink(db, writer, 0)
     return { ...total, purged: emptyLog(db), copies: copiesOf(this.#file).map((copy) => copy.file) }
   }

@@ -1,17 +1,20 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
 import type { Clock, InboxEntry, InboxStore, MessageNews } from '@sluice/sdk'
+import { appendAudit, discardRecord } from '../cold/audit-log.ts'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
+import { runSteps } from '../connection/run-steps.ts'
 import { holdBack } from './admissions.ts'
-import { discardRecord, prepareAudit } from './audit-log.ts'
 import { prepareChange } from './change-message.ts'
 import { createDeliveryTable } from './delivery-table.ts'
+import { AUDIT } from './dialect.ts'
 import { joinTexts, rowKey } from './hashed-keys.ts'
 import { INBOX_TABLE, type InboxColumns, toInboxRow } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
 import { createStart, endMessage } from './message-attempt.ts'
-import { prepareReplies, repliesTo } from './outbox.ts'
+import { repliesTo } from './outbox.ts'
 import type { RecentIds } from './recent-ids.ts'
+import { prepareReplies } from './replies.ts'
 import { waitsForPerson } from './turn-row.ts'
 
 // The attempt of a turn that waits for a person was not counted when it started, so it is not uncounted when it ends.
@@ -109,7 +112,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
     release: (number) => writer.write(() => requeueTurn(db.get<Requeued>(RELEASE, number))),
     async done(number, atMs, replies = []) {
       const queue = prepareReplies(db, replies, null)
-      return writer.write(() => (endMessage(db, number, atMs) ? queue() : []))
+      return writer.write(() => (runSteps(db, endMessage(number, atMs)) ? queue() : []))
     },
     async limit(number, { error, atMs, news }) {
       const queue = prepareNews(number, news)
@@ -148,7 +151,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
     discard: (number, discard) =>
       writer.write(() => {
         const row = db.get<{ channel: string }>(DISCARD, number)
-        if (row) prepareAudit(db, [discardRecord('inbox', { number, ...row }, discard)])()
+        if (row) runSteps(db, appendAudit(AUDIT, [discardRecord('inbox', { number, ...row }, discard)]))
         return row !== undefined
       }),
     oldestWaitingMs: async () => table.waiting({ after: 0, limit: 1 }, '')[0]?.received_at ?? null,

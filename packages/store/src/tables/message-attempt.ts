@@ -1,5 +1,6 @@
 /** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
 import { agentOfSession, type Inbound, type InboxStore, type SpentMessage, type StartedMessage, wordsOf } from '@sluice/sdk'
+import { all, first, type Steps } from '../cold/cold-database.ts'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
 import type { InboxColumns } from './inbox-row.ts'
@@ -97,9 +98,9 @@ function startAttempt(db: Database, { number, turnId, startsMax, given }: Start)
   return { row, message, checkpoint: db.get<{ checkpoint_json: string | null }>(START_TURN, ...turn)?.checkpoint_json }
 }
 
-/** Part of a write: ends a message without running it, and aborts the turn it may have started. Returns false if it had ended before. */
-export function endMessage(db: Database, number: number, atMs: number): boolean {
-  if (db.run(END_MESSAGE, atMs, number) === 0) return false
-  db.run(ABORT_TURN, atMs, number)
+/** Ends a message without running it, and aborts the turn it may have started. Returns false if it had ended before. */
+export function* endMessage(number: number, atMs: number): Steps<boolean> {
+  if (!(yield* first(`${END_MESSAGE} RETURNING number`, atMs, number))) return false
+  yield* all(ABORT_TURN, atMs, number)
   return true
 }

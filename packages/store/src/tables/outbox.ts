@@ -1,17 +1,17 @@
 /** Outbox messages, from the queue to the platform's answer. */
-import type { Clock, NewReply, OutboxRow, OutboxStore } from '@sluice/sdk'
+import type { Clock, OutboxRow, OutboxStore } from '@sluice/sdk'
+import { appendAudit, discardRecord } from '../cold/audit-log.ts'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
-import { discardRecord, prepareAudit } from './audit-log.ts'
+import { runSteps } from '../connection/run-steps.ts'
 import { createDeliveryTable } from './delivery-table.ts'
+import { AUDIT } from './dialect.ts'
 import { ASKS, OUTBOX_COLUMNS, OUTBOX_TABLE, type OutboxColumns, type StartedColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
+import { prepareReplies } from './replies.ts'
 
 /** This text also distinguishes the parts that died with an earlier part from the parts that failed themselves. */
 const EARLIER_PART = 'An earlier part of the message was not sent.'
 
-const ADD = `
-  INSERT INTO outbox (channel, account, to_json, text, part, parts, client_id, inbox, turn_id, created_at, extras_json, trace)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL WHERE number = ? AND state IN ('queued', 'failed')
   RETURNING ${OUTBOX_COLUMNS}, ${ASKS} AS asks`
@@ -90,34 +90,12 @@ export function createOutbox(db: Database, writer: Writer, clock: Clock): Outbox
         const part = db.get<Part & Pick<OutboxColumns, 'channel'>>(DISCARD, number)
         if (!part) return false
         db.run(DISCARD_LATER_PARTS, number, part.parts - part.part)
-        prepareAudit(db, [discardRecord('outbox', part, discard)])()
+        runSteps(db, appendAudit(AUDIT, [discardRecord('outbox', part, discard)]))
         return true
       }),
     oldestWaitingMs: async () => table.waiting({ after: 0, limit: 1 }, '')[0]?.created_at ?? null,
     counts: async () => outboxCounts(table.counts()),
   }
-}
-
-/**
- * Builds the rows outside the transaction. The returned part of a write queues the replies to an inbox message, or proactive
- * messages when `inbox` is null, and returns their numbers.
- */
-export function prepareReplies(db: Database, replies: readonly NewReply[], inbox: number | null): () => number[] {
-  const rows = replies.map(({ channel, account, to, text, part, parts, clientId, turnId, createdAtMs, extras, trace }) => [
-    channel,
-    account,
-    JSON.stringify(to),
-    text,
-    part,
-    parts,
-    clientId,
-    inbox,
-    turnId,
-    createdAtMs,
-    extras ? JSON.stringify(extras) : null,
-    trace ?? null,
-  ])
-  return () => rows.flatMap((row) => db.insert(ADD, ...row) ?? [])
 }
 
 /** Returns the replies to an inbox message. */

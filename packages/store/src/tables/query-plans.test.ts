@@ -9,10 +9,13 @@ import { arrival, reply, replyParts, STARTS_MAX } from '@sluice/testkit/store-ru
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { audited, ended, sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createSops } from '../cold/sops.ts'
 import { Database } from '../connection/database.ts'
 import { GroupCommit } from '../connection/group-commit.ts'
+import { createColdDatabase } from '../connection/run-steps.ts'
 import { migrate } from '../schema/migrate.ts'
 import { createApprovals } from './approvals.ts'
+import { DIALECT } from './dialect.ts'
 import { HistoryCache } from './history-cache.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createInbox } from './inbox.ts'
@@ -22,7 +25,6 @@ import { prunable, prune } from './prune.ts'
 import { RecentIds } from './recent-ids.ts'
 import { recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './recovery.ts'
 import { createSessions } from './sessions.ts'
-import { createSops } from './sops.ts'
 import { usageOf } from './space.ts'
 import { createTurns } from './turns.ts'
 
@@ -143,7 +145,7 @@ async function useProcedures(): Promise<void> {
   const writer = new GroupCommit(db, { clock, log })
   const idempotency = createIdempotency(db, clock)
   const approvals = createApprovals(db, writer)
-  const sops = createSops(db, writer, idempotency.keys)
+  const sops = createSops(createColdDatabase(db, writer, DIALECT), idempotency.keys)
   const key = { runId: 'r1', stepId: 'step-1' }
   await approvals.open(asked('r1'), [reply('a')])
   await createOutbox(db, writer, testHost().clock).sent(1, { providerId: 'p', atMs: 1 })
@@ -199,7 +201,7 @@ async function useLists(): Promise<void> {
 
 const PROCEDURE_TABLES = /\b(?:approvals|approval_prompts|sop_[a-z]+)\b/
 /** A page in the order of the numbers: all rows that it reads are on the page, except for the few active ones. */
-const PAGE = /WHERE (?:ended_at IS NOT NULL AND )?number [<>] \? ORDER BY number(?: DESC)? LIMIT \?$/
+const PAGE = /WHERE (?:ended_at IS NOT NULL AND )?number [<>] (?:\?|\$1) ORDER BY number(?: DESC)? LIMIT (?:\?|\$2)$/
 /** This table has one row for each table with AUTOINCREMENT. */
 const COUNTERS = 'SCAN sqlite_sequence'
 const TABLES = /\b(?:inbox|outbox|nonces|turns|session_summaries)\b/

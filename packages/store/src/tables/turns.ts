@@ -7,7 +7,7 @@ import { hashKey } from './hashed-keys.ts'
 import type { Chunk, HistoryCache } from './history-cache.ts'
 import type { KeyTable } from './key-table.ts'
 import { END_MESSAGE } from './message-attempt.ts'
-import { prepareReplies } from './outbox.ts'
+import { prepareReplies } from './replies.ts'
 import {
   COLUMNS,
   type CostColumns,

@@ -143,6 +143,18 @@ export const sopStartRules: StoreRules = {
     for (const answer of answers) expect(startedOf(answer ?? [])).toEqual(await runIds(store))
   },
 
+  'of two processes that claim an idempotency key at once one starts a run': async ({ store, otherProcess, clock }) => {
+    const other = await otherProcess()
+    const idempotency = { scope: 'hook', key: 'k' }
+    const limits = { ttlMs: 60_000, keysMax: 10 }
+    const claims = [await store.idempotency.claim(idempotency, limits), await other.idempotency.claim(idempotency, limits)]
+    expect(claims).toEqual(['claimed', 'claimed'])
+    const about = { atMs: clock.nowMs(), idempotency }
+    const first = await store.sops.start([startOf(sopRun('r1'))], about)
+    expect(await other.sops.start([startOf(sopRun('r2'))], about)).toEqual(first)
+    expect(await runIds(store)).toEqual(['r1'])
+  },
+
   'event keys never collide, and events without a key never repeat': async ({ store }) => {
     for (const [at, odd] of ODD_TEXTS.entries()) {
       expect(startedOf(await store.sops.start([startOf(sopRun(`r${at}`))], { atMs: 1_000, key: odd }))).toEqual([`r${at}`])

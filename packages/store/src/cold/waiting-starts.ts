@@ -1,4 +1,4 @@
-/** The rules of waiting runs that both databases share. */
+/** The refusal and the record of events that meet waiting runs. */
 import { AppError, type NewAudit, type SopDispatch, type SopRun } from '@sluice/sdk'
 
 /** A sender repeats an event that is refused after this long. */

@@ -1,8 +1,8 @@
 /** Verifies that each record of the audit log follows from the previous one. */
 import { setImmediate } from 'node:timers/promises'
 import { AUDIT_ROOT, auditHash, type SopStore } from '@sluice/sdk'
-import type { Database } from '../connection/database.ts'
-import { type AuditRecord, LAST_NUMBER, readAudit } from './audit-log.ts'
+import { type AuditRecord, readAudit } from './audit-log.ts'
+import type { ColdDatabase } from './cold-database.ts'
 
 /** The number of records read before the event loop goes on. */
 const PAGE_SIZE = 500
@@ -11,9 +11,9 @@ type Verification = Awaited<ReturnType<SopStore['verify']>>
 type Link = Pick<AuditRecord, 'number' | 'hash'>
 
 /** An attacker who rewrites all records from one on, with new hashes, is detected only by a head hash that was noted earlier. */
-export const verifyAudit = (db: Database): Promise<Verification> =>
+export const verifyAudit = (db: ColdDatabase): Promise<Verification> =>
   verifyRecords({
-    lastNumber: () => db.read(() => db.get<{ number: number }>(LAST_NUMBER))?.number ?? 0,
+    lastNumber: async () => (await db.get<{ number: number }>(db.dialect.audit.last))?.number ?? 0,
     page: (after, limit) => readAudit(db, { limit, after }),
   })
 
