@@ -13,6 +13,7 @@ import {
 } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { MemoryConfig } from './config.ts'
+import { findMemories } from './find-memories.ts'
 
 const KEY_CHARS_MAX = 200
 const CONTENT_CHARS_MAX = 8000
@@ -66,8 +67,11 @@ export const memoryRecall = (host: Host, config: MemoryConfig): Tool =>
     }),
     async run({ query, limit }, context) {
       const reader = context.caller ?? ownerOf(config, context)
-      const entries = await memoriesOf(host).search(reader, query, limit)
-      if (entries.length === 0) return query.trim() === '' ? 'Nothing is remembered yet.' : `No memory matches "${query}".`
+      const memories = memoriesOf(host)
+      const isSearch = query.trim() !== ''
+      const found = isSearch ? await findMemories(memories, reader, query, limit) : []
+      const entries = found.length > 0 ? found : await memories.search(reader, query, limit)
+      if (entries.length === 0) return isSearch ? `No memory matches "${query}".` : 'Nothing is remembered yet.'
       return entries.map(entryText).join('\n\n')
     },
   })

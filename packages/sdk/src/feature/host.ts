@@ -66,6 +66,11 @@ export interface PasskeySignIn {
 /** The services that features and the core offer each other by name. A consumer looks one up at run time and handles `undefined`. */
 export interface Services {
   readonly memory: Memories
+  /**
+   * Returns the memories that fit a message, a line each and within 500 tokens; empty when none does. `reader` is as in `Memories.search`.
+   * The text is of others: any turn of the client may have stored it.
+   */
+  readonly recall: (reader: string, text: string) => Promise<string>
   readonly vitals: () => Vitals
   /** Counts the unfinished and failed work in the store. Throws `unavailable` when the store cannot be read. */
   readonly backlog: () => Promise<Backlog>

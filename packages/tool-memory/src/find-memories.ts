@@ -1,0 +1,112 @@
+/** Finds memories by the words of a text, in every script: also words that no spaces divide, and parts of compound words. */
+import type { Memories, MemoryEntry } from '@sluice/sdk'
+
+/** The newest memories that are compared word by word; older ones are found by the whole words of the store's index. */
+const COMPARED_MAX = 300
+const INDEXED_MAX = 20
+const TEXT_CHARS_MAX = 4000
+const WORDS_MAX = 64
+/** The budget of a recall, at four characters a token, or one where a script has no spaces. */
+const TOKENS_MAX = 500
+const RECALLED_MAX = 5
+const SHOWN_CHARS_MAX = 600
+/** A shorter part of a word says nothing about the word. */
+const PART_CHARS_MIN = 4
+
+/** Scripts whose words no spaces divide, and whose words are short. */
+const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
+const DENSE_EACH = new RegExp(DENSE.source, 'gu')
+/** One kana, or a short word of another script, is seldom more than grammar. */
+const FUNCTION_WORD = /^(?:[\p{Script=Hiragana}]{1,2}|(?!\p{Script=Han})\D{1,2})$/u
+
+/** Without case, accents and width. */
+const folded = (text: string): string =>
+  text
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .toLowerCase()
+
+const segmenter = new Intl.Segmenter('en', { granularity: 'word' })
+
+/** Returns the words of a text without the shortest ones, each once. Dictionaries divide the scripts without spaces. */
+function wordsOf(text: string, max: number): string[] {
+  const words = new Set<string>()
+  // The marks of Thai belong to its words, so the text is divided before they are removed.
+  for (const { segment, isWordLike } of segmenter.segment(text.normalize('NFC'))) {
+    const word = folded(segment)
+    if (isWordLike && word !== '' && !FUNCTION_WORD.test(word)) words.add(word)
+    if (words.size === max) break
+  }
+  return [...words]
+}
+
+interface Indexed {
+  readonly entry: MemoryEntry
+  readonly words: ReadonlySet<string>
+  readonly text: string
+}
+
+function indexed(entry: MemoryEntry): Indexed {
+  const text = `${entry.key.replaceAll('_', ' ')} ${entry.content.slice(0, TEXT_CHARS_MAX)}`
+  return { entry, words: new Set(wordsOf(text, Number.POSITIVE_INFINITY)), text: folded(text) }
+}
+
+/** Tells how well a word of the question matches an entry, from 0 to 1. */
+function match(word: string, { words, text }: Indexed): number {
+  if (words.has(word)) return 1
+  const min = DENSE.test(word) ? 2 : PART_CHARS_MIN
+  if (word.length < min) return 0
+  if (text.includes(word)) return 0.7
+  return [...words].some((own) => own.length >= min && own.length < word.length && word.includes(own)) ? 0.5 : 0
+}
+
+/**
+ * Returns the memories that `reader` may read and that share words with the text, the best first. A word that many memories have counts less.
+ * Reads the newest memories, and those that the index of the store finds.
+ */
+export async function findMemories(memories: Memories, reader: string, text: string, limit: number): Promise<MemoryEntry[]> {
+  const words = wordsOf(text.slice(0, TEXT_CHARS_MAX), WORDS_MAX)
+  if (words.length === 0) return []
+  const [newest, found] = await Promise.all([
+    memories.search(reader, '', COMPARED_MAX),
+    memories.search(reader, text.slice(0, TEXT_CHARS_MAX), Math.max(limit, INDEXED_MAX)),
+  ])
+  const all = new Map([...newest, ...found].map((entry) => [JSON.stringify([entry.owner, entry.key]), entry]))
+  const compared = [...all.values()].map(indexed)
+  const scores = compared.map(() => 0)
+  for (const word of words) {
+    const matches = compared.map((one) => match(word, one))
+    const count = matches.filter((value) => value > 0).length
+    const weight = Math.log(1 + compared.length / Math.max(count, 1))
+    for (const [at, value] of matches.entries()) scores[at] = (scores[at] ?? 0) + value * weight
+  }
+  return compared
+    .map(({ entry }, at) => ({ entry, score: scores[at] ?? 0 }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score || b.entry.updatedAtMs - a.entry.updatedAtMs)
+    .slice(0, limit)
+    .map(({ entry }) => entry)
+}
+
+/** Resolves to the best few memories for a message, a line each and within 500 tokens; empty when none shares a word with it. */
+export async function recall(memories: Memories, reader: string, text: string): Promise<string> {
+  const lines: string[] = []
+  let tokens = 0
+  for (const { key, content } of await findMemories(memories, reader, text, RECALLED_MAX)) {
+    const line = `${key}: ${shortened(content.replace(/\s+/g, ' ').trim())}`
+    tokens += tokensOf(line)
+    if (tokens > TOKENS_MAX) break
+    lines.push(line)
+  }
+  return lines.join('\n')
+}
+
+const shortened = (text: string): string => {
+  const max = DENSE.test(text) ? SHOWN_CHARS_MAX / 4 : SHOWN_CHARS_MAX
+  return text.length > max ? `${text.slice(0, max).toWellFormed()}…` : text
+}
+
+function tokensOf(text: string): number {
+  const dense = text.match(DENSE_EACH)?.length ?? 0
+  return dense + Math.ceil((text.length - dense) / 4)
+}
