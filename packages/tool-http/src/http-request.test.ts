@@ -164,3 +164,11 @@ test.each<[number, string | null, ToolReport]>([
   await run({ url: 'https://a.test/' })
   expect(reports).toEqual([reported])
 })
+
+test('is offered only where a host is allowed', () => {
+  const offered = (allowed_domains: string[]) => {
+    const [tool] = feature.build(testHost(), v.parse(httpSection.schema, { allowed_domains })).tools ?? []
+    return tool?.available?.()
+  }
+  expect([offered([]), offered(['example.com'])]).toEqual([false, true])
+})

@@ -39,6 +39,7 @@ export const httpRequest = (host: Host, config: HttpConfig): Tool => {
     decider: 'asker',
     egress: true,
     untrusted: ({ url }) => `http_request ${url}`,
+    available: () => config.allowed_domains.length > 0,
     precheck: ({ url }) => check(url),
     async run({ url, method, headers, body }, context) {
       check(url)
