@@ -13,9 +13,10 @@ import browser from '@sluice/tool-browser'
 import pdf from '@sluice/tool-pdf'
 import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
+import web from '@sluice/tool-web'
 import { always } from './always.ts'
 
 const chats = [fedchat, workchat]
-const tools = [browser, pdf, mcp, skills, schedule]
+const tools = [browser, pdf, mcp, skills, schedule, web]
 
 await main({ profile: 'full', features: [...always, ...chats, ...tools, fsrestrict, google, dashboard, boards, adapter, otel, postgres] })

@@ -6,6 +6,7 @@ import mcp from '@sluice/mcp'
 import fsrestrict from '@sluice/sandbox-fsrestrict'
 import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
+import web from '@sluice/tool-web'
 import { always } from './always.ts'
 
-await main({ profile: 'standard', features: [...always, fedchat, workchat, fsrestrict, mcp, skills, schedule, dashboard] })
+await main({ profile: 'standard', features: [...always, fedchat, workchat, fsrestrict, mcp, skills, schedule, web, dashboard] })

@@ -1214,7 +1214,7 @@ const untrusted = [
   bug(
     'untrusted: the policy does not look for untrusted text',
     'packages/agent/src/tools/tool-call.ts',
-    'by.policy.ask_after_untrusted && canHarm(tool, input, by, risk) ?',
+    'asksAfterUntrusted(scope, tool, input, by, risk) ?',
     'false ?',
     UNTRUSTED_TESTS,
   ),

@@ -75,9 +75,10 @@ describe('the catalogue', () => {
       'webauthn',
       'sandbox-userns',
       'sandbox-fsrestrict',
-      // Added by decision: each further kind of provider is a feature.
+      // Added by decision.
       'provider-google',
       'store-postgres',
+      'web',
     ]
     expect([...new Set(ROWS.flatMap(([, { flag }]) => flag ?? []))].toSorted()).toEqual(flags.toSorted())
   })

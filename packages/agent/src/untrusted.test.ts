@@ -18,10 +18,15 @@ const tools: readonly Tool[] = [
   { ...testTool('report', () => 'ran', 'write'), reportsOnly: true },
 ]
 const ASKS = { level: 'full', ask_after_untrusted: true } as const
-const call = (name: string): Reply => ({ calls: [{ name, input: {} }] })
+/** A call, with its key. */
+type Called = string | readonly [name: string, key: string]
+const call = (called: Called): Reply => {
+  const [name, key] = typeof called === 'string' ? [called] : called
+  return { calls: [{ name, input: key === undefined ? {} : { key } }] }
+}
 
 /** Runs a turn whose model calls these tools one after another. Resolves to what ran, and to the questions. */
-async function callTools(names: readonly string[], options: TestAgentOptions = {}, more: Partial<TurnRequest> = {}) {
+async function callTools(names: readonly Called[], options: TestAgentOptions = {}, more: Partial<TurnRequest> = {}) {
   const asked: ToolApprovalRequest[] = []
   const approve = async (question: ToolApprovalRequest) => {
     asked.push(question)
@@ -83,6 +88,28 @@ test('after untrusted text, calls with effects or egress ask a person even at le
   expect(results.slice(1, 3)).toEqual(['seen', 'ran'])
   expect(results[3]).toContain('(https://evil.test/)')
   expect(results[3]).toContain('ask_after_untrusted under [security.policy]')
+})
+
+test('after untrusted text, an address is opened unasked only if a person or a search has shown it, whatever the setting says', async () => {
+  const page: Tool = { ...outside, run: async () => 'see https://a.example/listed', showsAddresses: true }
+  const open: Tool = { ...testTool('open', (key) => `opened ${key}`), egress: true, address: ({ key }: { key: string }) => key } as Tool
+  const asked = async (address: string, options: TestAgentOptions = {}) => {
+    const more = { text: 'read https://a.example/written' }
+    return (await callTools(['fetch', ['open', address]], { tools: [page, open], ...options }, more)).asked
+  }
+  for (const ask_after_untrusted of [true, false]) {
+    const policy = { level: 'full', auto_approve: ['*'], ask_after_untrusted } as const
+    expect(await asked('https://a.example/written', { policy })).toEqual([])
+    expect(await asked('https://a.example/listed', { policy })).toEqual([])
+    expect(await asked('https://a.example/listed?secret', { policy })).toEqual(['open'])
+    expect(await asked('https://b.example/', { policy })).toEqual(['open'])
+    expect(
+      await asked('https://a.example/listed', { policy, tools: [{ ...page, showsAddresses: undefined } as unknown as Tool, open] }),
+    ).toEqual(['open'])
+  }
+  expect((await callTools([['open', 'https://b.example/']], { tools: [open] })).asked).toEqual([])
+  const { results } = await callTools(['fetch', ['open', 'https://b.example/']], { tools: [page, open] })
+  expect(results[1]).toMatch(/untrusted text.*Addresses that a person has written/)
 })
 
 test('without the setting nobody is asked', async () => {

@@ -306,7 +306,15 @@ export { isAtLeast, lowestStanding, STANDINGS, type Standing } from './values/st
 export type { Trace, TraceParent, WithinTrace } from './values/trace.ts'
 export { formatTraceContext, formatTraceparent, parseTraceContext, parseTraceparent } from './values/trace.ts'
 export { typedText } from './values/typed-text.ts'
-export { frameSource, frameUntrusted, UNTRUSTED_RULE, untrustedSource, visibleText, withoutFrames } from './values/untrusted.ts'
+export {
+  frameSource,
+  frameUntrusted,
+  outsideFrames,
+  UNTRUSTED_RULE,
+  untrustedSource,
+  visibleText,
+  withoutFrames,
+} from './values/untrusted.ts'
 export { sameOrigin } from './values/url-host.ts'
 export { type GivenHeaders, type RequestParts, rawRequest } from './webhook/raw-request.ts'
 export { type Proof, type RequestToSign, type SignedRequest, signProof, verifyProof } from './webhook/webhook-proof.ts'

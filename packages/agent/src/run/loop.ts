@@ -4,6 +4,7 @@ import { makeRoom } from '../compaction/conversation.ts'
 import { storedMessages } from '../compaction/stored-messages.ts'
 import type { SummarizeDeps } from '../compaction/summarize.ts'
 import { fitConversation } from '../history/history.ts'
+import { isShown } from '../history/shown-addresses.ts'
 import { sourcesIn } from '../history/untrusted-in.ts'
 import { type CallModelDeps, fixedTokens } from '../model/call-model.ts'
 import { completeReply } from '../model/complete-reply.ts'
@@ -60,7 +61,12 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
       }),
     ]
 
-  const callScope = callScopeOf(scope, () => sourcesIn(conversation, produced))
+  const showsAddresses = (name: string) => scope.registry.tools.get(name)?.showsAddresses === true
+  const callScope = callScopeOf(
+    scope,
+    () => sourcesIn(conversation, produced),
+    (address) => isShown(address, conversation, produced, showsAddresses),
+  )
   const repeats = new Repeats()
   recall(open ? before.slice(0, -1) : before, repeats)
   progress.iterations += before.filter(({ role }) => role === 'assistant').length

@@ -42,6 +42,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     superseded: undefined,
     // No model has read anything.
     sources: () => [],
+    shows: () => false,
     approve: undefined,
     whileAsking: async (ask) => {
       const resumeDeadline = deps.deadlines.pause(deadline)

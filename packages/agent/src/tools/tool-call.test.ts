@@ -617,7 +617,9 @@ describe('a model that repeats itself', () => {
     const { agent } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')], agent: { max_turn_tokens: 1000 } })
     const result = await agent.run(request('go'))
     expect(model.asked.length).toBe(2)
-    expect(result.text).toBe('The turn was stopped: all 1000 tokens of this turn are used up. A message such as "continue" goes on from here.')
+    expect(result.text).toBe(
+      'The turn was stopped: all 1000 tokens of this turn are used up. A message such as "continue" goes on from here.',
+    )
     expect(result.usage).toMatchObject({ inputTokens: 1200, outputTokens: 1000 })
   })
 

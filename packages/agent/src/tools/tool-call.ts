@@ -128,7 +128,7 @@ export class ToolExecutor {
     try {
       const risk = typeof tool.risk === 'function' ? tool.risk(input, by) : tool.risk
       if (halts) return { risk, verdict: 'run' }
-      const untrusted = by.policy.ask_after_untrusted && canHarm(tool, input, by, risk) ? scope.sources()[0] : undefined
+      const untrusted = asksAfterUntrusted(scope, tool, input, by, risk) ? scope.sources()[0] : undefined
       const decider = declaredDecider(tool, input, by, scope.standing)
       const needsOperator = isForOperators(decider, scope.standing)
       const asks = { alwaysAsks: alwaysAsks(tool, input, by), asksAfterUntrusted: untrusted !== undefined, needsOperator }
@@ -334,6 +334,12 @@ function callingAgent(scope: CallScope, viewer?: FileViewer): CallingAgent | und
 
 const alwaysAsks = (tool: Tool, input: unknown, by: CallingAgent): boolean =>
   typeof tool.alwaysAsks === 'function' ? tool.alwaysAsks(input, by) : tool.alwaysAsks === true
+
+/** Tells whether a person is asked about a call once the turn has read untrusted text. */
+function asksAfterUntrusted(scope: CallScope, tool: Tool, input: unknown, by: CallingAgent, risk: Risk): boolean {
+  const address = tool.address?.(input)
+  return address === undefined ? by.policy.ask_after_untrusted && canHarm(tool, input, by, risk) : !scope.shows(address)
+}
 
 /** Tells whether a model that obeys untrusted text could do harm by this call. */
 const canHarm = (tool: Tool, input: unknown, by: CallingAgent, risk: Risk): boolean =>

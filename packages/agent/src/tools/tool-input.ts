@@ -24,7 +24,9 @@ export function parseToolInput(tool: Tool, json: string, scrub: Scrub): ParsedIn
   const halt = tool.haltOf?.(raw)
   const result = v.safeParse(tool.input, halt ?? raw)
   if (result.success) return { raw, value: result.output, halts: halt !== undefined }
-  const issues = [...unknownNames(tool, halt ?? raw, result.issues), ...result.issues.map((issue) => issueText(issue))].slice(0, ISSUES_MAX).map(clean(scrub))
+  const issues = [...unknownNames(tool, halt ?? raw, result.issues), ...result.issues.map((issue) => issueText(issue))]
+    .slice(0, ISSUES_MAX)
+    .map(clean(scrub))
   const more = result.issues.length - ISSUES_MAX
   return { problem: `The input of ${tool.name} is not valid:\n${issues.join('\n')}${more > 0 ? `\nand ${more} more` : ''}` }
 }

@@ -49,7 +49,7 @@ export interface Denial {
 export function deniedText(
   agent: string,
   policy: Policy,
-  { name, alwaysAsks }: Pick<Tool, 'name' | 'alwaysAsks'>,
+  { name, alwaysAsks, address }: Pick<Tool, 'name' | 'alwaysAsks' | 'address'>,
   { asked, untrusted, needsOperator }: Denial,
 ): string {
   if (needsOperator) return operatorDenied(name, asked)
@@ -57,6 +57,7 @@ export function deniedText(
   if (alwaysAsks === true) return `${denied} It never runs without an approval.`
   if (untrusted !== undefined) {
     const reason = `It needs one because this conversation contains untrusted text (${untrusted}).`
+    if (address) return `${denied} ${reason} Addresses that a person has written, or a search has shown, need none.`
     return `${denied} ${reason} A new session does not contain it. The setting is ask_after_untrusted under ${policyHeader(agent)}.`
   }
   const isListed = lists(policy.auto_approve, name) && !lists(policy.always_ask, name)

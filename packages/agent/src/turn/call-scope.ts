@@ -34,6 +34,8 @@ export interface CallScope {
   readonly superseded: AbortSignal | undefined
   /** Returns the sources of untrusted text that the model has read, the newest first. Reads the whole conversation. */
   readonly sources: () => readonly string[]
+  /** Tells whether the conversation shows an address to open, as `Tool.address` demands. Reads the whole conversation. */
+  readonly shows: (address: string) => boolean
   /** Asks a person; the agent's approver is used when undefined. */
   readonly approve: Approver | undefined
   readonly whileAsking: WhileAsking
@@ -46,6 +48,7 @@ export interface CallScope {
 export function callScopeOf(
   { turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking, alive }: TurnScope,
   sources: CallScope['sources'],
+  shows: CallScope['shows'] = () => false,
 ): CallScope {
   const { id, home, agent, session, delivery, client, owner, tools, cancellation, approve, tell, caller = owner } = turn
   return {
@@ -67,6 +70,7 @@ export function callScopeOf(
       return turn.superseded ?? turn.inLane?.superseded
     },
     sources,
+    shows,
     approve,
     whileAsking,
     alive,

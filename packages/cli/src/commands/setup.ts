@@ -8,6 +8,7 @@ import { textOption } from '../option-values.ts'
 import { readInput } from '../read-input.ts'
 import { askBaseUrl, askCandidate, askKey, askModel, findCandidate, proposedModel } from '../setup/ask-endpoint.ts'
 import { askOwner } from '../setup/ask-owner.ts'
+import { askSearch } from '../setup/ask-search.ts'
 import { type Candidate, findCandidates, proposedCandidate } from '../setup/candidates.ts'
 import { changesOf, type EndpointChoice, offeredModels, settingsOf } from '../setup/choice.ts'
 import { aborted, type Dialogue, terminalDialogue } from '../setup/dialogue.ts'
@@ -176,7 +177,10 @@ async function writeChoice(
     if (!/^y(es)?$/i.test(answer)) throw aborted()
   }
   if (changes.length > 0) await writeChanges(context, changes, (now) => changesOf(now, choice, model))
-  if (dialogue) await askOwner(context, dialogue)
+  if (dialogue) {
+    await askOwner(context, dialogue)
+    await askSearch(context, dialogue)
+  }
   const daemon = await untilReloaded(context, `${choice.kind}:${model}`)
   if (json) {
     const shown = changes.map(({ key, before, after }) => ({ key, before, after }))
@@ -203,4 +207,5 @@ function printEnd(
   out.print('  sluice agent -m "hello"    a first message')
   out.print('  sluice pair new            a code for an app or another person')
   out.print('  sluice models test         everything that the model can do')
+  out.print('  sluice doctor              what the agent can do here, and what is missing')
 }

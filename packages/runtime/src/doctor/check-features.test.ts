@@ -3,7 +3,7 @@ import { defineTool } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { testSnapshot } from '../testing/test-snapshot.ts'
-import { checkCallableTools } from './check-features.ts'
+import { checkAbilities, checkCallableTools } from './check-features.ts'
 
 const tool = (name: string) =>
   defineTool({ name, description: name, input: v.object({}), risk: 'read', egress: false, untrusted: false, run: async () => name })
@@ -18,4 +18,32 @@ test('names of callable tools that no tool has, or that are not available, have 
     ['warn', "there is no tool 'fil_read'; similar names: file_read"],
     ['warn', "'left_out' is not available"],
   ])
+})
+
+test('says what the agent does, and what it lacks for the rest', () => {
+  const { registry } = testSnapshot()
+  const details = (names: readonly string[], compiled: readonly string[], media?: ['image']) =>
+    checkAbilities({
+      registry: {
+        ...registry,
+        offered: names.map(tool),
+        models: { ...registry.models, labels: [{ provider: 'openai', model: 'm' }], settings: () => ({ kind: 'openai', media }) },
+      },
+      features: compiled.map((feature) => ({ feature, compiled: true })) as never,
+    }).detail.split('\n')
+  expect(details(['file_edit', 'shell', 'web_fetch', 'web_search'], [], ['image'])).toEqual([
+    'edits files',
+    'runs commands',
+    'reads web pages',
+    'searches the web',
+    'sees pictures',
+  ])
+  expect(details(['file_edit', 'shell'], ['tool-web'])).toEqual([
+    'edits files',
+    'runs commands',
+    'reads no web pages: set [tools.web] fetch = true',
+    'does not search the web: set [tools.web] search',
+    'sees no pictures: where the model can, set [provider] media = ["image"]',
+  ])
+  expect(details([], [])[2]).toMatch(/^reads no web pages: .*web/)
 })

@@ -1,7 +1,7 @@
 /** Checks the features of this build: their state, and the problems that they find themselves. */
 import { leftOutFiles } from '@sluice/config'
 import { nearestNames, signalScope } from '@sluice/kit'
-import { errorText, type FeatureId, type Parts, printableLine } from '@sluice/sdk'
+import { type CatalogueId, errorText, type FeatureId, howToGet, type Parts, printableLine } from '@sluice/sdk'
 import type { FeatureStatus } from '../features/feature-status.ts'
 import type { Snapshot } from '../features/snapshot.ts'
 import { type Check, fail, ok, warn } from './check.ts'
@@ -39,6 +39,23 @@ async function runCheck(id: FeatureId, check: NonNullable<Parts['check']>): Prom
   } catch (error) {
     return [fail(id, `its check failed: ${errorText(error)}`, `see the section of ${id} in the configuration`)]
   }
+}
+
+/** Says which of the things that people expect the agent does here, and what each of the others lacks. None of them is a problem. */
+export function checkAbilities({ registry, features }: Pick<Snapshot, 'registry' | 'features'>): Check {
+  const offers = (tool: string) => registry.offered.some(({ name }) => name === tool)
+  const without = (id: CatalogueId, setting: string) =>
+    features.some(({ feature, compiled }) => feature === id && compiled) ? setting : howToGet(id)
+  const { labels, settings } = registry.models
+  const readsPictures = labels.some((_, at) => settings(at)?.media?.includes('image'))
+  const lines = [
+    offers('file_edit') ? 'edits files' : `edits no files: ${without('tool-files', 'the tool file_edit is not available')}`,
+    offers('shell') ? 'runs commands' : `runs no commands: ${without('tool-shell', 'the tool shell is not available')}`,
+    offers('web_fetch') ? 'reads web pages' : `reads no web pages: ${without('tool-web', 'set [tools.web] fetch = true')}`,
+    offers('web_search') ? 'searches the web' : `does not search the web: ${without('tool-web', 'set [tools.web] search')}`,
+    readsPictures ? 'sees pictures' : 'sees no pictures: where the model can, set [provider] media = ["image"]',
+  ]
+  return ok('abilities', lines.join('\n'))
 }
 
 /** Finds names in `[gateway] callable_tools` that no tool has. Empty when every name has one. */

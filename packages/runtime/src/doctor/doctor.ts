@@ -19,7 +19,7 @@ import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProble
 import { checkCosts } from './check-costs.ts'
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
 import { checkMemory, checkStorage, checkStore } from './check-data.ts'
-import { checkCallableTools, checkFeatures, checkLeftOutFiles, runFeatureChecks } from './check-features.ts'
+import { checkAbilities, checkCallableTools, checkFeatures, checkLeftOutFiles, runFeatureChecks } from './check-features.ts'
 import { checkDataDir, checkNetwork, checkNode } from './check-machine.ts'
 import { checkProcedures, type ProceduresChecked } from './check-procedures.ts'
 import { checkProvider, tryTextHere } from './check-provider.ts'
@@ -111,6 +111,7 @@ export async function checkRuntime(runtime: Checked, options: CheckedPlace): Pro
     ...(choice.warning === undefined ? await checkInWorkspace(guards.spawn, root) : []),
     ...(await checkOtherSandboxes(guards.sandbox)),
     ...checkFeatures(snapshot.features),
+    checkAbilities(snapshot),
     ...checkLeftOutFiles(options.dataDir, snapshot.features),
     ...checkChannels(snapshot),
     ...checkWebhooks(snapshot),

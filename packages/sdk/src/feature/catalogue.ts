@@ -207,6 +207,14 @@ export const CATALOGUE = {
       'skills remove': { summary: 'Delete a skill from the folder of skills', usage: '<name>' },
     },
   },
+  'tool-web': {
+    flag: 'web',
+    kind: 'tool',
+    profile: 'standard',
+    summary: 'Search the web and read public pages',
+    section: 'tools.web',
+    tools: ['web_search', 'web_fetch'],
+  },
   'tool-pdf': { flag: 'rag-pdf', kind: 'tool', profile: 'full', summary: 'Text of PDF files', tools: ['pdf_read'] },
   'tool-browser': {
     flag: 'browser-native',

@@ -88,6 +88,14 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
    * of the tool. It is called before and after the call, because a call may move the files that it reads.
    */
   readonly untrusted: boolean | ((input: v.InferOutput<Schema>, by: CallingAgent) => string | undefined)
+  /**
+   * For a tool that sends out no more than an address. Once the turn has read untrusted text, a call runs unasked only if a message of
+   * a person, or a result of a tool with `showsAddresses`, contains its address; a person approves every other call, whatever
+   * `ask_after_untrusted` says.
+   */
+  readonly address?: (input: v.InferOutput<Schema>) => string
+  /** True for a tool whose results contain addresses that may be opened, such as a search. */
+  readonly showsAddresses?: true
   /** True for a tool that only reports the outcome of the turn itself. `ask_after_untrusted` does not apply to it. */
   readonly reportsOnly?: true
   /**

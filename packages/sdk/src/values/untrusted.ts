@@ -39,6 +39,16 @@ export function frameUntrusted(source: string, text: string): string {
 /** Returns the source of the first frame in a text; undefined for a text without a frame. */
 export const untrustedSource = (text: string): string | undefined => (text.includes('<untrusted ') ? BEGIN.exec(text)?.[1] : undefined)
 
+/** Returns the text without the frames and what they contain. A frame without an end contains the rest. */
+export function outsideFrames(text: string): string {
+  const begin = BEGIN.exec(text)
+  if (!begin) return text
+  const id = /id="([0-9a-f]{16})">\n$/.exec(begin[0])?.[1] ?? ''
+  const close = `\n</untrusted id="${id}">`
+  const end = text.indexOf(close, begin.index)
+  return end < 0 ? text.slice(0, begin.index) : `${text.slice(0, begin.index)}\n${outsideFrames(text.slice(end + close.length))}`
+}
+
 /** Returns the text without the lines that begin and end frames, for people. */
 export const withoutFrames = (text: string): string => text.replace(FRAME_LINES, '')
 
