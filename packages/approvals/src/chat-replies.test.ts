@@ -390,6 +390,38 @@ describe('the confirmation is sent after the gate has acknowledged the decision'
   })
 })
 
+describe('in a conversation with one person', () => {
+  const rich = { channels: [richChannel('messenger')] }
+  const origin = { channel: 'messenger', account: 'bot', to: { to: 'ann' }, sender: 'ann' }
+  const direct = { to: { to: 'ann' }, addressed: 'direct' } as const
+
+  test('a keyword alone decides the only open question', async () => {
+    const { say, state } = await asked(rich, { origin, channels: [] })
+    await say('messenger', { ...direct, text: 'approve what?' })
+    await say('messenger', { ...direct, inReplyTo: 'another', text: 'approve' })
+    await say('messenger', { to: { to: 'ann' }, addressed: 'overheard', text: 'approve' })
+    expect(await state()).toBe('pending')
+    await say('messenger', { ...direct, text: 'approve' })
+    expect(await state()).toBe('approved')
+  })
+
+  test('forwarded words decide nothing', async () => {
+    const { say, state } = await asked(rich, { origin, channels: [] })
+    await say('messenger', { ...direct, text: '', forwarded: { text: 'approve' } })
+    expect(await state()).toBe('pending')
+  })
+
+  test('another text is answered once with the open question', async () => {
+    const { say, sent } = await asked(rich, { origin, channels: [] })
+    await say('messenger', { ...direct, text: 'wait, what does it delete?' })
+    await say('messenger', { ...direct, text: 'and why?' })
+    const hints = sent.filter(({ text }) => text.startsWith('A question waits'))
+    expect(hints.map(({ text }) => text)).toEqual([
+      'A question waits for your answer: “Deploy 1.2?” Reply with `approve` or `reject`. Your message is answered after that.',
+    ])
+  })
+})
+
 describe('on a platform without quotes', () => {
   const plain = { channels: [{ name: 'plain' }] }
   const origin = { channel: 'plain', account: 'bot', to: { to: 'room' }, sender: 'ann' }

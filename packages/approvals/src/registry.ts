@@ -1,6 +1,7 @@
 /** The approval registry: asks people durably, accepts the first answer, dispatches it to its gate, then confirms it everywhere. */
 
 import { type DeliveryApprovals, type QueuedReply, sourceOfMessage, standingOfSender, waitingReplies } from '@sluice/delivery'
+import { BoundedMap } from '@sluice/kit'
 import type { Ownership } from '@sluice/ownership'
 import {
   type Answerer,
@@ -16,6 +17,7 @@ import {
   type ClusterNotices,
   type EventEnvelope,
   type GatewayTexts,
+  gatewayText,
   type Inbound,
   type InboxStore,
   isAtLeast,
@@ -36,7 +38,7 @@ import { handleReply } from './handle-reply.ts'
 import { boundedFeedback } from './keywords.ts'
 import { mayDecide } from './may-decide.ts'
 import { keyText, newApproval } from './new-approval.ts'
-import { OpenApprovals, unfinishedApprovals } from './open-approvals.ts'
+import { type OpenApproval, OpenApprovals, unfinishedApprovals } from './open-approvals.ts'
 import { askedTargets, confirmations, decidedPrompt, planPrompts } from './prompts.ts'
 import { answeredPrompt, ReplyMatcher, tokenIn } from './replies.ts'
 import { isOperatorsConversation, type PromptTargetOptions, promptTargets } from './targets.ts'
@@ -85,6 +87,8 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   #unsubscribe: readonly (() => void)[]
   /** Leaves the event bus; undefined while no approval is open. */
   #leaveBus: (() => void) | undefined
+  /** The approvals whose people were told that a question waits. */
+  readonly #hinted = new BoundedMap<string, true>(PENDING_MAX)
   #othersRead: Promise<void> | undefined
   /** Approvals that are being written to the store. */
   #opening = 0
@@ -221,6 +225,21 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     if (this.#options.ownership.ownsAll) return this.#matcher.match(channel, inbound)
     // A prompt that another process sent is in the store before anybody can answer it.
     return this.#readOthers().then(() => this.#matcher.match(channel, inbound))
+  }
+
+  hint(channel: Channel, inbound: Inbound): Promise<string | undefined> | undefined {
+    const open = this.#matcher.openQuestion(channel, inbound)
+    if (!open || this.#hinted.has(keyText(open))) return undefined
+    this.#hinted.set(keyText(open), true)
+    return this.#hintOf(open)
+  }
+
+  async #hintOf(open: OpenApproval): Promise<string | undefined> {
+    const approval = await this.#options.store.get(open)
+    if (approval?.state !== 'pending') return undefined
+    const [approve = ''] = open.approveKeywords
+    const [reject = ''] = open.rejectKeywords
+    return gatewayText('open_question', this.#texts(), { question: approval.title, approve, reject })
   }
 
   handleReply(message: StartedMessage): Promise<void> {

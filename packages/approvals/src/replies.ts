@@ -28,7 +28,7 @@ export const rejectValue = (token: string): string => REJECT + token
 /** Returns the token in a button's value; undefined if the button belongs to no approval. */
 export const tokenIn = (value: string): string | undefined => (BUTTON_VALUE.test(value) ? value.slice(APPROVE.length) : undefined)
 
-type Message = Pick<Inbound, 'account' | 'sender' | 'to' | 'inReplyTo'>
+type Message = Pick<Inbound, 'account' | 'sender' | 'to' | 'inReplyTo' | 'addressed'>
 
 export class ReplyMatcher {
   readonly #store: Pick<ApprovalStore, 'get' | 'byToken'>
@@ -73,6 +73,18 @@ export class ReplyMatcher {
       if (providerId !== null) this.#decided.set(messageKey(channel, account, providerId), decided)
   }
 
+  /**
+   * Returns the only approval that is open in the conversation of a message that decides nothing, if its sender could decide it by a
+   * keyword alone or is the person whom the question concerns.
+   */
+  openQuestion(channel: Channel, inbound: Inbound): OpenApproval | undefined {
+    if (this.#open.size === 0) return undefined
+    const there = this.#open.at({ channel: channel.name, account: inbound.account, to: inbound.to })
+    const [only] = there
+    if (there.size !== 1 || !only) return undefined
+    return inbound.sender === only.person || mayOmitQuote(inbound, channel, only) ? only : undefined
+  }
+
   async #find(channel: Channel, inbound: Inbound): Promise<OpenApproval | undefined> {
     const { name } = channel
     for (const id of namedMessages(inbound)) {
@@ -87,8 +99,8 @@ export class ReplyMatcher {
   }
 
   /**
-   * Returns the only approval that is open in the conversation, if the message clearly decides it: in the thread that the prompt was put
-   * into, or, on a platform without quotes, from the person whom the question concerns or in a conversation of operators.
+   * Returns the only approval that is open in the conversation, if the message clearly decides it: in a conversation with one person, in
+   * the thread that the prompt was put into, or, on a platform without quotes, from the person whom the question concerns or in a conversation of operators.
    */
   #matchWithoutQuote(channel: Channel, inbound: Inbound): OpenApproval | undefined {
     const there = this.#open.at({ channel: channel.name, account: inbound.account, to: inbound.to })
@@ -147,10 +159,11 @@ const isConversationOf = (conversation: string, { to, providerId }: Pick<Approva
   conversation === to.to || providerId?.startsWith(`${conversation}:`) === true
 
 /** Whether a message in the conversation of a prompt may answer it without a quote. */
-function mayOmitQuote({ to, sender, inReplyTo }: Message, channel: Channel, { person, prompts }: OpenApproval): boolean {
+function mayOmitQuote({ to, sender, inReplyTo, addressed }: Message, channel: Channel, { person, prompts }: OpenApproval): boolean {
   const { notifications } = channel
   const quotesAnother = inReplyTo !== undefined && inReplyTo !== to.thread
   if (quotesAnother) return false
+  if (addressed === 'direct') return true
   // The prompt is in a thread. Where a message opens no thread, threads are rooms with other conversations, and people can quote.
   if (notifications) return to.thread !== undefined && notifications.opensThreads
   // A platform without notifications has neither quotes nor threads. Its conversations of operators have prompts without an account.

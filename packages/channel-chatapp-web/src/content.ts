@@ -1,12 +1,13 @@
 /** Reads the text and the attachments of a message. */
 import { attachmentKind } from '@sluice/kit/media-type'
-import type { Attachment } from '@sluice/sdk'
+import { type Attachment, location, poll, type Thing, thing, unknownThing } from '@sluice/sdk'
 import type { proto } from '@whiskeysockets/baileys'
 import { fileId, type MediaKind } from './media.ts'
 
 export interface Content {
   readonly text: string
   readonly attachments?: readonly Attachment[]
+  readonly things?: readonly Thing[]
   readonly context: proto.IContextInfo | undefined
   /** True for a recording that was made for this conversation. */
   readonly isVoice?: true
@@ -19,11 +20,14 @@ export function contentOf(message: proto.IMessage): Content | undefined {
   const { extendedTextMessage: extended } = message
   if (message.conversation) return textContent(message.conversation, undefined)
   if (extended) return textContent(extended.text, extended.contextInfo)
-  return fileContent(message) ?? placeContent(message) ?? choiceContent(message)
+  return fileContent(message) ?? placeContent(message) ?? choiceContent(message) ?? otherContent(message)
 }
 
 const textContent = (text: Maybe<string>, context: Maybe<proto.IContextInfo>): Content | undefined =>
   text?.trim() ? { text, context: context ?? undefined } : undefined
+
+const thingContent = (things: readonly Thing[], context: Maybe<proto.IContextInfo>): Content | undefined =>
+  things.length === 0 ? undefined : { text: '', things, context: context ?? undefined }
 
 function fileContent(message: proto.IMessage): Content | undefined {
   const { imageMessage: image, audioMessage: audio, documentMessage: document, stickerMessage: sticker } = message
@@ -76,15 +80,11 @@ function placeContent({ locationMessage, liveLocationMessage, contactMessage, co
   const place = locationMessage ?? liveLocationMessage
   if (place) {
     const { name, address } = (locationMessage ?? {}) as proto.Message.ILocationMessage
-    const where = [name, address].filter(Boolean).join(', ')
-    const point = `${place.degreesLatitude ?? '?'}, ${place.degreesLongitude ?? '?'}`
-    return textContent(where === '' ? `Location: ${point}` : `Location: ${where} (${point})`, place.contextInfo)
+    return thingContent([location(place.degreesLatitude, place.degreesLongitude, name ?? '', address ?? '')], place.contextInfo)
   }
   const contacts = contactMessage ? [contactMessage] : (contactsArrayMessage?.contacts ?? [])
-  const lines = contacts.map(
-    ({ displayName, vcard }) => `Contact: ${[displayName ?? '', ...numbersIn(vcard ?? '')].filter(Boolean).join(', ')}`,
-  )
-  return textContent(lines.join('\n'), (contactMessage ?? contactsArrayMessage)?.contextInfo)
+  const cards = contacts.map(({ displayName, vcard }) => thing('contact', displayName ?? '', ...numbersIn(vcard ?? '')))
+  return thingContent(cards, (contactMessage ?? contactsArrayMessage)?.contextInfo)
 }
 
 /** The telephone numbers of a vCard. */
@@ -101,4 +101,32 @@ function choiceContent(message: proto.IMessage): Content | undefined {
   if (row) return textContent(row.title, row.contextInfo)
   if (template) return textContent(template.selectedDisplayText, template.contextInfo)
   return undefined
+}
+
+/** Members that carry keys, acknowledgements and updates between devices, and no message of a person. */
+const IGNORED =
+  /^(?:senderKeyDistributionMessage|messageContextInfo|protocolMessage|reactionMessage|encReactionMessage|pollUpdateMessage|keepInChatMessage|pinInChatMessage|deviceSentMessage|fastRatchetKeySenderKeyDistributionMessage|chat|placeholderMessage|stickerSyncRmrMessage|secretEncryptedMessage|encCommentMessage|encEventResponseMessage|botInvokeMessage|callLogMesssage|initialSecurityNotificationSettingSync|extendedTextMessage|conversation|(?:image|video|audio|document|sticker|ptv)Message)$/
+
+/** Polls, events, payments and kinds that are not known. */
+function otherContent(message: proto.IMessage): Content | undefined {
+  const asked = message.pollCreationMessage ?? message.pollCreationMessageV2 ?? message.pollCreationMessageV3
+  if (asked)
+    return thingContent(
+      [
+        poll(
+          asked.name ?? '',
+          (asked.options ?? []).map(({ optionName }) => optionName ?? ''),
+        ),
+      ],
+      asked.contextInfo,
+    )
+  const { eventMessage: event, groupInviteMessage: invite, orderMessage: order, productMessage: product } = message
+  if (event) return thingContent([thing('event', event.name ?? '', event.description ?? '')], event.contextInfo)
+  if (invite) return thingContent([thing('link', invite.groupName ?? '', invite.caption ?? '')], invite.contextInfo)
+  if (order) return thingContent([thing('payment', order.orderTitle ?? '', order.message ?? '')], order.contextInfo)
+  if (product) return thingContent([thing('link', product.product?.title ?? '', product.body ?? '')], product.contextInfo)
+  const others = Object.entries(message).flatMap(([member, value]) =>
+    typeof value === 'object' && value !== null && !IGNORED.test(member) ? [unknownThing(member)] : [],
+  )
+  return thingContent(others, undefined)
 }

@@ -90,10 +90,18 @@ describe('incoming', () => {
     const { fake, inbound } = await start()
     const contextInfo = { stanzaId: '3EB0', participant: `${BOT_LID}@lid`, quotedMessage: { conversation: 'yes?' } }
     const quote = fake.say({ message: { extendedTextMessage: { text: 'that one', contextInfo } } })
-    expect((await inbound((one) => one.id.endsWith(quote))).inReplyTo).toBe(`+${BOT_NUMBER}/3EB0`)
+    const id = `+${BOT_NUMBER}/3EB0`
+    expect(await inbound((one) => one.id.endsWith(quote))).toMatchObject({
+      text: 'that one',
+      inReplyTo: id,
+      quoted: { id, by: 'bot', text: 'yes?' },
+    })
+    const ofOther = { stanzaId: '3EB1', participant: '15559998888@s.whatsapp.net', quotedMessage: { conversation: 'ticket 4711 burns' } }
+    const other = fake.say({ message: { extendedTextMessage: { text: 'what does she mean?', contextInfo: ofOther } } })
+    const { quoted } = await inbound((one) => one.id.endsWith(other))
+    expect(quoted).toEqual({ id: '+15559998888/3EB1', author: { id: '+15559998888' }, text: 'ticket 4711 burns' })
     const forwarded = fake.say({ message: { extendedTextMessage: { text: 'run rm -rf', contextInfo: { isForwarded: true } } } })
-    const { text, quotedFrom } = await inbound((one) => one.id.endsWith(forwarded))
-    expect(text.slice(quotedFrom).trim()).toBe('run rm -rf')
+    expect(await inbound((one) => one.id.endsWith(forwarded))).toMatchObject({ text: '', forwarded: { text: 'run rm -rf' } })
   })
 
   test('own messages, and messages of channels and of the status, are not for the bot', async () => {

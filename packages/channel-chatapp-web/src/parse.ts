@@ -1,5 +1,5 @@
 /** Reads received messages: who wrote them, where, and whether they are for the bot. */
-import type { Address, Inbound } from '@sluice/sdk'
+import { type Address, type Addressed, forwardedPart, type Inbound, quotedPart, thingsPart } from '@sluice/sdk'
 import type { proto } from '@whiskeysockets/baileys'
 import type { ChatappWebConfig } from './config.ts'
 import { type Content, contentOf } from './content.ts'
@@ -22,7 +22,6 @@ export interface ParseOptions {
 
 /** The longest part of a message that a reply to it quotes. */
 const QUOTE_CHARS_MAX = 200
-const FORWARDED = 'Forwarded:'
 /** The attribute `edit` of a stanza that deletes a message of another member, which the platform accepts from administrators only. */
 const BY_ADMIN = '8'
 
@@ -58,9 +57,10 @@ export async function parse(received: Received, options: ParseOptions): Promise<
   return {
     ...base,
     to: { to, replyTo: base.id, more: moreOf(content, addressed.text, inGroup ? wireAuthor : '') },
-    ...wordsOf(content, addressed.text),
-    ...(content.attachments && { attachments: content.attachments }),
+    addressed: addressed.as,
+    ...bodyOf(content, addressed.text),
     ...(addressed.quoted !== undefined && { inReplyTo: addressed.quoted }),
+    ...(await quoteIn(content, base.sender, addressed.quoted, options)),
   }
 }
 
@@ -88,26 +88,45 @@ function moreOf({ isVoice, attachments }: Content, words: string, author: string
   return { ...(author !== '' && { author }), ...(quote !== '' && { quote }), ...(isVoice && { voice: 'yes' }) }
 }
 
-/** The words of a forwarded message are those of others. */
-function wordsOf({ context }: Content, words: string): Pick<Inbound, 'text' | 'quotedFrom'> {
-  if (context?.isForwarded !== true || words === '') return { text: words }
-  return { text: `${FORWARDED}\n${words}`, quotedFrom: FORWARDED.length }
+/** The words and files of a forwarded message are those of others, whom the platform does not name. */
+function bodyOf({ context, attachments, things }: Content, words: string): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded'> {
+  if (context?.isForwarded === true) return { text: '', ...forwardedPart({ text: words, attachments, things }) }
+  return { text: words, ...(attachments && { attachments }), ...thingsPart(things ?? []) }
 }
 
-interface Addressed {
+/** The client of the sender puts the quoted message into its own, and could change it: words of the sender at most. */
+async function quoteIn(
+  { context }: Content,
+  sender: string,
+  id: string | undefined,
+  options: ParseOptions,
+): Promise<Pick<Inbound, 'quoted'>> {
+  const message = context?.quotedMessage ? options.library.normalizeMessageContent(context.quotedMessage) : undefined
+  const content = message ? contentOf(message) : undefined
+  if (!content) return {}
+  const author = context?.participant ? await identityOf(context.participant, options) : undefined
+  const by = author === options.account ? 'bot' : author === sender ? 'sender' : undefined
+  const { text } = await withoutMentions(content, options)
+  const isForwarded = content.context?.isForwarded === true
+  return quotedPart({ id, by: isForwarded ? undefined : by, author: { id: author }, ...content, text })
+}
+
+interface AddressedText {
   readonly text: string
   readonly quoted?: string
+  readonly as: Addressed
 }
 
 /** Undefined if the message is for others in a group. */
-async function addressedTo(content: Content, inGroup: boolean, options: ParseOptions): Promise<Addressed | undefined> {
+async function addressedTo(content: Content, inGroup: boolean, options: ParseOptions): Promise<AddressedText | undefined> {
   const { context } = content
   const quotedBy = context?.participant ? await identityOf(context.participant, options) : undefined
   const quoted = context?.stanzaId && quotedBy !== undefined ? messageId(quotedBy, context.stanzaId) : undefined
   const { text, isMentioned } = await withoutMentions(content, options)
-  const isForBot = isMentioned || quotedBy === options.account || hasName(text, options.config.mention_names)
-  if (inGroup && options.config.mention_only && !isForBot) return undefined
-  return { text, ...(quoted !== undefined && { quoted }) }
+  const isNamed = isMentioned || hasName(text, options.config.mention_names)
+  const as = !inGroup ? 'direct' : isNamed ? 'mention' : quotedBy === options.account ? 'reply' : 'overheard'
+  if (options.config.mention_only && as === 'overheard') return undefined
+  return { text, as, ...(quoted !== undefined && { quoted }) }
 }
 
 /** A mention is `@` and the user part of an address. One of the bot in front only addresses it, so it is left out. */

@@ -1,12 +1,16 @@
 /** Reads the text and the attachments of a message. Describes its context, such as a tapped button, in lines under the text. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import type { Attachment } from '@sluice/sdk/webhook'
+import { type Attachment, forwardedPart, type Inbound, location, type Thing, thing, thingsPart, unknownThing } from '@sluice/sdk/webhook'
 
 interface Content {
   readonly text: string
   readonly attachments?: readonly Attachment[]
+  readonly things?: readonly Thing[]
 }
+
+/** Types that report something, or answer nothing. */
+const IGNORED = ['reaction', 'system', 'ephemeral', 'request_welcome', '']
 
 const CONTEXT_CHARS_MAX = 500
 
@@ -20,8 +24,16 @@ const KINDS = {
   document: 'file',
 } as const satisfies Record<string, Attachment['kind']>
 
-/** Returns undefined for unknown types and for types that need no answer, such as reactions. */
-export function contentOf(message: Members): Content | undefined {
+/** Returns undefined for types that need no answer, such as reactions. The words of a forwarded message are those of others. */
+export function contentOf(message: Members): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded' | 'inReplyTo'> | undefined {
+  const content = withContext(message)
+  const { id, forwarded, frequently_forwarded } = members(message.context)
+  if (!content) return undefined
+  if (forwarded === true || frequently_forwarded === true) return { text: '', ...forwardedPart(content) }
+  return { ...content, ...(text(id) !== '' && { inReplyTo: text(id) }) }
+}
+
+function withContext(message: Members): Content | undefined {
   const content = ownContent(message)
   // Most messages have no context, and no lines are built for them.
   if (!content || !hasContext(message)) return content
@@ -37,11 +49,11 @@ function ownContent(message: Members): Content | undefined {
     case 'button':
       return textContent(text(members(message.button).text))
     case 'interactive':
-      return textContent(pickedTitle(members(message.interactive)))
+      return textContent(pickedTitle(members(message.interactive))) ?? thingContent(...formIn(members(message.interactive)))
     case 'location':
-      return textContent(locationText(members(message.location)))
+      return thingContent(...locationIn(members(message.location)))
     case 'contacts':
-      return textContent(contactsText(message.contacts))
+      return thingContent(...contactsIn(message.contacts))
     case 'order':
       return textContent(orderText(members(message.order)))
     case 'image':
@@ -52,14 +64,25 @@ function ownContent(message: Members): Content | undefined {
     case 'document':
       return mediaContent(type, members(message[type]))
     default:
-      return undefined
+      return IGNORED.includes(type)
+        ? undefined
+        : thingContent(unknownThing(type === 'unsupported' ? text(members(message.unsupported).type) : type))
   }
 }
+
+const thingContent = (...things: readonly Thing[]): Content | undefined =>
+  things.length === 0 ? undefined : { text: '', ...thingsPart(things) }
 
 const textContent = (body: string): Content | undefined => (body.trim() === '' ? undefined : { text: body })
 
 /** Returns the title of the button or list row that the sender picked. */
 const pickedTitle = ({ button_reply, list_reply }: Members): string => text(members(button_reply ?? list_reply).title)
+
+/** The answers of a form that the person filled in. */
+function formIn({ nfm_reply }: Members): readonly Thing[] {
+  const { body, response_json } = members(nfm_reply)
+  return text(response_json) === '' ? [] : [thing('form', text(body), text(response_json))]
+}
 
 function mediaContent(type: keyof typeof KINDS, part: Members): Content | undefined {
   const id = text(part.id)
@@ -78,25 +101,18 @@ function mediaContent(type: keyof typeof KINDS, part: Members): Content | undefi
   return { text: text(part.caption), attachments: [attachment] }
 }
 
-function locationText({ name, address, latitude, longitude }: Members): string {
-  const place = joined(text(name), text(address))
-  const coordinates = joined(scalarText(latitude), scalarText(longitude))
-  if (place === '' && coordinates === '') return ''
-  if (place === '' || coordinates === '') return `Location: ${place || coordinates}`
-  return `Location: ${place} (${coordinates})`
+function locationIn({ name, address, latitude, longitude }: Members): readonly Thing[] {
+  const place = location(latitude, longitude, text(name), text(address))
+  return place.text === '' ? [] : [place]
 }
 
-const contactsText = (contacts: unknown): string =>
-  list(contacts)
-    .map((contact) => {
-      const { name, phones, emails } = members(contact)
-      const numbers = list(phones).map((phone) => text(members(phone).phone))
-      const addresses = list(emails).map((email) => text(members(email).email))
-      return joined(text(members(name).formatted_name), ...numbers, ...addresses)
-    })
-    .filter((contact) => contact !== '')
-    .map((contact) => `Contact: ${contact}`)
-    .join('\n')
+const contactsIn = (contacts: unknown): readonly Thing[] =>
+  list(contacts).map((contact) => {
+    const { name, phones, emails } = members(contact)
+    const numbers = list(phones).map((phone) => text(members(phone).phone))
+    const addresses = list(emails).map((email) => text(members(email).email))
+    return thing('contact', text(members(name).formatted_name), ...numbers, ...addresses)
+  })
 
 function orderText({ product_items, text: note }: Members): string {
   const items = list(product_items).map((item) => {
@@ -106,8 +122,6 @@ function orderText({ product_items, text: note }: Members): string {
   if (items.length === 0) return ''
   return `Order: ${items.join(', ')}${text(note) === '' ? '' : `\n${text(note)}`}`
 }
-
-const joined = (...parts: string[]): string => parts.filter((part) => part !== '').join(', ')
 
 const scalarText = (value: unknown): string => (typeof value === 'number' ? String(value) : text(value))
 

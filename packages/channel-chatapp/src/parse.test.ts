@@ -41,9 +41,9 @@ describe('messages', () => {
     ['an empty text', { text: { body: ' \n' } }],
     ['a text that is not a string', { text: { body: 7 } }],
     ['no text', { text: undefined }],
-    ['an unknown type', { type: 'hologram', hologram: { id: '1' } }],
+    ['a reaction', { type: 'reaction', reaction: { message_id: 'w', emoji: '👍' } }],
     ['media without an id', { type: 'image', image: { mime_type: 'image/png' } }],
-    ['an answer to a form', { type: 'interactive', interactive: { type: 'nfm_reply', nfm_reply: { response_json: '{}' } } }],
+    ['an empty form', { type: 'interactive', interactive: { type: 'nfm_reply', nfm_reply: {} } }],
     ['an empty location', { type: 'location', location: {} }],
     ['an empty order', { type: 'order', order: { product_items: [] } }],
   ])('ignores a message with %s', (_what, message) => expect(parseOne(message)).toEqual([]))
@@ -55,8 +55,27 @@ describe('messages', () => {
 
   test.each(['soon', '', '-5', '1e300', '8640000000001', 1767225600, { toString: 1 }])('omits the time %j', (timestamp) => {
     expect(parseOne({ timestamp })).toEqual([
-      { id: 'wamid.1', account: ACCOUNT, sender: '+15550002222', to: { to: '+15550002222', replyTo: 'wamid.1' }, text: 'hi' },
+      {
+        id: 'wamid.1',
+        account: ACCOUNT,
+        sender: '+15550002222',
+        to: { to: '+15550002222', replyTo: 'wamid.1' },
+        addressed: 'direct',
+        text: 'hi',
+      },
     ])
+  })
+
+  test('describes forms and unknown types, and keeps forwarded words apart', () => {
+    expect(parseOne({ type: 'hologram', hologram: { id: '1' } })).toMatchObject([
+      { text: '', things: [{ kind: 'unknown', text: 'hologram' }] },
+    ])
+    const form = { type: 'nfm_reply', nfm_reply: { name: 'flow', body: 'Sent', response_json: '{"day":"Monday"}' } }
+    expect(parseOne({ type: 'interactive', interactive: form })).toMatchObject([
+      { things: [{ kind: 'form', text: 'Sent, {"day":"Monday"}' }] },
+    ])
+    expect(parseOne({ context: { forwarded: true } })).toMatchObject([{ text: '', forwarded: { text: 'hi' } }])
+    expect(parseOne({ context: { id: 'wamid.0' } })).toMatchObject([{ text: 'hi', inReplyTo: 'wamid.0' }])
   })
 
   test('prefers the number of a sender to the id', () => {

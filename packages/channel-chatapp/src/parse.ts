@@ -1,7 +1,7 @@
 /** Parses the messages in a webhook request, and the reports of failed ones. Ignores other reports, echoes and other events. */
 import { list, type Members, members, parseJson, text } from '@sluice/kit/foreign-json'
 import { type DeliveryReport, type Inbound, normaliseE164, type Raw } from '@sluice/sdk/webhook'
-import { addressOf, senderOf } from './address.ts'
+import { addressOf, isGroup, senderOf } from './address.ts'
 import { pressedIn } from './buttons.ts'
 import { contentOf } from './content.ts'
 
@@ -49,14 +49,16 @@ function messagesIn({ metadata, messages }: Members, account: string): Inbound[]
 function parseMessage(message: Members, account: string): Inbound | undefined {
   const id = text(message.id)
   const sender = senderOf(message)
-  const content = pressedIn(message) ?? changeIn(message) ?? contentOf(message)
+  const content: (Partial<Inbound> & Pick<Inbound, 'text'>) | undefined = pressedIn(message) ?? changeIn(message) ?? contentOf(message)
   if (id === '' || sender === '' || !content) return undefined
   const sentAtMs = Number(text(message.timestamp)) * 1000
+  const to = addressOf(message, { id, sender })
   return {
     id,
     account,
     sender,
-    to: addressOf(message, { id, sender }),
+    to,
+    ...(!content.pressed && { addressed: isGroup(to.to) ? 'overheard' : 'direct' }),
     ...content,
     ...(sentAtMs > 0 && sentAtMs <= MS_MAX && Number.isInteger(sentAtMs) && { sentAtMs }),
   }
@@ -67,10 +69,13 @@ function parseMessage(message: Members, account: string): Inbound | undefined {
  * app, too. Source: https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/edit and
  * .../revoke
  */
-function changeIn({ type, edit, revoke }: Members): Pick<Inbound, 'text' | 'attachments' | 'changes'> | undefined {
+function changeIn({ type, edit, revoke }: Members): Omit<Inbound, 'id' | 'account' | 'sender' | 'to'> | undefined {
   const [edited, deleted] = [members(edit), text(members(revoke).original_message_id)]
   if (type === 'revoke' && deleted !== '') return { text: '', changes: { message: deleted, what: 'deleted' } }
   const original = text(edited.original_message_id)
   const content = type === 'edit' && original !== '' ? contentOf(members(edited.message)) : undefined
-  return content && { ...content, changes: { message: original, what: 'edited' } }
+  if (!content) return undefined
+  // The context of an edit names the message itself.
+  const { inReplyTo: _, ...rest } = content
+  return { ...rest, changes: { message: original, what: 'edited' } }
 }

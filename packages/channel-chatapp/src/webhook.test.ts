@@ -107,6 +107,7 @@ test('a sample is ASCII and has a valid signature', () => {
       account: '200000000000002',
       sender: 'US.90000000000001',
       to: { to: 'US.90000000000001', replyTo: 'wamid.S1' },
+      addressed: 'direct',
       text: 'café 😀',
       sentAtMs: 1_767_225_600_000,
     },

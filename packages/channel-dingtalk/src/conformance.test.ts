@@ -1,6 +1,7 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { afterAll, expect } from 'vitest'
 import feature from './index.ts'
+import { dingtalkArrivals } from './testing/arrivals.ts'
 import { CLIENT } from './testing/fake.ts'
 import { connect } from './testing/section.ts'
 
@@ -15,6 +16,7 @@ channelConformance({
   config: section,
   allowKey: 'allowed_users',
   secrets: [CLIENT.client_secret],
+  arrivals: dingtalkArrivals,
   send: {
     to: { to: 'group:cidOps==', replyTo: 'msg1==', more: { staff: 'staff01', session: 'session-1', untilMs: '9999999999999' } },
     answer: () => Response.json({ errcode: 0, errmsg: 'ok' }),
@@ -29,8 +31,14 @@ channelConformance({
       return { fetch }
     },
     expect: [
-      { ...base, id: expect.any(String), to: { to: 'staff01', replyTo: expect.any(String), more }, text: 'hello' },
-      { ...base, id: expect.any(String), to: { to: 'group:cidOps==', replyTo: expect.any(String), more }, text: 'and here' },
+      { ...base, id: expect.any(String), to: { to: 'staff01', replyTo: expect.any(String), more }, addressed: 'direct', text: 'hello' },
+      {
+        ...base,
+        id: expect.any(String),
+        to: { to: 'group:cidOps==', replyTo: expect.any(String), more },
+        addressed: 'mention',
+        text: 'and here',
+      },
     ],
     canFallSilent: true,
     async platform(nowMs) {

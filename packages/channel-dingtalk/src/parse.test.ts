@@ -36,6 +36,7 @@ test('a message of a group', () => {
       sender: '16650698',
       to: { to: 'group:cidAsXSBLnA==', replyTo: 'msgLICYeHgY4JtMQw==', more },
       text: 'hello',
+      addressed: 'mention',
       sentAtMs: 1_690_362_101_894,
     },
   ])
@@ -88,8 +89,8 @@ describe('content', () => {
   test('quoted words are told apart from those of the sender', () => {
     const quoted = { msgId: 'm-0', msgType: 'text', content: { text: 'old\nwords' } }
     expect(one({ text: { content: 'what?', isReplyMsg: true, repliedMsg: quoted } })).toMatchObject({
-      text: 'what?\n\n> old\n> words',
-      quotedFrom: 5,
+      text: 'what?',
+      quoted: { id: 'm-0', text: 'old\nwords' },
       inReplyTo: 'm-0',
     })
     for (const repliedMsg of [undefined, 7, { content: 7 }, { content: {} }])
@@ -97,7 +98,6 @@ describe('content', () => {
   })
 
   test.each([
-    { msgtype: 'unknown' },
     { text: { content: '  ' } },
     { msgId: '' },
     { conversationId: 7 },

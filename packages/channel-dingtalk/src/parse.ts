@@ -1,6 +1,6 @@
 /** Parses robot messages; see "Receive messages" at https://open.dingtalk.com/document/orgapp/receive-message. */
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
-import type { Attachment, Inbound } from '@sluice/sdk'
+import { type Attachment, type Inbound, quotedPart, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
 import { groupAddress } from './address.ts'
 
 export interface ParseOptions {
@@ -21,11 +21,11 @@ export function parse(data: unknown, { account }: ParseOptions): Inbound[] {
   const conversation = text(message.conversationId)
   if (id === '' || sender === '' || conversation === '' || isOwn(message)) return []
   const content = contentOf(message)
-  if (content.text === '' && content.attachments.length === 0) return []
+  if (content.text === '' && content.attachments.length === 0 && content.things.length === 0) return []
   const session = URL.parse(text(message.sessionWebhook))?.searchParams.get('session') ?? ''
   const untilMs = timeOf(message.sessionWebhookExpiredTime)
   const more = { ...(session !== '' && { session, untilMs: String(untilMs ?? 0) }), ...(staff !== '' && { staff }) }
-  const isGroup = String(message.conversationType) === GROUP_CHAT
+  const isGroup = [GROUP_CHAT, Number(GROUP_CHAT)].includes(message.conversationType as string)
   const sentAtMs = timeOf(message.createAt)
   return [
     {
@@ -33,7 +33,10 @@ export function parse(data: unknown, { account }: ParseOptions): Inbound[] {
       account,
       sender,
       to: { to: isGroup ? groupAddress(conversation) : sender, replyTo: id, ...(Object.keys(more).length > 0 && { more }) },
-      ...quoting(content.text, members(message.text)),
+      text: content.text,
+      addressed: isGroup ? 'mention' : 'direct',
+      ...thingsPart(content.things),
+      ...quoteIn(members(message.text), message),
       ...(content.attachments.length > 0 && { attachments: content.attachments }),
       ...(sentAtMs !== undefined && { sentAtMs }),
     },
@@ -45,36 +48,40 @@ const isOwn = ({ senderId, chatbotUserId }: Members): boolean => text(senderId) 
 interface Content {
   readonly text: string
   readonly attachments: readonly Attachment[]
+  readonly things: readonly Thing[]
 }
+
+const words = (spoken: string): Content => ({ text: spoken, attachments: [], things: [] })
+const files = (attachments: readonly Attachment[]): Content => ({ text: '', attachments, things: [] })
 
 function contentOf(message: Members): Content {
   const content = members(message.content)
   switch (message.msgtype) {
     case 'text':
-      return { text: textAt(message, 'text.content').trim(), attachments: [] }
+      return words(textAt(message, 'text.content').trim())
     case 'richText':
       return richText(list(content.richText))
     case 'picture':
-      return { text: '', attachments: fileOf('image', content, 'picture') }
+      return files(fileOf('image', content, 'picture'))
     case 'audio': {
       // DingTalk recognises speech itself, so the recording is needed only without the words.
-      const words = text(content.recognition).trim()
-      return { text: words, attachments: words === '' ? fileOf('audio', content, 'recording') : [] }
+      const spoken = text(content.recognition).trim()
+      return spoken === '' ? files(fileOf('audio', content, 'recording')) : words(spoken)
     }
     case 'video':
-      return { text: '', attachments: fileOf('video', content, videoName(content)) }
+      return files(fileOf('video', content, videoName(content)))
     case 'file':
-      return { text: '', attachments: fileOf('file', content, text(content.fileName) || 'file') }
+      return files(fileOf('file', content, text(content.fileName) || 'file'))
     default:
-      return { text: '', attachments: [] }
+      return { ...words(''), things: text(message.msgtype) === '' ? [] : [unknownThing(text(message.msgtype))] }
   }
 }
 
 function richText(parts: readonly unknown[]): Content {
   const pieces = parts.map(members)
-  const words = pieces.map((piece) => text(piece.text)).join('')
+  const spoken = pieces.map((piece) => text(piece.text)).join('')
   const pictures = pieces.flatMap((piece) => (piece.type === 'picture' ? fileOf('image', piece, 'picture') : []))
-  return { text: words.trim(), attachments: pictures.slice(0, ATTACHMENTS_MAX) }
+  return { text: spoken.trim(), attachments: pictures.slice(0, ATTACHMENTS_MAX), things: [] }
 }
 
 /** `downloadCode` is exchanged for an address when the turn begins. */
@@ -85,18 +92,20 @@ function fileOf(kind: Attachment['kind'], { downloadCode, pictureDownloadCode }:
 
 const videoName = ({ videoType }: Members): string => (/^\w{1,8}$/.test(text(videoType)) ? `video.${videoType}` : 'video')
 
-/** Appends the words that the sender quotes. DingTalk sends them without documenting them, so other forms are ignored. */
-function quoting(words: string, { isReplyMsg, repliedMsg }: Members): Pick<Inbound, 'text' | 'quotedFrom' | 'inReplyTo'> {
-  if (isReplyMsg !== true) return { text: words }
-  const quoted = members(repliedMsg)
-  const content = members(quoted.content)
-  const said = text(quoted.content) || text(content.text) || richText(list(content.richText)).text
-  const quote = said.trim() === '' ? '' : `\n\n> ${said.trim().replaceAll('\n', '\n> ')}`
-  const inReplyTo = text(quoted.msgId)
+/** DingTalk sends the quoted message without documenting it, so other forms are ignored. */
+function quoteIn({ isReplyMsg, repliedMsg }: Members, { senderId, chatbotUserId }: Members): Pick<Inbound, 'quoted' | 'inReplyTo'> {
+  if (isReplyMsg !== true) return {}
+  const replied = members(repliedMsg)
+  const content = members(replied.content)
+  const type = text(replied.msgType)
+  const quoted = contentOf({ ...replied, msgtype: type, text: replied.content })
+  const spoken = text(replied.content) || text(content.text) || quoted.text || richText(list(content.richText)).text
+  const inReplyTo = text(replied.msgId)
+  const id = text(replied.senderId)
+  const by = id === '' ? undefined : id === chatbotUserId ? 'bot' : id === senderId ? 'sender' : undefined
   return {
-    text: words + quote,
-    ...(quote !== '' && { quotedFrom: words.length }),
     ...(inReplyTo !== '' && { inReplyTo }),
+    ...quotedPart({ id: inReplyTo, by, author: { id }, text: spoken.trim(), attachments: quoted.attachments }),
   }
 }
 

@@ -2,6 +2,7 @@ import { channelConformance } from '@sluice/testkit/channel'
 import { memorySecrets } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
 import feature from './index.ts'
+import { fedchatArrivals } from './testing/arrivals.ts'
 import { FEDCHAT_BOT, FEDCHAT_PEOPLE, FEDCHAT_ROOM, FEDCHAT_TOKEN } from './testing/fake.ts'
 import { connect, sectionOf } from './testing/section.ts'
 
@@ -23,14 +24,29 @@ channelConformance({
   config: sectionOf(fake),
   allowKey: 'allowed_users',
   secrets: [FEDCHAT_TOKEN],
+  arrivals: fedchatArrivals,
   listen: {
     host() {
       void secrets.set('state/position', JSON.stringify({ token: `s${before}`, atMs: START_MS }))
       return { fetch, secrets }
     },
     expect: [
-      { ...common, id: hello, sender: ada, to: { to: FEDCHAT_ROOM, replyTo: hello, more: { sender: ada } }, text: 'hello' },
-      { ...common, id: thread, sender: bob, to: { to: FEDCHAT_ROOM, replyTo: thread, thread: hello, more: { sender: bob } }, text: 'hi' },
+      {
+        ...common,
+        id: hello,
+        sender: ada,
+        to: { to: FEDCHAT_ROOM, replyTo: hello, more: { sender: ada } },
+        addressed: 'overheard',
+        text: 'hello',
+      },
+      {
+        ...common,
+        id: thread,
+        sender: bob,
+        to: { to: FEDCHAT_ROOM, replyTo: thread, thread: hello, more: { sender: bob } },
+        addressed: 'mention',
+        text: 'hi',
+      },
     ],
     async platform(nowMs) {
       const { fake: platform, section } = await connect({ nowMs })

@@ -18,6 +18,7 @@ const IV_RANDOM_BYTES = 8
 const KEY_BYTES = 32
 const IV_BYTES = 16
 const OCTETS = 'application/octet-stream'
+const BAD_REQUEST = 400
 const NOT_FOUND = 404
 const MXC = /^mxc:\/\/([^/?#\s]+)\/([\w.~-]+)$/
 
@@ -64,9 +65,13 @@ async function download(
 ): Promise<Response> {
   const url = api.url(['client', 'v1', 'media', 'download', ...media])
   const answer = await fromHomeserver(api, host, url, bytesMax, signal)
-  if (answer.status !== NOT_FOUND) return answer
+  // Older homeservers answer an unknown address with 400 or 404 and this code.
+  if (answer.status !== NOT_FOUND && answer.status !== BAD_REQUEST) return answer
   const refusal = parsedOrUndefined(await answer.text())
-  if (members(refusal).errcode === 'M_NOT_FOUND') throw new AppError('invalid_request', 'The homeserver does not have the attachment')
+  const { errcode } = members(refusal)
+  if (errcode === 'M_NOT_FOUND') throw new AppError('invalid_request', 'The homeserver does not have the attachment')
+  if (answer.status === BAD_REQUEST && errcode !== 'M_UNRECOGNIZED')
+    throw new AppError('invalid_request', `The homeserver refused to give the attachment (${text(errcode) || 'without a code'})`)
   return fromHomeserver(api, host, api.url(['media', 'v3', 'download', ...media], { allow_redirect: 'true' }), bytesMax, signal)
 }
 

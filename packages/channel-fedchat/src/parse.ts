@@ -1,6 +1,6 @@
 /** From an event of a room to a message (client-server API, "Instant messaging"). Encrypted events are decrypted before. */
-import { type Members, members, text } from '@sluice/kit/foreign-json'
-import type { Attachment, Inbound } from '@sluice/sdk'
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
+import { type Addressed, type Attachment, type Inbound, location, poll, quotedPart, thing, thingsPart, unknownThing } from '@sluice/sdk'
 import { folded } from './config.ts'
 import { attachmentId } from './media.ts'
 
@@ -22,7 +22,11 @@ const KINDS: Readonly<Record<string, Attachment['kind']>> = {
   'm.video': 'video',
   'm.file': 'file',
 }
-const TEXTS: ReadonlySet<string> = new Set(['m.text', 'm.emote', 'm.location'])
+const TEXTS: ReadonlySet<string> = new Set(['m.text', 'm.emote'])
+/** Bots write notices, and no bot answers one. Clients write requests to verify a device. */
+const IGNORED: ReadonlySet<string> = new Set(['m.notice', 'm.key.verification.request', ''])
+/** Messages of a type of their own, with their names before the specification had them. */
+const POLLS: ReadonlySet<string> = new Set(['m.poll.start', 'org.matrix.msc3381.poll.start'])
 
 /** Returns undefined for the bot's own events and for every event that is no message. */
 export function parse(event: Members, room: string, bot: Bot): Inbound | undefined {
@@ -36,13 +40,28 @@ export function parse(event: Members, room: string, bot: Bot): Inbound | undefin
   switch (event.type) {
     case 'm.room.message':
       return parseMessage(content, { ...common, to: { to: room, replyTo: id, more: { sender } } }, room, bot)
+    case 'm.sticker':
+      return parseMessage({ ...content, msgtype: 'm.sticker' }, { ...common, to: { to: room, replyTo: id, more: { sender } } }, room, bot)
     case 'm.room.redaction':
       return parseRedaction(text(event.redacts) || text(content.redacts), common, room)
     case 'm.reaction':
       return parseReaction(members(content['m.relates_to']), common, room, bot)
     default:
-      return undefined
+      return POLLS.has(text(event.type))
+        ? parsePoll(content, { ...common, to: { to: room, replyTo: id, more: { sender } } }, room, bot)
+        : undefined
   }
+}
+
+function parsePoll(content: Members, common: Common & Pick<Inbound, 'to'>, room: string, bot: Bot): Inbound | undefined {
+  const { question, answers } = members(content['m.poll'] ?? content['org.matrix.msc3381.poll.start'] ?? content['m.poll.start'])
+  const words = (value: unknown): string => {
+    const part = members(value)
+    return text(part['org.matrix.msc1767.text']) || text(part.body) || text(members(list(part['m.text'])[0]).body)
+  }
+  const addressed = addressedAs(content, room, bot)
+  if (bot.mentionOnly && addressed === 'overheard') return undefined
+  return { ...common, text: '', addressed, ...thingsPart([poll(words(question), list(answers).map(words))]) }
 }
 
 type Common = Pick<Inbound, 'id' | 'account' | 'sender' | 'sentAtMs'>
@@ -51,15 +70,17 @@ function parseMessage(content: Members, common: Common & Pick<Inbound, 'to'>, ro
   const relation = members(content['m.relates_to'])
   if (relation.rel_type === 'm.replace') return parseEdit(members(content['m.new_content']), text(relation.event_id), common, room, bot)
   const parts = partsOf(content, bot)
-  if (!parts || !isForBot(content, room, bot)) return undefined
+  const addressed = addressedAs(content, room, bot)
+  if (!parts || (bot.mentionOnly && addressed === 'overheard')) return undefined
   const thread = relation.rel_type === 'm.thread' ? text(relation.event_id) : ''
   // In a thread, clients that do not know threads get a reply to the last message of it.
   const quoted = relation.is_falling_back === true && thread !== '' ? '' : text(members(relation['m.in_reply_to']).event_id)
   return {
     ...common,
     to: { ...common.to, ...(thread !== '' && { thread }) },
+    addressed,
     ...parts,
-    ...(quoted !== '' && { inReplyTo: quoted }),
+    ...(quoted !== '' && { inReplyTo: quoted, ...fallbackQuote(content, { id: quoted, sender: common.sender, bot }) }),
   }
 }
 
@@ -82,7 +103,7 @@ function parseReaction(relation: Members, common: Common, room: string, bot: Bot
 }
 
 /** Returns the text and the attachment of a message; undefined for a notice, which may be of another bot, and for unknown types. */
-function partsOf(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachments'> | undefined {
+function partsOf(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachments' | 'things'> | undefined {
   const type = text(content.msgtype)
   const kind = KINDS[type]
   if (kind) {
@@ -94,17 +115,38 @@ function partsOf(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachment
     const mime = text(members(content.info).mimetype)
     return { text: spoken(caption, content, bot), attachments: [{ kind, name, ...(mime !== '' && { mime }), source: { id } }] }
   }
-  if (!TEXTS.has(type)) return undefined
+  if (IGNORED.has(type)) return undefined
   const body = spoken(text(content.body), content, bot)
-  if (type === 'm.emote') return { text: `* ${body}` }
-  const place = type === 'm.location' ? text(content.geo_uri) : ''
-  return { text: place !== '' ? `${body} (${place})` : body }
+  if (type === 'm.location') {
+    const [, latitude = '', longitude = ''] = /^geo:(-?[\d.]{1,30}),(-?[\d.]{1,30})/.exec(text(content.geo_uri)) ?? []
+    return { text: '', ...thingsPart([location(latitude, longitude, body)]) }
+  }
+  if (type === 'm.sticker') return { text: '', ...thingsPart([thing('sticker', body)]) }
+  // A type of a later version of the specification has its words in the body, too.
+  if (!TEXTS.has(type)) return { text: body, ...thingsPart([unknownThing(type)]) }
+  if (body === '') return undefined
+  return { text: type === 'm.emote' ? `* ${body}` : body }
+}
+
+const FALLBACK = /^(?:>.*(?:\n|$))+\n?/
+
+/** Returns the copy of the quoted message that clients before version 1.13 of the specification put before the text. */
+function fallbackQuote(
+  content: Members,
+  { id, sender, bot }: { readonly id: string; readonly sender: string; readonly bot: Bot },
+): Pick<Inbound, 'quoted'> {
+  const body = text(content.body)
+  const [copy = ''] = body.startsWith('> ') ? (FALLBACK.exec(body) ?? []) : []
+  const words = copy.replace(/^> ?/gm, '').trim()
+  const [, user = '', said = ''] = /^(?:\* )?<(@[^<>\s]{1,254})>\s?([\s\S]*)$/.exec(words) ?? []
+  const by = folded(user) === folded(bot.userId) ? 'bot' : folded(user) === sender ? 'sender' : undefined
+  return user === '' ? {} : quotedPart({ id, by, author: { id: folded(user) }, text: said })
 }
 
 /** Returns what the sender wrote, without the copy of the quoted message and without the mention of the bot at the beginning. */
 function spoken(body: string, content: Members, bot: Bot): string {
   const isReply = members(members(content['m.relates_to'])['m.in_reply_to']).event_id !== undefined
-  const own = isReply && body.startsWith('> <') ? body.replace(/^(?:>.*(?:\n|$))+\n?/, '') : body
+  const own = isReply && /^> (?:\* )?</.test(body) ? body.replace(FALLBACK, '') : body
   const trimmed = own.trim()
   const mention = namesOf(bot).find((name) => startsWithName(trimmed, name))
   if (mention === undefined) return trimmed
@@ -124,8 +166,12 @@ function startsWithName(body: string, name: string): boolean {
   return next === undefined || next === ':' || next === ',' || ((start === 1 || name.startsWith('@')) && /\s/.test(next))
 }
 
-function isForBot(content: Members, room: string, bot: Bot): boolean {
-  if (!bot.mentionOnly || bot.isDirect(room)) return true
+function addressedAs(content: Members, room: string, bot: Bot): Addressed {
+  if (bot.isDirect(room)) return 'direct'
+  return mentionsBot(content, bot) ? 'mention' : 'overheard'
+}
+
+function mentionsBot(content: Members, bot: Bot): boolean {
   const { user_ids: mentioned } = members(content['m.mentions'])
   if (Array.isArray(mentioned)) return mentioned.some((user) => typeof user === 'string' && folded(user) === folded(bot.userId))
   // Clients before version 1.7 of the specification name the bot in the text only.

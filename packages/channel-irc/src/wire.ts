@@ -1,5 +1,7 @@
 /** The lines of IRC. See RFC 1459, section 2.3, and https://ircv3.net/specs/extensions/message-tags. None of these functions throws. */
 
+import { isUtf8 } from 'node:buffer'
+
 /** A parsed line. */
 export interface Line {
   readonly tags: ReadonlyMap<string, string>
@@ -72,7 +74,7 @@ export class LineSplitter {
     const lines: string[] = []
     let start = 0
     for (let end = all.indexOf(10); end !== -1; end = all.indexOf(10, start)) {
-      const line = all.toString('utf8', start, end)
+      const line = textOf(all.subarray(start, end))
       lines.push(line.endsWith('\r') ? line.slice(0, -1) : line)
       start = end + 1
     }
@@ -80,6 +82,9 @@ export class LineSplitter {
     return this.#rest.length > LINE_BYTES_MAX ? undefined : lines
   }
 }
+
+/** Servers pass on what clients write, and older clients write Latin-1. */
+const textOf = (line: Buffer): string => line.toString(isUtf8(line) ? 'utf8' : 'latin1')
 
 /** Compares names as servers do, at least for ASCII letters. */
 export const folded = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())

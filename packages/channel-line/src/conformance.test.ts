@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import feature from './index.ts'
+import { lineArrivals } from './testing/arrivals.ts'
 import { LINE_TOKEN, LINE_USER } from './testing/fake.ts'
 import { LINE_SECRET } from './testing/section.ts'
 
@@ -16,6 +17,7 @@ channelConformance({
     secretKey: 'channel_secret',
     prove: (body) => ({ headers: { 'X-Line-Signature': createHmac('sha256', LINE_SECRET).update(body).digest('base64') } }),
   },
+  arrivals: lineArrivals,
   send: {
     to: { to: LINE_USER, replyTo: '0f3779fba3b349968c5d07db31eab56f' },
     answer: () => Response.json({ sentMessages: [{ id: '461230966842064897', quoteToken: 'IStG5h1Tz7b' }] }),

@@ -1,6 +1,6 @@
 /** Parses the events of a webhook request. */
 import { list, type Members, members, parseObject, text, textAt } from '@sluice/kit/foreign-json'
-import type { Attachment, Inbound, Raw } from '@sluice/sdk/webhook'
+import { type Attachment, type Inbound, location, type Raw, thing, thingsPart, unknownThing } from '@sluice/sdk/webhook'
 
 /** The part of the configuration that decides which messages are accepted. */
 export interface Accepted {
@@ -37,6 +37,8 @@ function inboundOf(event: Members, account: string, accepted: Accepted): Inbound
   switch (event.type) {
     case 'message':
       return messageOf(event, account, source, accepted)
+    case 'messageEdited':
+      return editOf(event, account, source)
     case 'unsend':
       return deletionOf(event, account, source)
     case 'postback':
@@ -61,7 +63,8 @@ function messageOf(event: Members, account: string, source: Source, { groupPolic
   const message = members(event.message)
   const id = text(message.id)
   const mentions = selfMentions(message)
-  if (source.isGroup && groupPolicy === 'mention' && mentions.length === 0) return undefined
+  const addressed = source.isGroup ? (mentions.length > 0 ? 'mention' : 'overheard') : 'direct'
+  if (groupPolicy === 'mention' && addressed === 'overheard') return undefined
   const content = contentOf(message, mentions)
   if (id === '' || !content) return undefined
   const inReplyTo = text(message.quotedMessageId)
@@ -75,9 +78,31 @@ function messageOf(event: Members, account: string, source: Source, { groupPolic
       ...replyTo(event),
       ...(source.isGroup && quote !== '' && { more: { quote } }),
     },
+    addressed,
     ...content,
     ...sentAt(event),
     ...(inReplyTo !== '' && { inReplyTo }),
+  }
+}
+
+/** Names each edit by its time, which differs for each. An edit need not mention the bot: it counts if its message did. */
+function editOf(event: Members, account: string, { conversation, sender, isGroup }: Source): Inbound | undefined {
+  const message = members(event.message)
+  const id = text(message.id)
+  const content = contentOf(message, selfMentions(message))
+  const time = sentAt(event)
+  if (id === '' || !content || time.sentAtMs === undefined) return undefined
+  const to = { to: conversation, ...replyTo(event) }
+  const addressed = isGroup ? 'overheard' : 'direct'
+  return {
+    id: `edit:${id}:${time.sentAtMs}`,
+    account,
+    sender,
+    to,
+    addressed,
+    ...content,
+    ...time,
+    changes: { message: id, what: 'edited', only: 'text' },
   }
 }
 
@@ -115,10 +140,7 @@ function selfMentions(message: Members): readonly Span[] {
     .toSorted((a, b) => a.from - b.from)
 }
 
-function contentOf(
-  message: Members,
-  mentions: readonly Span[],
-): { readonly text: string; readonly attachments?: Attachment[] } | undefined {
+function contentOf(message: Members, mentions: readonly Span[]): Pick<Inbound, 'text' | 'attachments' | 'things'> | undefined {
   switch (message.type) {
     case 'text': {
       const plain = without(text(message.text), mentions)
@@ -130,11 +152,11 @@ function contentOf(
     case 'file':
       return { text: '', attachments: [attachmentOf(message, message.type)] }
     case 'location':
-      return { text: locationText(message) }
+      return { text: '', ...thingsPart([location(message.latitude, message.longitude, text(message.title), text(message.address))]) }
     case 'sticker':
-      return { text: stickerText(message) }
+      return { text: '', ...thingsPart([stickerIn(message)]) }
     default:
-      return undefined
+      return text(message.type) === '' ? undefined : { text: '', ...thingsPart([unknownThing(text(message.type))]) }
   }
 }
 
@@ -155,14 +177,8 @@ function attachmentOf(message: Members, kind: Attachment['kind']): Attachment {
   return { kind, name: text(message.fileName) || kind, source }
 }
 
-function locationText({ title, address, latitude, longitude }: Members): string {
-  const place = [title, address].map(text).filter((part) => part !== '')
-  const position = typeof latitude === 'number' && typeof longitude === 'number' ? [`${latitude}, ${longitude}`] : []
-  return `Location: ${[...place, ...position].join('; ')}`
-}
-
 /** The keywords describe the sticker; the text is what the sender wrote on it. */
-function stickerText(message: Members): string {
+function stickerIn(message: Members) {
   const words = list(message.keywords).map(text).slice(0, KEYWORDS_MAX)
-  return `Sticker: ${text(message.text) || words.filter((word) => word !== '').join(', ') || 'without a description'}`
+  return thing('sticker', text(message.text) || words.filter((word) => word !== '').join(', '))
 }

@@ -3,6 +3,7 @@ import { testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
 import feature from './index.ts'
+import { mattermostArrivals } from './testing/arrivals.ts'
 import { MATTERMOST_CHANNEL, MATTERMOST_DIRECT, MATTERMOST_TOKEN, MATTERMOST_USER, startMattermostFake } from './testing/fake.ts'
 import { idOf } from './testing/fake-posts.ts'
 import { connect, sectionOf } from './testing/section.ts'
@@ -20,6 +21,7 @@ channelConformance({
   config: { ...sectionOf(fake), allowed_users: [MATTERMOST_USER] },
   allowKey: 'allowed_users',
   secrets: [MATTERMOST_TOKEN],
+  arrivals: mattermostArrivals,
   send: {
     to: { to: MATTERMOST_CHANNEL, thread: hello },
     answer: () => Response.json({ id: idOf('p', 99) }, { status: 201 }),
@@ -33,8 +35,8 @@ channelConformance({
       return { fetch, keyValue }
     },
     expect: [
-      { ...inbound, id: hello, to: { to: MATTERMOST_CHANNEL, thread: hello }, text: 'hello' },
-      { ...inbound, id: direct, to: { to: MATTERMOST_DIRECT }, text: 'and here?' },
+      { ...inbound, id: hello, to: { to: MATTERMOST_CHANNEL, thread: hello }, addressed: 'mention', text: 'hello' },
+      { ...inbound, id: direct, to: { to: MATTERMOST_DIRECT }, addressed: 'direct', text: 'and here?' },
     ],
     canFallSilent: true,
     async platform(nowMs) {

@@ -34,6 +34,7 @@ test('a message in a channel is answered in a thread on it, unless the configura
     sender: MATTERMOST_USER,
     to: { to: MATTERMOST_CHANNEL, thread: id },
     text: 'hi',
+    addressed: 'overheard',
     sentAtMs: 1_767_225_600_000,
   })
   expect(parsed({}, { ...BOT, threadReplies: false })?.to).toEqual({ to: MATTERMOST_CHANNEL })

@@ -4,7 +4,7 @@ import { list, type Members, members, parsedOrUndefined, text } from '@sluice/ki
 import type { Attachment, Inbound } from '@sluice/sdk'
 import { pressedValue } from './buttons.ts'
 import { isId } from './ids.ts'
-import { withoutMention } from './mentions.ts'
+import { isMentioned, withoutMention } from './mentions.ts'
 
 /** The bot for which posts are parsed. */
 export interface Bot {
@@ -32,6 +32,9 @@ export interface Post {
 const FILES_MAX = 20
 /** Reactions of one post that are read after an outage; Mattermost allows 50 different ones. */
 const REACTIONS_MAX = 500
+
+/** The types of posts that people write; `me` is that of the command `/me`. */
+const TYPES = ['', 'me']
 
 /** The properties of posts that programs write, also under the name of a person. */
 const BY_PROGRAMS = ['from_bot', 'from_webhook', 'from_plugin']
@@ -62,7 +65,7 @@ export const postIn = (data: Members): Post | undefined => postOf(parsedOrUndefi
 /** Parses a post that a person wrote, whether or not it is for the bot. `isDirect` is true in a conversation with the bot alone. */
 export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
   const props = members(json.props)
-  if (post.user === bot.userId || text(json.type) !== '' || BY_PROGRAMS.some((name) => isTrue(props[name]))) return undefined
+  if (post.user === bot.userId || !TYPES.includes(text(json.type)) || BY_PROGRAMS.some((name) => isTrue(props[name]))) return undefined
   const attachments = attachmentsOf(json)
   const plain = withoutMention(text(json.message), bot.username)
   if (plain === '' && attachments.length === 0) return undefined
@@ -72,6 +75,7 @@ export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolea
     sender: post.user,
     to: replyAddress(post, bot, isDirect),
     text: plain,
+    addressed: isDirect ? 'direct' : isMentioned(text(json.message), bot.username) ? 'mention' : 'overheard',
     sentAtMs: post.createdAtMs,
     ...(attachments.length > 0 && { attachments }),
   }
@@ -84,7 +88,7 @@ export function parseEdit(post: Post, bot: Bot, isDirect: boolean): Inbound | un
 }
 
 export function parseDeletion(post: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
-  if (post.user === bot.userId || text(post.json.type) !== '') return undefined
+  if (post.user === bot.userId || !TYPES.includes(text(post.json.type))) return undefined
   return {
     id: `delete:${post.id}`,
     account: bot.account,

@@ -2,6 +2,7 @@ import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { afterAll, expect } from 'vitest'
 import feature from './index.ts'
+import { qqArrivals } from './testing/arrivals.ts'
 import { BOT } from './testing/fake.ts'
 import { keyOf, SIGNATURE, signatureOf, TIMESTAMP } from './testing/scheme.ts'
 import { connect } from './testing/section.ts'
@@ -28,6 +29,7 @@ channelConformance({
       return { headers: { [SIGNATURE]: signatureOf(key, timestamp, body), [TIMESTAMP]: timestamp } }
     },
   },
+  arrivals: qqArrivals,
   send: {
     to: { to: 'group:GROUP1', replyTo: 'm-1', more: { msg: 'm-1', atMs: String(START_MS) } },
     prior: ({ url }) => (url.endsWith('/getAppAccessToken') ? Response.json({ access_token: 'token-1', expires_in: '7200' }) : undefined),
@@ -44,8 +46,20 @@ channelConformance({
       return { fetch }
     },
     expect: [
-      { ...base, id: expect.any(String), to: { to: 'user:OPENID_ADA', replyTo: expect.any(String), more }, text: 'hello' },
-      { ...base, id: expect.any(String), to: { to: 'group:GROUP1', replyTo: expect.any(String), more }, text: 'and here' },
+      {
+        ...base,
+        id: expect.any(String),
+        to: { to: 'user:OPENID_ADA', replyTo: expect.any(String), more },
+        addressed: 'direct',
+        text: 'hello',
+      },
+      {
+        ...base,
+        id: expect.any(String),
+        to: { to: 'group:GROUP1', replyTo: expect.any(String), more },
+        addressed: 'mention',
+        text: 'and here',
+      },
     ],
     canFallSilent: true,
     async platform(nowMs) {

@@ -4,7 +4,8 @@
  */
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import type { Attachment, Inbound } from '@sluice/sdk/webhook'
+import { type Addressed, type Attachment, type Inbound, quotedPart } from '@sluice/sdk/webhook'
+import { withFaceNames } from './faces.ts'
 
 export interface ParseOptions {
   /** The AppID of the bot. */
@@ -12,23 +13,54 @@ export interface ParseOptions {
 }
 
 const ATTACHMENTS_MAX = 20
+/** The type of a message that quotes another one. */
+const QUOTES = 103
 
 /** Returns the message or the pressed button of an event as a list of one; empty for any other event. */
 export function parseEvent(type: string, data: unknown, options: ParseOptions): Inbound[] {
   const event = members(data)
   if (type === 'C2C_MESSAGE_CREATE')
-    return message(event, `user:${textAt(event, 'author.user_openid')}`, textAt(event, 'author.user_openid'), options)
+    return message(
+      event,
+      { to: `user:${textAt(event, 'author.user_openid')}`, sender: textAt(event, 'author.user_openid'), addressed: 'direct' },
+      options,
+    )
   if (type === 'GROUP_AT_MESSAGE_CREATE')
-    return message(event, `group:${text(event.group_openid)}`, textAt(event, 'author.member_openid'), options)
+    return message(
+      event,
+      { to: `group:${text(event.group_openid)}`, sender: textAt(event, 'author.member_openid'), addressed: 'mention' },
+      options,
+    )
+  // A group whose bot gets all messages has this event in place of the one before.
+  if (type === 'GROUP_MESSAGE_CREATE') return messageInFullMode(event, options)
   return type === 'INTERACTION_CREATE' ? press(event, options) : []
 }
 
-function message(event: Members, to: string, sender: string, { account }: ParseOptions): Inbound[] {
+interface Where {
+  readonly to: string
+  readonly sender: string
+  readonly addressed: Addressed
+}
+
+/** Returns the message if it mentions the bot, without the mention. */
+function messageInFullMode(event: Members, options: ParseOptions): Inbound[] {
+  const own = list(event.mentions)
+    .map(members)
+    .filter(({ is_you }) => is_you === true)
+    .map((mention) => text(mention.member_openid) || text(mention.id))
+    .filter((id) => id !== '')
+  if (own.length === 0) return []
+  const content = own.reduce((words, id) => words.replaceAll(`<@${id}>`, ' ').replaceAll(`<@!${id}>`, ' '), text(event.content))
+  const where = { to: `group:${text(event.group_openid)}`, sender: textAt(event, 'author.member_openid'), addressed: 'mention' } as const
+  return message({ ...event, content }, where, options)
+}
+
+function message(event: Members, { to, sender, addressed }: Where, { account }: ParseOptions): Inbound[] {
   const id = text(event.id)
   if (id === '' || sender === '' || to.endsWith(':') || members(event.author).bot === true) return []
   const files = list(event.attachments).slice(0, ATTACHMENTS_MAX).map(members)
   const spoken = files.map((file) => text(file.asr_refer_text).trim()).filter(Boolean)
-  const words = [text(event.content).trim(), ...spoken].filter(Boolean).join('\n')
+  const words = [withFaceNames(text(event.content)).trim(), ...spoken].filter(Boolean).join('\n')
   // QQ recognises speech itself, so a recording is needed only without its words.
   const attachments = files.filter((file) => text(file.asr_refer_text).trim() === '').flatMap(attachmentOf)
   if (words === '' && attachments.length === 0) return []
@@ -40,10 +72,24 @@ function message(event: Members, to: string, sender: string, { account }: ParseO
       sender,
       to: { to, replyTo: id, ...(sentAtMs !== undefined && { more: { msg: id, atMs: String(sentAtMs) } }) },
       text: words,
+      addressed,
+      ...quoteIn(event),
       ...(attachments.length > 0 && { attachments }),
       ...(sentAtMs !== undefined && { sentAtMs }),
     },
   ]
+}
+
+/** QQ names no author of the quoted message. */
+function quoteIn({ message_type, msg_elements }: Members): Pick<Inbound, 'quoted'> {
+  if (message_type !== QUOTES) return {}
+  const elements = list(msg_elements).slice(0, ATTACHMENTS_MAX).map(members)
+  const words = elements.map(({ content }) => withFaceNames(text(content)).trim()).filter(Boolean)
+  return quotedPart({
+    id: text(elements[0]?.msg_idx),
+    text: words.join('\n'),
+    attachments: elements.flatMap(({ attachments }) => list(attachments).map(members).flatMap(attachmentOf)).slice(0, ATTACHMENTS_MAX),
+  })
 }
 
 /** `content_type` is a media type, or the word `voice` or `file`. */

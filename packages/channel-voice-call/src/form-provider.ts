@@ -6,8 +6,9 @@ import type { Provider, ProviderOptions } from './provider.ts'
 import { attributes, type Dial, type Instruction, stepUrl, xml, xmlAnswer } from './telephony.ts'
 import { twilioRequests, twilioStream } from './twilio.ts'
 
-/** The longest text of one element: Twilio's limit for `Say`. */
-const SAY_CHARS_MAX = 4000
+/** The longest text of one element: Twilio's limit for `Say` with a Polly voice, and for any voice the one after URL encoding. */
+const SAY_CHARS_MAX = 3000
+const SAY_ENCODED_MAX = 4500
 const WAIT_SECS = 60
 const REQUEST_MS = 60_000
 
@@ -120,7 +121,7 @@ function toXml(instruction: Instruction, options: ProviderOptions, { elements, l
   const say = (text: string | undefined): string =>
     text === undefined || text === ''
       ? ''
-      : splitText(text, { text: SAY_CHARS_MAX, unit: 'utf16' })
+      : sayParts(text)
           .map((part) => `<${elements.say}${attributes({ voice, language })}>${xml(part)}</${elements.say}>`)
           .join('')
   const redirect = (step: Readonly<Record<string, string>>): string => `<Redirect method="POST">${xml(stepUrl(baseUrl, step))}</Redirect>`
@@ -140,6 +141,15 @@ function toXml(instruction: Instruction, options: ProviderOptions, { elements, l
     default:
       return `<${elements.wait} length="${WAIT_SECS}"/>${redirect({ step: 'wait' })}`
   }
+}
+
+/** Splits a text until each part is within both limits. */
+function sayParts(text: string, charsMax = SAY_CHARS_MAX): readonly string[] {
+  return splitText(text, { text: charsMax, unit: 'utf16' }).flatMap((part) => {
+    const encoded = encodeURIComponent(part.toWellFormed()).length
+    if (encoded <= SAY_ENCODED_MAX) return [part]
+    return sayParts(part, Math.max(1, Math.floor((part.length * SAY_ENCODED_MAX) / encoded)))
+  })
 }
 
 async function rest({ path, fields, method }: RestCall, options: ProviderOptions, dialect: Dialect, signal: AbortSignal) {

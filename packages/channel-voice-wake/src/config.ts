@@ -17,6 +17,10 @@ const schema = v.object({
     v.check((text) => wordsIn(text).length > 0, 'must contain a letter or a digit'),
     v.description('Words that begin a command; case, accents of letters and punctuation do not matter'),
   ),
+  wake_whole_word: v.optional(
+    v.pipe(v.boolean(), v.description('True: the wake word is not found inside of other words, such as ada in Canada')),
+    false,
+  ),
   silence_timeout_ms: v.optional(v.pipe(whole(200, 10_000), v.description('Silence that ends an utterance')), 2000),
   energy_threshold: v.optional(
     v.pipe(

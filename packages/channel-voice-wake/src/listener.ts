@@ -192,7 +192,7 @@ class Hearing {
     if (this.#signal.aborted) return
     const transcript = (await this.#transcribe(toWav(samples, SAMPLE_RATE)))?.trim()
     if (!transcript) return
-    const after = commandAfter(this.#config.wake_word, transcript)
+    const after = commandAfter(this.#config.wake_word, transcript, this.#config.wake_whole_word)
     const isAwake = beginMs <= this.#awakeUntilMs
     const command = after ?? (isAwake ? transcript : '')
     // The wake word alone, once or again, waits for the command.

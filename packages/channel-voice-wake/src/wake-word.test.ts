@@ -18,10 +18,24 @@ describe('commandAfter', () => {
     ['你好', '你好,開燈', '開燈'],
     ['привет', 'ПРИВЕТ, включи свет', 'включи свет'],
     ['ﬁve', 'Five lights', 'lights'],
+    ['ada', 'Canada is cold today', 'is cold today'],
+    ['你好', '說你好開燈', '開燈'],
     ['hey sluice', 'hey sluice hey sluice stop', 'hey sluice stop'],
-    ['sluice', 'the sluices are open', 's are open'],
+    ['sluice', 'the sluices are open', 'are open'],
   ])('of %j in %j is %j', (wakeWord, transcript, command) => {
-    expect(commandAfter(wakeWord, transcript)).toBe(command)
+    expect(commandAfter(wakeWord, transcript, false)).toBe(command)
+  })
+
+  test.each([
+    ['ada', 'Canada is cold today', undefined],
+    ['max', 'The maximum speed is 90', undefined],
+    ['hey sluice', 'They sluice the canal every day', undefined],
+    ['hey sluice', 'hey sluices open the door', undefined],
+    ['hey sluice', 'Hey, Sluice! Open the door.', 'Open the door.'],
+    ['ada', 'Canada, Ada: open the door', 'open the door'],
+    ['你好', '說你好開燈', '開燈'],
+  ])('as a whole word of %j in %j is %j', (wakeWord, transcript, command) => {
+    expect(commandAfter(wakeWord, transcript, true)).toBe(command)
   })
 
   test('of a wake word without letters is never found', () => {

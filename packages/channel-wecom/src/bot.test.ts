@@ -149,7 +149,7 @@ describe('messages', () => {
     })
     expect(await heard({ text: '', body: { msgtype: 'voice', voice: { content: '早上好' } } })).toMatchObject({ text: '早上好' })
     const quote = { msgtype: 'text', text: { content: 'old' } }
-    expect(await heard({ text: 'what?', body: { quote } })).toMatchObject({ text: 'what?\n\n> old', quotedFrom: 5 })
+    expect(await heard({ text: 'what?', body: { quote } })).toMatchObject({ text: 'what?', quoted: { text: 'old' } })
   })
 
   test('with a file are decrypted with their own key, up to a size', async () => {

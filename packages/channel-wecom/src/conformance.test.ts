@@ -2,6 +2,7 @@ import type { Inbound } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import { afterAll, expect } from 'vitest'
 import feature from './index.ts'
+import { wecomArrivals } from './testing/arrivals.ts'
 import { BOT } from './testing/fake.ts'
 import { APP, type Elements, envelope, queryOf, sealed, xml } from './testing/seal.ts'
 import { connect } from './testing/section.ts'
@@ -29,15 +30,17 @@ channelConformance({
   secrets: [APP.app_secret, APP.callback_token, APP.callback_aes_key, BOT.bot_secret],
   webhook: {
     fixtures: [
-      fixture('text', { MsgType: 'text', Content: 'hello ]] > <b>', MsgId: 77 }, [{ ...base, id: '77', to, text: 'hello ]] > <b>' }]),
+      fixture('text', { MsgType: 'text', Content: 'hello ]] > <b>', MsgId: 77 }, [
+        { ...base, id: '77', to, addressed: 'direct', text: 'hello ]] > <b>' },
+      ]),
       fixture('image', { MsgType: 'image', PicUrl: 'https://p.example/1', MediaId: 'media-7', MsgId: 77 }, [
-        { ...base, id: '77', to, text: '', attachments: file('image', 'image') },
+        { ...base, id: '77', to, addressed: 'direct', text: '', attachments: file('image', 'image') },
       ]),
       fixture('voice', { MsgType: 'voice', MediaId: 'media-7', Format: 'amr', MsgId: 77 }, [
-        { ...base, id: '77', to, text: '', attachments: file('audio', 'voice.amr') },
+        { ...base, id: '77', to, addressed: 'direct', text: '', attachments: file('audio', 'voice.amr') },
       ]),
       fixture('location', { MsgType: 'location', Location_X: '23.1', Location_Y: '113.3', Scale: 20, Label: 'Tower', MsgId: 77 }, [
-        { ...base, id: '77', to, text: 'Tower (23.1, 113.3)' },
+        { ...base, id: '77', to, addressed: 'direct', text: '', things: [{ kind: 'location', text: '23.1, 113.3: Tower' }] },
       ]),
       fixture(
         'press',
@@ -58,6 +61,7 @@ channelConformance({
     secretKey: 'callback_token',
     prove: (body, atMs) => ({ query: queryOf(Buffer.from(body).toString(), Math.floor(atMs / 1000)) }),
   },
+  arrivals: wecomArrivals,
   send: {
     to: { to: 'user:ada', replyTo: '77', more: { way: 'app' } },
     prior: ({ url }) =>
@@ -79,6 +83,7 @@ channelConformance({
         account: BOT.bot_id,
         sender: 'ada',
         to: { to: 'user:ada', replyTo: expect.any(String), more },
+        addressed: 'direct',
         text: 'hello',
         sentAtMs: START_MS,
       },
@@ -87,6 +92,7 @@ channelConformance({
         account: BOT.bot_id,
         sender: 'ada',
         to: { to: 'chat:wrOps', replyTo: expect.any(String), more },
+        addressed: 'mention',
         text: 'and here',
         sentAtMs: START_MS,
       },

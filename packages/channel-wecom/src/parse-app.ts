@@ -1,6 +1,6 @@
 /** Parses messages of an app's callback; see https://developer.work.weixin.qq.com/document/path/90239. */
 import { attachmentKind } from '@sluice/kit/media-type'
-import type { Attachment, Inbound } from '@sluice/sdk/webhook'
+import { type Attachment, type Inbound, location, type Thing, thing, unknownThing } from '@sluice/sdk/webhook'
 
 export interface AppParseOptions {
   readonly corpId: string
@@ -23,7 +23,7 @@ export function parseApp(elements: ReadonlyMap<string, string>, { corpId, agentI
   const content = contentOf(get)
   const id = get('MsgId')
   if (id === '' || content === undefined) return []
-  return [{ id, ...base, to: { ...base.to, replyTo: id }, ...content }]
+  return [{ id, ...base, to: { ...base.to, replyTo: id }, addressed: 'direct', ...content }]
 }
 
 /** `TaskId` is the id that `send.ts` gave to the card. An event has no id of its own. */
@@ -33,7 +33,7 @@ function press(get: (name: string) => string, base: Omit<Inbound, 'id' | 'text'>
   return [{ ...base, id: `${task}/${base.sender}/${base.sentAtMs ?? 0}`, text: '', pressed: { message: task, value } }]
 }
 
-function contentOf(get: (name: string) => string): Pick<Inbound, 'text' | 'attachments'> | undefined {
+function contentOf(get: (name: string) => string): Pick<Inbound, 'text' | 'attachments' | 'things'> | undefined {
   const type = get('MsgType')
   switch (type) {
     case 'text':
@@ -49,13 +49,15 @@ function contentOf(get: (name: string) => string): Pick<Inbound, 'text' | 'attac
     case 'file':
       return fileOf('file', get('MediaId'), get('FileName') || get('Title') || 'file')
     case 'location':
-      return { text: `${get('Label')} (${get('Location_X')}, ${get('Location_Y')})` }
+      return oneThing(location(get('Location_X'), get('Location_Y'), get('Label')))
     case 'link':
-      return { text: [get('Title'), get('Description'), get('Url')].filter(Boolean).join('\n') }
+      return oneThing(thing('link', get('Title'), get('Description'), get('Url')))
     default:
-      return undefined
+      return type === '' ? undefined : oneThing(unknownThing(type))
   }
 }
+
+const oneThing = (one: Thing): Pick<Inbound, 'text' | 'things'> => ({ text: '', things: [one] })
 
 const fileOf = (kind: Attachment['kind'], id: string, name: string): Pick<Inbound, 'text' | 'attachments'> | undefined =>
   id === '' ? undefined : { text: '', attachments: [{ kind, name, source: { id } }] }

@@ -1,6 +1,6 @@
 /** Parses messages of an AI bot; see https://developer.work.weixin.qq.com/document/path/100719. */
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
-import type { Attachment, Inbound } from '@sluice/sdk'
+import { type Attachment, type Inbound, quotedPart, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
 
 export interface BotParseOptions {
   readonly botId: string
@@ -19,7 +19,7 @@ export function parseBot(body: Members, { botId, request, nowMs }: BotParseOptio
   if (id === '' || sender === '') return []
   const isGroup = body.chattype === 'group' && chat !== ''
   const content = contentOf(body, isGroup)
-  if (content.text === '' && content.attachments.length === 0) return []
+  if (content.text === '' && content.attachments.length === 0 && content.things.length === 0) return []
   const sentAtMs = timeOf(body.create_time)
   return [
     {
@@ -27,7 +27,10 @@ export function parseBot(body: Members, { botId, request, nowMs }: BotParseOptio
       account: botId,
       sender,
       to: { to: isGroup ? `chat:${chat}` : `user:${sender}`, replyTo: id, more: { way: 'bot', request, atMs: String(nowMs) } },
-      ...quoting(content.text, members(body.quote)),
+      text: content.text,
+      addressed: isGroup ? 'mention' : 'direct',
+      ...thingsPart(content.things),
+      ...quoteIn(members(body.quote)),
       ...(content.attachments.length > 0 && { attachments: content.attachments }),
       ...(sentAtMs !== undefined && { sentAtMs }),
     },
@@ -60,35 +63,39 @@ export function parsePress(body: Members, botId: string): Inbound[] {
 interface Content {
   readonly text: string
   readonly attachments: readonly Attachment[]
+  readonly things: readonly Thing[]
 }
+
+const words = (spoken: string): Content => ({ text: spoken, attachments: [], things: [] })
 
 function contentOf(body: Members, isGroup: boolean): Content {
   const part = members(body[text(body.msgtype)])
   switch (body.msgtype) {
     case 'text':
-      return { text: withoutMention(text(part.content), isGroup), attachments: [] }
+      return words(withoutMention(text(part.content), isGroup))
     case 'voice':
-      return { text: text(part.content).trim(), attachments: [] }
+      return words(text(part.content).trim())
     case 'image':
     case 'video':
     case 'file':
-      return { text: '', attachments: fileOf(body.msgtype, part) }
+      return { text: '', attachments: fileOf(body.msgtype, part), things: [] }
     case 'mixed':
       return mixed(list(part.msg_item), isGroup)
     default:
-      return { text: '', attachments: [] }
+      return { ...words(''), things: text(body.msgtype) === '' ? [] : [unknownThing(text(body.msgtype))] }
   }
 }
 
 function mixed(items: readonly unknown[], isGroup: boolean): Content {
   const parts = items.slice(0, ATTACHMENTS_MAX).map(members)
-  const words = parts.map((item) => textAt(item, 'text.content')).filter(Boolean)
+  const spoken = parts.map((item) => textAt(item, 'text.content')).filter(Boolean)
   const attachments = parts.flatMap((item) => (item.msgtype === 'image' ? fileOf('image', members(item.image)) : []))
-  return { text: withoutMention(words.join('\n'), isGroup), attachments }
+  return { text: withoutMention(spoken.join('\n'), isGroup), attachments, things: [] }
 }
 
 /** A message in a group begins with the mention of the bot, which WeCom does not mark otherwise. */
-const withoutMention = (words: string, isGroup: boolean): string => (isGroup ? words.replace(/^\s*@\S+(?:\s|\u2005)*/u, '') : words).trim()
+const withoutMention = (spoken: string, isGroup: boolean): string =>
+  (isGroup ? spoken.replace(/^\s*@\S+(?:\s|\u2005)*/u, '') : spoken).trim()
 
 /** The address is valid for five minutes, and its file is encrypted with the key. A fragment is not sent to the server. */
 function fileOf(kind: Attachment['kind'], { url, aeskey, filename, name }: Members): Attachment[] {
@@ -97,11 +104,7 @@ function fileOf(kind: Attachment['kind'], { url, aeskey, filename, name }: Membe
   return [{ kind, name: text(filename) || text(name) || kind, source: { url: key === '' ? text(url) : `${text(url)}#${key}` } }]
 }
 
-/** Appends the words that the sender quotes. */
-function quoting(words: string, quote: Members): Pick<Inbound, 'text' | 'quotedFrom'> {
-  const said = contentOf(quote, false).text
-  if (said === '') return { text: words }
-  return { text: `${words}\n\n> ${said.replaceAll('\n', '\n> ')}`, quotedFrom: words.length }
-}
+/** WeCom names no author of the quoted message. */
+const quoteIn = (quote: Members): Pick<Inbound, 'quoted'> => quotedPart(contentOf(quote, false))
 
 const timeOf = (secs: unknown): number | undefined => (Number.isSafeInteger(secs) && Number(secs) > 0 ? Number(secs) * 1000 : undefined)

@@ -1,8 +1,9 @@
 /** The XML of callbacks: one level of elements with text or CDATA. Sender and WeCom write no other XML, so no other is read. */
 
 const DOCUMENT = /^\s*<xml>([\s\S]*)<\/xml>\s*$/
-const ELEMENT = /\s*<([A-Za-z]\w{0,63})>(?:<!\[CDATA\[([\s\S]*?)\]\]>|([^<]*))<\/\1>/y
-const NESTED = /\s*<([A-Za-z]\w{0,63})>\s*<[A-Za-z]/y
+const ELEMENT = /\s*<([A-Za-z]\w{0,63})\s{0,20}(?:\/>|>((?:<!\[CDATA\[(?:[^\]]|\](?!\]>))*\]\]>|[^<])*)<\/\1\s{0,20}>)/y
+const TEXT = /<!\[CDATA\[([\s\S]*?)\]\]>|([^<]+)/g
+const NESTED = /\s*<([A-Za-z]\w{0,63})\s{0,20}>\s*<[A-Za-z]/y
 const ELEMENTS_MAX = 64
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
@@ -17,10 +18,10 @@ export function elementsOf(document: string): ReadonlyMap<string, string> | unde
     ELEMENT.lastIndex = at
     const element = ELEMENT.exec(inner)
     if (element) {
-      const [, name = '', data, plain = ''] = element
+      const [, name = '', content = ''] = element
       // A repeated element is ambiguous.
       if (found.has(name)) return undefined
-      found.set(name, data ?? plain.replace(/&(amp|lt|gt|quot|apos);/g, (_, entity: string) => ENTITIES[entity] ?? ''))
+      found.set(name, textOf(content))
       at = ELEMENT.lastIndex
       continue
     }
@@ -31,11 +32,18 @@ export function elementsOf(document: string): ReadonlyMap<string, string> | unde
   return undefined
 }
 
+/** A text may have several parts with and without CDATA. */
+const textOf = (content: string): string =>
+  content.replace(TEXT, (_, data: string | undefined, plain: string = '') =>
+    data !== undefined ? data : plain.replace(/&(amp|lt|gt|quot|apos);/g, (__, entity: string) => ENTITIES[entity] ?? ''),
+  )
+
 function endOfNested(inner: string, at: number): number | undefined {
   NESTED.lastIndex = at
   const name = NESTED.exec(inner)?.[1]
-  const end = name === undefined ? -1 : inner.indexOf(`</${name}>`, at)
-  return end < 0 ? undefined : end + `</${name}>`.length
+  const end = name === undefined ? -1 : inner.indexOf(`</${name}`, at)
+  const close = end < 0 ? -1 : inner.indexOf('>', end)
+  return close < 0 ? undefined : close + 1
 }
 
 /** Returns the document with these elements. */

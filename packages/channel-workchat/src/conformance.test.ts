@@ -5,6 +5,7 @@ import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll, describe } from 'vitest'
 import { WORKCHAT_CN, workchatCnSection } from './config.ts'
 import feature from './index.ts'
+import { workchatArrivals } from './testing/arrivals.ts'
 import {
   startWorkchatFake,
   WORKCHAT_APP_ID,
@@ -53,6 +54,7 @@ describe.each([
     },
     allowKey: 'allowed_users',
     secrets: [WORKCHAT_APP_SECRET, WORKCHAT_ENCRYPT_KEY],
+    arrivals: workchatArrivals,
     webhook: {
       fixtures,
       own: 'own',
@@ -103,8 +105,8 @@ describe('workchat over a long connection', async () => {
   const direct = fake.say({ text: 'and here?', isLost: true })
   const group = fake.say({ text: '@_user_1 is 1 < 2?', chat: 'oc_team', mentions, isLost: true })
   const golden: readonly Inbound[] = [
-    { ...base, id: direct, to: { to: 'oc_ada' }, text: 'and here?', sentAtMs: 1_767_225_600_000 },
-    { ...base, id: group, to: { to: 'oc_team', replyTo: group }, text: 'is 1 < 2?', sentAtMs: 1_767_225_600_001 },
+    { ...base, id: direct, to: { to: 'oc_ada' }, addressed: 'direct', text: 'and here?', sentAtMs: 1_767_225_600_000 },
+    { ...base, id: group, to: { to: 'oc_team', replyTo: group }, addressed: 'mention', text: 'is 1 < 2?', sentAtMs: 1_767_225_600_001 },
   ]
 
   channelConformance({

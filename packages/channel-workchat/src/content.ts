@@ -1,11 +1,14 @@
 /** The content of messages, by their type: text, rich text, and files. */
 import { list, type Members, members, parsedOrUndefined, text, textAt } from '@sluice/kit/foreign-json'
-import type { Attachment } from '@sluice/sdk/webhook'
+import { type Attachment, location, type Thing, thing } from '@sluice/sdk/webhook'
 
 export interface Content {
   /** With placeholders such as `@_user_1` in the place of mentions. */
   readonly text: string
   readonly attachments: readonly Attachment[]
+  readonly things?: readonly Thing[]
+  /** True for messages of others that the sender passes on. */
+  readonly isForwarded?: true
   /** The language that the content itself names, such as `zh_cn`. */
   readonly locale?: string
 }
@@ -39,11 +42,61 @@ export function contentOf(type: string, json: string, id: string): Content | und
     case 'media':
       return file('video', text(content.file_key), { name: text(content.file_name) })
     case 'location':
-      return { text: `[location: ${[content.name, content.latitude, content.longitude].map(String).join(', ')}]`, attachments: [] }
+      return things(location(content.latitude, content.longitude, text(content.name)))
+    case 'sticker':
+      return things(thing('sticker', ''))
+    case 'todo':
+    case 'vote':
+    case 'calendar':
+    case 'share_calendar_event':
+    case 'general_calendar':
+    case 'hongbao':
+    case 'video_chat':
+    case 'share_chat':
+    case 'share_user':
+    case 'folder':
+      return things(thing(KINDS[type], wordsIn(content)))
+    case 'merge_forward':
+    // A card is of a program, and a person can only pass it on.
+    case 'interactive':
+      return { text: wordsIn(content) || `[${type}]`, attachments: [], isForwarded: true }
     default:
-      // Stickers cannot be downloaded, and the other types are cards of the platform's own services.
-      return { text: `[${type}]`, attachments: [] }
+      return things(thing('unknown', type, wordsIn(content)))
   }
+}
+
+const KINDS = {
+  todo: 'checklist',
+  vote: 'poll',
+  calendar: 'event',
+  share_calendar_event: 'event',
+  general_calendar: 'event',
+  hongbao: 'payment',
+  video_chat: 'call',
+  share_chat: 'contact',
+  share_user: 'contact',
+  folder: 'unknown',
+} as const satisfies Record<string, Thing['kind']>
+
+const things = (...found: readonly Thing[]): Content => ({ text: '', attachments: [], things: found })
+
+/** The members that hold words of a message for people. */
+const WORDS = ['title', 'topic', 'summary', 'text', 'content', 'options', 'elements', 'name', 'body', 'header', 'file_name', 'note']
+const WORDS_MAX = 500
+const DEPTH_MAX = 12
+
+/** Returns the words in the members of a content whose form differs from type to type. */
+function wordsIn(content: unknown): string {
+  const found: string[] = []
+  const visit = (value: unknown, depth: number): void => {
+    if (found.length >= WORDS_MAX || depth > DEPTH_MAX) return
+    if (typeof value === 'string') {
+      if (value.trim() !== '') found.push(value.trim())
+    } else if (Array.isArray(value)) for (const each of value) visit(each, depth + 1)
+    else if (typeof value === 'object' && value !== null) for (const member of WORDS) visit(members(value)[member], depth + 1)
+  }
+  visit(members(content), 0)
+  return found.join(' ')
 }
 
 /** The id of a file: what the platform needs to find it. */

@@ -1,6 +1,6 @@
 /** Parses events and button presses, and decides which of them are for the bot. None of these functions throws. */
 import { list, type Members, members, text, textAt, valueAt } from '@sluice/kit/foreign-json'
-import type { Address, Inbound } from '@sluice/sdk/webhook'
+import { type Address, type Addressed, forwardedPart, type Inbound, thingsPart } from '@sluice/sdk/webhook'
 import { type Content, contentOf } from './content.ts'
 
 /** The bot for which messages are parsed. */
@@ -58,8 +58,12 @@ function parsed(type: string, envelope: Members, event: Members, bot: Bot): Inbo
 export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
   const message = members(event.message)
   const inbound = messageOf(event, message, bot)
-  const isAddressed = !bot.mentionOnly || isDirect(message) || mentionsBot(message, bot)
-  return isAddressed ? inbound : undefined
+  return bot.mentionOnly && inbound?.addressed === 'overheard' ? undefined : inbound
+}
+
+function addressedAs(message: Members, bot: Bot): Addressed {
+  if (isDirect(message)) return 'direct'
+  return mentionsBot(message, bot) ? 'mention' : 'overheard'
 }
 
 /** Whether a mention in the message can be the bot's. */
@@ -95,16 +99,18 @@ function messageOf(event: Members, message: Members, bot: Bot): Inbound | undefi
   const content = contentOf(text(message.message_type), text(message.content), id)
   if (!content) return undefined
   const plain = withNames(content.text, message, bot)
-  if (plain === '' && content.attachments.length === 0) return undefined
+  const { attachments, things = [] } = content
+  if (plain === '' && attachments.length === 0 && things.length === 0) return undefined
   const [sentAtMs, parent] = [timeOf(message), text(message.parent_id)]
   return {
     id,
     account: bot.account,
     sender,
     to: addressOf(message, content, bot),
-    text: plain,
+    addressed: addressedAs(message, bot),
+    ...(content.isForwarded ? { text: '', ...forwardedPart({ text: plain }) } : { text: plain, ...thingsPart(things) }),
     ...(sentAtMs !== '' && { sentAtMs: Number(sentAtMs) }),
-    ...(content.attachments.length > 0 && { attachments: content.attachments }),
+    ...(attachments.length > 0 && { attachments }),
     ...(parent !== '' && { inReplyTo: parent }),
   }
 }

@@ -78,6 +78,11 @@ export interface DeliveryTurns {
 export interface DeliveryApprovals {
   /** Returns the approval that a text answers, if there is one. Called for every message with a text and without a pressed button. */
   matchReply(channel: Channel, inbound: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined>
+  /**
+   * Returns the text that reminds the sender of a message of the question that waits in its conversation; undefined if none waits there
+   * that the sender could decide, or the sender was told before.
+   */
+  hint(channel: Channel, inbound: Inbound): Promise<string | undefined> | undefined
   /** Decides the approval that the message answers, or tells the sender why it decides nothing, and ends the message in the same commit. */
   handleReply(message: StartedMessage): Promise<void>
   /** Returns the message to send in place of one with buttons, because the approval of a prompt may have been decided while it waited. */

@@ -10,6 +10,8 @@ test.each<[html: string, text: string]>([
   ['<div>a <b>b</b>\n  c</div>', 'a b c'],
   ['<ul><li>one</li><li>two</li></ul>', '- one\n\n- two'],
   ['<table><tr><td>1</td><td>2</td></tr></table>', '1 2'],
+  ['yes<blockquote type="cite">a<br>b<blockquote>c</blockquote></blockquote>no', 'yes\n\n> a\n> b\n\n> > c\n\nno'],
+  ['<blockquote>a</blockquote></blockquote>b\ue000', '> a\n\nb'],
   ['<style>p{}</style><script>alert("<p>x</p>")</script >after', 'after'],
   ['<head><title>x</title></head><body>y</body>', 'y'],
   ['a<!-- <p>no</p> -->b', 'ab'],

@@ -8,6 +8,11 @@ const BLOCK_ELEMENTS = new Set(
 )
 const CELL_ELEMENTS = new Set(['td', 'th'])
 const NAME_CHARS_MAX = 20
+/** Stand for the begin and the end of a quote until the lines are known. */
+const [QUOTE, UNQUOTE] = ['\ue000', '\ue001']
+const QUOTE_DEPTH_MAX = 5
+/** The marks of quotes, which a mail must not contain. */
+const MARKS = /[\ue000\ue001]/g
 
 /** The names of U+00A0 to U+00FF, in order. */
 const LATIN_1 =
@@ -21,7 +26,7 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ])
 const REFERENCE = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z][a-z\d]{1,9}));/gi
 
-/** Returns the text with one line for each block, and without scripts, styles and comments. */
+/** Returns the text with one line for each block, with `>` before quoted lines, and without scripts, styles and comments. */
 export function htmlToText(html: string): string {
   let text = ''
   let at = 0
@@ -48,6 +53,7 @@ function readMarkup(html: string, open: number): { end: number; replacement: str
   }
   const end = after(html, '>', open)
   if (!closing && IGNORED_ELEMENTS.has(name)) return { end: afterElement(html, name, end), replacement: '' }
+  if (name === 'blockquote') return { end, replacement: `\n${closing ? UNQUOTE : QUOTE}\n` }
   if (name === 'li' && !closing) return { end, replacement: '\n- ' }
   return { end, replacement: BLOCK_ELEMENTS.has(name) ? '\n' : CELL_ELEMENTS.has(name) ? ' ' : '' }
 }
@@ -65,7 +71,7 @@ function afterElement(html: string, name: string, from: number): number {
   return found ? after(html, '>', found.index) : html.length
 }
 
-const plainText = (text: string): string => decodeEntities(text.replace(/[ \t\r\n\f]+/g, ' '))
+const plainText = (text: string): string => decodeEntities(text.replace(/[ \t\r\n\f]+/g, ' ')).replace(MARKS, '')
 
 /** Replaces character references by their characters. A reference with an unknown name stays as it is. */
 export const decodeEntities = (text: string): string =>
@@ -76,10 +82,18 @@ export const decodeEntities = (text: string): string =>
     return isCharacter ? String.fromCodePoint(code) : '\ufffd'
   })
 
-const tidy = (text: string): string =>
-  text
-    .split('\n')
-    .map((line) => line.replace(/[ \u00a0]+/g, ' ').trim())
+function tidy(text: string): string {
+  let depth = 0
+  const lines = text.split('\n').flatMap((raw) => {
+    const line = raw.replace(/[ \u00a0]+/g, ' ').trim()
+    if (line === QUOTE || line === UNQUOTE) {
+      depth = Math.max(0, depth + (line === QUOTE ? 1 : -1))
+      return ['']
+    }
+    return [line === '' ? '' : `${'> '.repeat(Math.min(depth, QUOTE_DEPTH_MAX))}${line}`]
+  })
+  return lines
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
+}

@@ -17,10 +17,51 @@ test.each([
   expect(quoteStart(`${own}${quote}\nmore`)).toBe(own.length)
 })
 
+const asked = 'file_write wants to run'
+
+test.each([
+  ['Gmail', `On Sun, Nov 29, 2026 at 1:52 AM Agent <agent@example.com> wrote:\n\n> ${asked}`],
+  ['Gmail, wrapped', `On Sun, Nov 29, 2026 at 1:52 AM Assistant of the Example Office <\nassistant@mail.example.com> wrote:\n\n> ${asked}`],
+  ['Apple Mail, wrapped', `On 29 Nov 2026, at 01:52, Assistant of the Example Office\n<assistant@mail.example.com> wrote:\n\n> ${asked}`],
+  ['Gmail in French, wrapped', `Le dim. 29 nov. 2026 à 01:52, Assistant <assistant@mail.example.com>\na écrit :\n\n> ${asked}`],
+  ['Gmail in Japanese', `2026年11月29日(日) 1:52 Agent <agent@example.com>:\n\n> ${asked}`],
+  ['Apple Mail without marks', `On 29 Nov 2026, at 01:52, Agent <agent@example.com> wrote:\n\n${asked}`],
+  ['Outlook', `From: Agent <agent@example.com>\nSent: Sunday, November 29, 2026 1:52 AM\nTo: Ada\nSubject: x\n\n${asked}`],
+  ['Outlook, wrapped', `From: Assistant of the Office \n<assistant@mail.example.com>\nSent: Sunday\nTo: Ada\nSubject: x\n\n${asked}`],
+  ['Outlook without an address', `From: Agent\nSent: Sunday, November 29, 2026 1:52 AM\nTo: Ada\n\n${asked}`],
+  ['Outlook in bold', `*From:* Agent <agent@example.com>\n*Sent:* Sunday\n*To:* Ada\n\n${asked}`],
+  ['Outlook in German', `Von: Agent <agent@example.com>\nGesendet: Sonntag, 29. November 2026 01:52\nAn: Ada\nBetreff: x\n\n${asked}`],
+  ['Outlook in French', `De : Agent <agent@example.com>\nEnvoyé : dimanche 29 novembre 2026 01:52\nÀ : Ada\nObjet : x\n\n${asked}`],
+  ['Outlook in Italian', `Da: Agent <agent@example.com>\nInviato: domenica 29 novembre 2026\nA: Ada\nOggetto: x\n\n${asked}`],
+  ['Outlook in Dutch', `Van: Agent <agent@example.com>\nVerzonden: zondag 29 november\nAan: Ada\nOnderwerp: x\n\n${asked}`],
+  ['Outlook in Spanish', `De: Agent <agent@example.com>\nEnviado el: domingo, 29 de noviembre\nPara: Ada\nAsunto: x\n\n${asked}`],
+  ['Outlook in Japanese', `差出人: Agent <agent@example.com>\n送信日時: 2026年11月29日 1:52\n宛先: Ada\n件名: x\n\n${asked}`],
+  ['Outlook in Chinese', `发件人: Agent <agent@example.com>\n发送时间: 2026年11月29日 1:52\n收件人: Ada\n主题: x\n\n${asked}`],
+  ['Outlook in another language', `Nadawca: Agent <agent@example.com>\nKiedy: niedziela\nDo: Ada\nTemat: x\n\n${asked}`],
+  ['Thunderbird in Polish', `W dniu 29.11.2026 o 01:52, Agent pisze:\n> ${asked}`],
+  ['Yandex', `29.11.2026, 01:52, "Agent" <agent@example.com>:\n> ${asked}`],
+  ['a list', `_______________________________________________\nOps mailing list`],
+])('finds the whole attribution of %s', (_, quote) => {
+  expect(quoteStart(`yes\n\n${quote}`)).toBe(5)
+})
+
+test.each([
+  ['Please do this.\nOn the staging host, run these two commands:\nrestart it\nand send me the log.'],
+  ['On 29 Nov 2026, please run this:\nrestart it'],
+  ['Bonjour,\nLe texte à traduire est le suivant :\nBonne année'],
+  ['Hallo,\nAm besten machst du Folgendes:\nServer neu starten'],
+  ['Hola,\nEl pedido nuevo es este:\n3 cajas'],
+  ['Ciao,\nIl testo da inviare:\nciao a tutti'],
+  ['Note: call Bob\nTime: 10:00\nPlace: office'],
+  ['Write to: bob@example.com\nSubject: hello'],
+])('finds no quote in the own words %j', (text) => {
+  expect(quoteStart(text)).toBe(-1)
+})
+
 test.each([['Subject: On Monday: call\n\nOn Monday I am away.'], ['a > b'], ['-- \nAda'], ['']])('finds none in %j', (text) => {
   expect(quoteStart(text)).toBe(-1)
 })
 
 test('takes time in proportion to a long text', () => {
-  expect(quoteStart(`${'On a\n'.repeat(40_000)}${'-'.repeat(100_000)}${' '.repeat(50_000)}`)).toBe(-1)
+  expect(quoteStart(`${'On a:\n'.repeat(40_000)}${'-'.repeat(100_000)}${' '.repeat(50_000)}`)).toBe(-1)
 })

@@ -1,11 +1,99 @@
 /** Finds where the words of others begin in the text of a mail. */
 
-/** A line that begins with `>`, a rule with a title, or the line before a quote that mail programs write in the usual languages. */
-const QUOTE =
-  /^(?:[ \t]{0,4}>|-{2,20} ?[^\n\r\u2028\u2029-]{3,60} ?-{2,20}$|_{20,80}$|(?:On|Am|Le|El|Il|Em|Op|Den|Dnia|Begin)\b.{5,300}:[ \t]{0,4}$|From: .{1,300}@)/m
+/** A line that begins with `>`, a rule with a title, a rule of Outlook or of a mailing list, or a heading of a forwarded mail. */
+const MARK = /^(?:[ \t]{0,4}>|-{2,20} ?[^\n\r\u2028\u2029-]{3,60} ?-{2,20}$|_{20,80}$)/
+const FORWARDED =
+  /^(?:Begin forwarded message|Anfang der weitergeleiteten (?:E-Mail|Nachricht)|Début du message (?:réexpédié|transféré)|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Begin doorgestuurd bericht|Início da mensagem reencaminhada|Vidarebefordrat brev|Начало переадресованного сообщения|転送されたメッセージ|开始转发的邮件)\s?[:：]$/i
+
+/** The beginning of the line before a quote that mail programs write, in the usual languages. */
+const ATTRIBUTION =
+  /^(?:On|Am|Le|El|Il|Em|Op|Den|Dnia|W dniu|Dne|Dana|På|Vào|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|^(?:Пн|Вт|Ср|Чт|Пт|Сб|Вс|от|От)[\s,.]|^\d{1,4}[./年-]/
+const WROTE =
+  /(?:\b(?:wrote|writes|said|schrieb|schreibt|escribió|escribio|ha scritto|scrisse|schreef|escreveu|skrev|skriver|kirjoitti|pisze|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|írta|yazdı|scris|wrote via)|a écrit|пишет|написал(?:а|\(а\))?|έγραψε|写道|寫道|書きました|のメール|작성|đã viết)/i
+const ADDRESS = /[^\s<>@"]{1,64}@[^\s<>@"]{1,190}/
+const DATE = /\b\d{1,2}[:.]\d{2}\b|\b(?:19|20)\d{2}\b|\d{4}年/
+const COLON = /[:：][ \t]{0,4}$/
+const ATTRIBUTION_CHARS_MAX = 400
+const ATTRIBUTION_LINES_MAX = 3
+
+/** A line of the headers that mail programs put before a mail which they quote or forward. */
+const HEADER = /^[*_]{0,2}([^\s:：*_][^:：*_\n]{0,24}?)[*_]{0,2}\s{0,2}[:：][*_]{0,2}\s{0,20}(\S.{0,999})$/u
+const FROM =
+  /^(?:from|von|de|da|van|fra|från|od|expéditeur|lähettäjä|kimden|feladó|odesílatel|remitente|mittente|afzender|от(?: кого)?|отправитель|από|差出人|送信者|发件人|發件人|寄件者|寄件人|보낸 사람)$/iu
+const SENT =
+  /^(?:sent|date|gesendet|datum|envoyé|inviato|data|verzonden|enviado(?: el| em)?|fecha|skickat|sendt|dato|wysłano|odesláno|lähetetty|gönderilen|отправлено|дата|送信日時|日付|发送时间|發送時間|日期|보낸 날짜)$/iu
+/** The number of header lines that make a block in a language whose words are not known. */
+const HEADERS_MIN = 4
 
 /**
  * Returns the index at which the first quoted or forwarded text begins; -1 without any. It knows the marks that mail programs write: a
  * sender who pastes text without a mark vouches for it.
  */
-export const quoteStart = (text: string): number => text.search(QUOTE)
+export function quoteStart(text: string): number {
+  const lines = linesOf(text)
+  for (const [index, { at, line }] of lines.entries()) {
+    if (MARK.test(line) || FORWARDED.test(line) || beginsHeaders(lines, index)) return at
+    const first = COLON.test(line) ? beginningOfAttribution(lines, index) : undefined
+    if (first !== undefined) return lines[first]?.at ?? at
+  }
+  return -1
+}
+
+interface Line {
+  readonly at: number
+  /** Without blanks at its end. */
+  readonly line: string
+}
+
+function linesOf(text: string): readonly Line[] {
+  let at = 0
+  return text.split('\n').map((raw) => {
+    const line = { at, line: raw.trimEnd() }
+    at += raw.length + 1
+    return line
+  })
+}
+
+/**
+ * Returns the index of the line with which the attribution begins that ends with this line; undefined if the line ends none. Mail
+ * programs wrap long attributions. Words of the sender may end with a colon, too: an attribution names an address, or a time at which
+ * somebody wrote, or has a quote below it.
+ */
+function beginningOfAttribution(lines: readonly Line[], last: number): number | undefined {
+  const below = lines.slice(last + 1, last + 4).find(({ line }) => line !== '')?.line ?? ''
+  const hasQuote = /^[ \t]{0,4}>/.test(below)
+  for (let first = last; first >= 0 && first > last - ATTRIBUTION_LINES_MAX; first--) {
+    if (lines[first]?.line === '') break
+    const said = lines
+      .slice(first, last + 1)
+      .map(({ line }) => line.trim())
+      .join(' ')
+    if (said.length > ATTRIBUTION_CHARS_MAX) break
+    const [hasAddress, hasDate, wrote] = [ADDRESS.test(said), DATE.test(said), WROTE.test(said)]
+    if (ATTRIBUTION.test(said) && (hasQuote || (wrote && (hasDate || hasAddress)) || (hasAddress && hasDate))) return first
+  }
+  const own = lines[last]?.line ?? ''
+  const isAlone = ADDRESS.test(own) || DATE.test(own)
+  return isAlone && (hasQuote || WROTE.test(own)) ? last : undefined
+}
+
+/** Whether the headers of a mail begin here: a sender, and further headers in the lines below. */
+function beginsHeaders(lines: readonly Line[], index: number): boolean {
+  const [, label = '', value = ''] = HEADER.exec(lines[index]?.line ?? '') ?? []
+  if (label === '') return false
+  // A long name is wrapped before the address.
+  const next = lines[index + 1]?.line.trim() ?? ''
+  const isWrapped = next.startsWith('<') && ADDRESS.test(next)
+  const hasAddress = ADDRESS.test(value) || isWrapped
+  const isFrom = FROM.test(label.trim())
+  if (!hasAddress && !isFrom) return false
+  const labels: string[] = []
+  for (const { line } of lines.slice(index + (isWrapped ? 2 : 1), index + 8)) {
+    const [, further] = HEADER.exec(line) ?? []
+    if (further === undefined) break
+    labels.push(further.trim())
+  }
+  if (isFrom && hasAddress && labels.length > 0) return true
+  if (isFrom && labels.length > 1 && SENT.test(labels[0] ?? '')) return true
+  return hasAddress && labels.length >= HEADERS_MIN - 1
+}

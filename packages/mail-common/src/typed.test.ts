@@ -8,6 +8,8 @@ test.each([
   ['/help\n--\nAda', '/help'],
   ['ok\n\nSent from my phone', 'ok'],
   ['yes\n\nSent from my iPhone', 'yes'],
+  ['yes\n\nGet Outlook for iOS', 'yes'],
+  ['yes\n\nVon: Agent <a@example.com>\nGesendet: heute\nAn: Ada', 'yes'],
   ['', ''],
   ['> quoted', ''],
   ['a -- b', 'a -- b'],

@@ -4,7 +4,8 @@ import { quoteStart } from './quote-start.ts'
 /** Longer than an answer to an approval with its feedback. */
 const TYPED_CHARS_MAX = 5000
 /** The line before a signature (RFC 3676, section 4.3), and the ones that mail programs of phones write. */
-const SIGNATURE = /^(?:-- ?|(?:Sent from my|Von meinem|Envoyé de mon|Enviado desde mi|Inviato da) .{1,60})$/m
+const SIGNATURE =
+  /^(?:-- ?|(?:Sent (?:from|via|with)|Get Outlook for|Holen Sie sich Outlook|Obtenir Outlook|Von meinem|Gesendet (?:von|mit)|Envoyé (?:de|depuis)|Télécharger Outlook|Enviado desde|Enviado d[eo]|Obtener Outlook|Inviato da|Verzonden (?:vanaf|met)|Skickat från|Sendt fra|Lähetetty|Wysłane? z|Отправлено (?:с|из)|发自我的|從我的) ?.{1,60}|.{1,40}から送信)$/mu
 
 /** A subject that a mail program made from the mail which it answers. */
 const REPLY = /^(?:re|aw|sv|antw|fwd?|wg)\s{0,5}:/i

@@ -41,6 +41,7 @@ export async function subject(): Promise<ChannelSubject> {
           id: `+${ADA}/${hello}`,
           sender: `+${ADA}`,
           to: { to: `${ADA}@s.whatsapp.net`, replyTo: `+${ADA}/${hello}`, more: { quote: 'hello' } },
+          addressed: 'direct',
           text: 'hello',
         },
         {
@@ -48,6 +49,7 @@ export async function subject(): Promise<ChannelSubject> {
           id: `+${BOB}/${inGroup}`,
           sender: `+${BOB}`,
           to: { to: GROUP, replyTo: `+${BOB}/${inGroup}`, more: { author: `${BOB}@s.whatsapp.net`, quote: 'hi all' } },
+          addressed: 'overheard',
           text: 'hi all',
         },
       ],

@@ -97,7 +97,7 @@ const WITHOUT_TURN: readonly (MessageKind | undefined)[] = ['approval_reply', 'c
 /**
  * What a change of an earlier message did. `done`: the message has the new text, or has ended because it was deleted; the report of the
  * change has ended in the same commit. `begun`: the turn of the message had begun before, so that nothing was changed. `refused`: the
- * message is of another sender, or runs no turn. `unknown`: no message has the id.
+ * message is of another sender, has a newer edit, or runs no turn. `unknown`: no message has the id.
  */
 type ChangedMessage =
   | { readonly outcome: 'done' | 'refused' | 'unknown' }
@@ -117,6 +117,8 @@ async function change(
   if (!before || WITHOUT_TURN.includes(kind) || !(mayBeOther || message.sender === found.sender)) return { outcome: 'refused' }
   const begun = { outcome: 'begun', session, text: before.text } as const
   if (turnId !== null || endedAtMs !== null) return begun
+  // Edits may arrive in another order than they were made.
+  if (!isDeleted && message.sentAtMs !== undefined && message.sentAtMs < (before.editedAtMs ?? 0)) return { outcome: 'refused' }
   const isDone = await owned.inbox.change(report, { number, message: isDeleted ? null : edited(before, message), atMs: nowMs })
   onChanged(number)
   return isDone ? { outcome: 'done' } : begun
@@ -125,7 +127,18 @@ async function change(
 /** The message keeps its id, its time and where its reply goes. A person edits only own messages; a moderator may delete those of others. */
 function edited(
   { id, account, sender, to, sentAtMs, inReplyTo, addressed, quoted: quotedBefore, attachments: before }: Inbound,
-  { text, typed, attachments: given, things, forwarded, quoted = quotedBefore, quotedFrom, unverified, changes }: Inbound,
+  {
+    text,
+    typed,
+    attachments: given,
+    things,
+    forwarded,
+    quoted = quotedBefore,
+    quotedFrom,
+    unverified,
+    sentAtMs: editedAtMs,
+    changes,
+  }: Inbound,
 ): Inbound {
   const attachments = changes?.only === 'text' ? before : given
   return {
@@ -135,6 +148,7 @@ function edited(
     to,
     text,
     ...(sentAtMs !== undefined && { sentAtMs }),
+    ...(editedAtMs !== undefined && { editedAtMs }),
     ...(inReplyTo !== undefined && { inReplyTo }),
     ...(addressed && { addressed }),
     ...(attachments && { attachments }),

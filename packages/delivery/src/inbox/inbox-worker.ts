@@ -17,6 +17,7 @@ import {
   type KeptBytes,
   type MessageNews,
   type OwnedStore,
+  quotedPart,
   replyLane,
   type SpentMessage,
   type StartedMessage,
@@ -25,6 +26,7 @@ import {
   type Waiting,
   type WaitingMessage,
   type Webhook,
+  wordsOf,
 } from '@sluice/sdk'
 import { channelNamed, type DeliveryOptions } from '../delivery-options.ts'
 import { DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from '../delivery-queue.ts'
@@ -171,7 +173,23 @@ export class InboxWorker {
     if (message) this.#arrived.add(row.number, message)
     const hasEntered = isBesideTurns ? this.#besideTurns.enter(row, owned) : this.#enterTurn(row, owned, { message, isNew })
     if (!hasEntered) this.#arrived.delete(row.number)
+    else if (message && isNew && row.kind === 'turn') this.#remind(row, owned, message)
     return hasEntered
+  }
+
+  /** Tells the sender of a message about the question that waits in the conversation, because the message waits behind it. */
+  #remind(row: WaitingMessage, owned: OwnedStore, message: Inbound): void {
+    const { approvals, clock, features, log, onReplies } = this.#options
+    const channel = channelNamed(features, row.channel)
+    const hint = channel && !message.unverified ? approvals.hint(channel, message) : undefined
+    if (!channel || !hint) return
+    const tell = async (): Promise<void> => {
+      const text = await hint
+      if (text === undefined || text.trim() === '') return
+      const notice = [noticeTo(channel, message, text, clock.nowMs())]
+      onReplies(waitingReplies(notice, await owned.outbox.add(notice)))
+    }
+    tell().catch((error: unknown) => log.warn('sender not told about the question that waits', { channel: row.channel, error }))
   }
 
   has(number: number): boolean {
@@ -394,7 +412,8 @@ export class InboxWorker {
     const media = { channel, standing: client.standing, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
     const isInHistory = (words: string): Promise<boolean> => hasWords(owned, started.session, words)
     const late = await lateChanges(owned, started.session)
-    const text = await telemetry.within(trace, () => textForModel(withPreface(message, late.text), { ...media, isInHistory }))
+    const asked = withPreface(await this.#withStoredQuote(owned, started), late.text)
+    const text = await telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))
     const { replies } = await turns.agent.run({
       source: channel.name,
       session: started.session,
@@ -430,6 +449,18 @@ export class InboxWorker {
     const address = { channel: channel.name, account, to: message.to }
     const row = { channel: channel.name, account, lane: replyLane(address), shard: shardOfConversation(address), atMs: 0, interruptions: 0 }
     return replies.map((reply) => ({ ...row, number: reply }))
+  }
+
+  /** Returns the message with the words of the one that it quotes, where the platform sends only the id of a message that arrived here. */
+  async #withStoredQuote(owned: OwnedStore, { channel, message }: StartedMessage): Promise<Inbound> {
+    const { account, sender, to, inReplyTo: id } = message
+    if (id === undefined || message.quoted || message.quotedFrom !== undefined) return message
+    const found = await owned.inbox.find(channel, { account, id })
+    const quoted = found && (await withMessage(this.#options.features.channels(), found)).message
+    // An id from another conversation would show its words here.
+    if (!quoted || quoted.to.to !== to.to) return message
+    const by = quoted.sender === sender && !quoted.forwarded ? 'sender' : undefined
+    return { ...message, ...quotedPart({ id, by, author: { id: quoted.sender }, text: wordsOf(quoted), attachments: quoted.attachments }) }
   }
 
   async #failed(owned: OwnedStore, started: StartedMessage, error: unknown, draft: string | undefined): Promise<JobOutcome> {

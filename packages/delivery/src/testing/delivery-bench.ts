@@ -145,6 +145,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     events: host.events,
     approvals: {
       matchReply: () => undefined,
+      hint: () => undefined,
       handleReply: () => Promise.reject(new Error('no reply to an approval comes here')),
       current: async (outbound) => outbound,
     },

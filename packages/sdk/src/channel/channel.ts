@@ -63,6 +63,8 @@ export interface Inbound {
    */
   readonly typed?: string
   readonly sentAtMs?: number
+  /** Set by the daemon for a message that an edit changed: when the platform says that the edit was made. */
+  readonly editedAtMs?: number
   readonly attachments?: readonly Attachment[]
   /** The platform's id of the message that this one quotes, where the platform reports it. */
   readonly inReplyTo?: string

@@ -71,6 +71,11 @@ export const GATEWAY_TEXTS = {
   },
   expired: { text: 'Expired: no answer in time', when: 'nobody answered an approval in time' },
   pending: { text: 'Still waiting for an answer', when: 'an approval waits' },
+  open_question: {
+    text: 'A question waits for your answer: “{question}” Reply with `{approve}` or `{reject}`. Your message is answered after that.',
+    when: 'a sender writes something else while a question waits, once for each question',
+    maySayNothing: true,
+  },
   already_decided: { text: 'Already {decision}', when: 'a sender answers an approval that was decided before' },
   not_your_decision: {
     text: 'You cannot decide this. An operator decides it.',

@@ -1,0 +1,81 @@
+/** What people can send on the platform, as events of Matrix. */
+import type { Members } from '@sluice/kit/foreign-json'
+import type { ArrivalSubject, RecordedArrival } from '@sluice/testkit/channel'
+import { parse } from '../parse.ts'
+
+const SPEC = 'https://spec.matrix.org/v1.12/client-server-api/#'
+
+function arrival(
+  what: string,
+  section: string,
+  content: object,
+  expect: RecordedArrival['expect'],
+  type = 'm.room.message',
+): RecordedArrival {
+  const payload = { event_id: '$2', sender: '@ada:example.org', origin_server_ts: 1_767_225_600_000, type, content }
+  return { what, source: `${SPEC}${section}`, payload, expect }
+}
+const reply = (author: string) => ({
+  msgtype: 'm.text',
+  body: `> <${author}> ticket 4711 burns\n> at noon\n\nwhat does she mean?`,
+  'm.relates_to': { 'm.in_reply_to': { event_id: '$1' } },
+})
+const quoted = (id: string) => ({ id: '$1', author: { id }, text: 'ticket 4711 burns\nat noon' })
+const poll = { question: { 'org.matrix.msc1767.text': 'Lunch?' }, answers: [{ id: '1', 'org.matrix.msc1767.text': 'Pizza' }] }
+
+export const fedchatArrivals: ArrivalSubject = {
+  parse(payload) {
+    const bot = {
+      account: 'a',
+      userId: '@bot:example.org',
+      name: 'Bot',
+      mentionOnly: false,
+      isDirect: () => false,
+      pressed: () => undefined,
+    }
+    return [parse(payload as Members, '!r', bot) ?? []].flat()
+  },
+  never: { forwarded: 'Matrix does not tell forwarded messages apart' },
+  recorded: [
+    arrival('a text', 'mtext', { msgtype: 'm.text', body: 'hi' }, { text: 'hi', addressed: 'overheard' }),
+    arrival(
+      'a mention',
+      'user-and-room-mentions',
+      { msgtype: 'm.text', body: 'Bot: hi', 'm.mentions': { user_ids: ['@bot:example.org'] } },
+      { text: 'hi', addressed: 'mention' },
+    ),
+    arrival('an emote', 'memote', { msgtype: 'm.emote', body: 'waves' }, { text: '* waves' }),
+    arrival('a reply to another person', 'rich-replies', reply('@eve:example.org'), {
+      text: 'what does she mean?',
+      inReplyTo: '$1',
+      quoted: quoted('@eve:example.org'),
+    }),
+    arrival('a reply to the bot', 'rich-replies', reply('@bot:example.org'), { quoted: { ...quoted('@bot:example.org'), by: 'bot' } }),
+    arrival('a reply to an own message', 'rich-replies', reply('@ada:example.org'), {
+      quoted: { ...quoted('@ada:example.org'), by: 'sender' },
+    }),
+    arrival(
+      'a location',
+      'mlocation',
+      { msgtype: 'm.location', body: 'Office', geo_uri: 'geo:52.37,4.89;u=10' },
+      { things: [{ kind: 'location', text: '52.37, 4.89: Office' }] },
+    ),
+    arrival(
+      'a sticker',
+      'msticker',
+      { body: 'Wave', url: 'mxc://x/1', info: {} },
+      { things: [{ kind: 'sticker', text: 'Wave' }] },
+      'm.sticker',
+    ),
+    {
+      ...arrival('a poll', '', { 'm.poll': poll }, { things: [{ kind: 'poll', text: 'Lunch?: Pizza' }] }, 'm.poll.start'),
+      source: 'https://github.com/matrix-org/matrix-spec-proposals/blob/main/proposals/3381-polls.md',
+    },
+    arrival(
+      'content of a later version',
+      'mroommessage',
+      { msgtype: 'm.hologram', body: 'a hologram' },
+      { text: 'a hologram', things: [{ kind: 'unknown', text: 'm.hologram' }] },
+    ),
+  ],
+}

@@ -1,0 +1,46 @@
+/** What people can send on the platform, as posts of Mattermost. */
+import type { ArrivalSubject, RecordedArrival } from '@sluice/testkit/channel'
+import { parseMessage, postOf } from '../parse.ts'
+
+const POST = 'https://github.com/mattermost/mattermost/blob/master/server/public/model/post.go'
+
+function arrival(what: string, post: object, expect: RecordedArrival['expect']): RecordedArrival {
+  const common = {
+    id: 'p'.repeat(26),
+    create_at: 1_767_225_600_000,
+    edit_at: 0,
+    delete_at: 0,
+    user_id: 'u'.repeat(26),
+    channel_id: 'c'.repeat(26),
+    root_id: '',
+    original_id: '',
+    type: '',
+    props: {},
+    metadata: {},
+  }
+  return { what, source: POST, payload: { ...common, ...post }, expect }
+}
+const file = 'f'.repeat(26)
+
+export const mattermostArrivals: ArrivalSubject = {
+  parse(payload) {
+    const post = postOf(payload)
+    const bot = { account: 'a', userId: 'b'.repeat(26), username: 'bot', threadReplies: true }
+    return [(post && parseMessage(post, bot, false)) ?? []].flat()
+  },
+  never: {
+    quoted: 'Mattermost sends no words of the post that begins a thread; the daemon adds the words that it knows',
+    things: 'Mattermost has only text and files',
+    forwarded: 'Mattermost sends a link to the post that a person forwards',
+  },
+  recorded: [
+    arrival('a text', { message: 'hi' }, { text: 'hi', addressed: 'overheard' }),
+    arrival('a mention', { message: '@bot hi' }, { text: 'hi', addressed: 'mention' }),
+    arrival('a /me post', { message: '*waves at the bot*', type: 'me', props: { message: 'waves' } }, { text: '*waves at the bot*' }),
+    arrival(
+      'a file',
+      { message: '', file_ids: [file], metadata: { files: [{ id: file, name: 'a.png', mime_type: 'image/png' }] } },
+      { attachments: [{ kind: 'image', name: 'a.png', mime: 'image/png', source: { id: file } }] },
+    ),
+  ],
+}
