@@ -65,6 +65,7 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean): Parsed 
       ...(message.forward_origin === undefined ? content : forwardOf(message.forward_origin, content)),
       ...(typeof message.date === 'number' && message.date > 0 && { sentAtMs: message.date * 1000 }),
       ...(inReplyTo !== '' && { inReplyTo }),
+      ...(text(message.media_group_id) !== '' && { group: { id: text(message.media_group_id) } }),
       ...quoteIn(message, { id: inReplyTo, sender, bot }),
     },
   }

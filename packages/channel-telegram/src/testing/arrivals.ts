@@ -24,6 +24,12 @@ export const telegramArrivals: ArrivalSubject = {
   parse: (payload) => [parseUpdate(payload, { id: '700100', username: 'sluice_bot' }, false)?.inbound ?? []].flat(),
   recorded: [
     arrival('a text', 'message', { text: 'hi' }, { text: 'hi', addressed: 'direct' }),
+    arrival(
+      'a member of an album',
+      'message',
+      { media_group_id: '13579', caption: 'which?', photo },
+      { text: 'which?', group: { id: '13579' }, attachments: [image] },
+    ),
     arrival('a mention in a group', 'messageentity', { chat: group, ...mention }, { text: 'hi', addressed: 'mention' }),
     arrival('a command in a group', 'messageentity', { chat: group, ...command }, { text: '/status', addressed: 'command' }),
     arrival('a text in a group', 'message', { chat: group, text: 'hi' }, { text: 'hi', addressed: 'overheard' }),

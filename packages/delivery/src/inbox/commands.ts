@@ -91,7 +91,8 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, owned: OwnedSt
   },
 
   async status({ clock }, { inbox }, session) {
-    const { running, waiting } = await inbox.ofSession(session)
+    const { running, waiting: numbers } = await inbox.ofSession(session)
+    const waiting = numbers.length
     const agent = agentOfSession(session)
     if (!running) return [{ key: 'status_idle', values: { agent, waiting } }]
     const seconds = Math.max(0, Math.round((clock.nowMs() - running.receivedAtMs) / 1000))

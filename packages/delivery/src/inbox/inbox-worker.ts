@@ -42,6 +42,7 @@ import { holdBackOld } from './before-restore.ts'
 import { EarlyChanges, lateChanges, runChange } from './changes.ts'
 import { overtakes, runCommand } from './commands.ts'
 import { noticeTo } from './notice.ts'
+import { gatherPieces, type PiecesOptions } from './pieces.ts'
 import { fireProcedures } from './procedures.ts'
 import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
 import { RunningTurns } from './running-turns.ts'
@@ -126,8 +127,10 @@ export class InboxWorker {
   /** The webhook that found no message in the request of a row. Another one, such as after a reload, is tried again. */
   readonly #unreadable = new WeakMap<OwnedRow, { readonly webhook: Webhook | undefined; readonly receivedAtMs: number }>()
 
+  readonly #pieces: PiecesOptions
+
   constructor(options: InboxWorkerOptions) {
-    const { clock, log, turns } = options
+    const { clock, features, log, turns } = options
     const onDone = (row: Waiting): void => {
       this.#arrived.delete(row.number)
       this.#beyond.delete(row.number)
@@ -138,6 +141,15 @@ export class InboxWorker {
     const lanes = new LaneQueue({ clock, permits: () => BESIDE_TURNS_MAX })
     this.#options = options
     this.#running = new RunningTurns({ clock, stopping: options.stopping })
+    this.#pieces = {
+      clock,
+      channels: features.channels,
+      onTaken: (number) => void this.#messages.end(number, async () => {}),
+      onChanged: (number, message) => {
+        this.#arrived.delete(number)
+        this.#arrived.add(number, message)
+      },
+    }
     this.#messages = new DeliveryQueue({ lanes: turns.lanes, clock, log, onDone, work })
     this.#besideTurns = new DeliveryQueue({ lanes, clock, log, onDone, work })
   }
@@ -249,14 +261,19 @@ export class InboxWorker {
     const later = { retryAtMs: nowMs + ABSENT_DELAY_MS }
     if (stopping.aborted) return later
     const channel = channelNamed(features, name)
-    const message = this.#arrived.get(number) ?? (await this.#read(row, channel))
-    if (!message) return 'done'
-    if ('unreadable' in message) return channel ? this.#unreadableOutcome(row, message) : later
-    if (kind === 'change') return this.#change(owned, number, message)
-    if (restoredAtMs !== undefined && (await holdBackOld(owned, number, message, { restoredAtMs, nowMs }))) return 'done'
-    if (kind === 'approval_reply') return this.#approvalReply(owned, row, message)
+    const found = this.#arrived.get(number) ?? (await this.#read(row, channel))
+    if (!found) return 'done'
+    if ('unreadable' in found) return channel ? this.#unreadableOutcome(row, found) : later
+    if (kind === 'change') return this.#change(owned, number, found)
+    if (restoredAtMs !== undefined && (await holdBackOld(owned, number, found, { restoredAtMs, nowMs }))) return 'done'
+    if (kind === 'approval_reply') return this.#approvalReply(owned, row, found)
     if (!channel) return later
-    if (kind === 'command') return this.#command(owned, channel, number, message)
+    if (kind === 'command') return this.#command(owned, channel, number, found)
+    const gathered = this.#beyond.has(number)
+      ? { message: found }
+      : await gatherPieces(this.#pieces, { owned, channel, number, session: lane, message: found })
+    if ('retryAtMs' in gathered) return gathered
+    const { message } = gathered
     const admitting = { ...this.#options, ...this.#options.limits, texts: features.texts() }
     // Each attempt judges the sender once, by the allowlists of now.
     const client = clientOf(channel, message, this.#options.limits.operators(name))

@@ -50,6 +50,8 @@ export interface Inbound {
   readonly forwarded?: Forwarded
   /** What the sender sent that is neither text nor file, such as a location. Each reaches the model as a line. */
   readonly things?: readonly Thing[]
+  /** Set for a member of an album, which platforms deliver piece by piece: the same id for all its members. They become one message. */
+  readonly group?: { readonly id: string }
   /** True when the platform does not vouch for the sender, such as for a mail without DMARC. The model gets the text as untrusted. */
   readonly unverified?: true
   /**

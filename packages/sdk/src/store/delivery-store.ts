@@ -192,8 +192,8 @@ export interface SessionMessages {
   readonly running: { readonly turnId: string; readonly receivedAtMs: number } | undefined
   /** The number of the first message whose turn began and waits to be tried again. */
   readonly retrying: number | undefined
-  /** How many messages wait, `retrying` included. */
-  readonly waiting: number
+  /** The numbers of the messages that wait, in their order; `retrying` is one of them. */
+  readonly waiting: readonly number[]
 }
 
 export interface InboxStore {

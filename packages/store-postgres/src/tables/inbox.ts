@@ -182,7 +182,7 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
       return {
         running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs },
         retrying: rows.find(({ state, turnId }) => state === 'pending' && turnId !== null)?.number,
-        waiting: rows.length - (running ? 1 : 0),
+        waiting: rows.filter((row) => row !== running).map(({ number }) => number),
       }
     },
     replay: async (number) => (await writer.write(sql(REPLAY, number, clock.nowMs()))).length > 0,

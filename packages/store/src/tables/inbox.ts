@@ -144,7 +144,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
       return {
         running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs },
         retrying: rows.find(({ state, turnId }) => state === 'pending' && turnId !== null)?.number,
-        waiting: rows.length - (running ? 1 : 0),
+        waiting: rows.filter((row) => row !== running).map(({ number }) => number),
       }
     },
     replay: (number) => writer.write(() => db.run(REPLAY, clock.nowMs(), number) > 0),

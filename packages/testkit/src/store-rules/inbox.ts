@@ -95,21 +95,21 @@ export const inboxRules: StoreRules = {
 
   'the unfinished messages of a session are the one that runs, the one that is tried again and the others': async ({ store }) => {
     const { inbox } = store
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: 0 })
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: [] })
     const number = await keepOne(store, 'm1')
-    await keepOne(store, 'm2')
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: 2 })
+    const second = await keepOne(store, 'm2')
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: [number, second] })
     await inbox.start(number, 't1', STARTS_MAX)
     expect(await inbox.ofSession('roomchat:room')).toEqual({
       running: { turnId: 't1', receivedAtMs: 1_000 },
       retrying: undefined,
-      waiting: 1,
+      waiting: [second],
     })
-    expect(await inbox.ofSession('roomchat:other')).toEqual({ running: undefined, retrying: undefined, waiting: 0 })
+    expect(await inbox.ofSession('roomchat:other')).toEqual({ running: undefined, retrying: undefined, waiting: [] })
     await inbox.retry(number, { error: 'the model is away', atMs: 5_000 })
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: number, waiting: 2 })
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: number, waiting: [number, second] })
     await inbox.done(number, 2_000)
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: 1 })
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: [second] })
   },
 
   'a replayed command stays a command, and a replayed event is classified again': async ({ store }) => {
