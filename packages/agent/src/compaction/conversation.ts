@@ -1,8 +1,9 @@
 /** Reads the conversation that a turn continues, and makes room in it before it outgrows the window. */
 import type { Conversation, ModelMessage } from '@sluice/sdk'
+import { filesFit } from '../history/attached-files.ts'
 import { fitsWindow } from '../history/history.ts'
 import { OFFLINE } from '../model/call-model.ts'
-import { windowOf } from '../model/endpoint-limits.ts'
+import { endpointLimits, windowOf } from '../model/endpoint-limits.ts'
 import type { TurnScope } from '../turn/turn-scope.ts'
 import type { SummarizeDeps } from './summarize.ts'
 
@@ -38,13 +39,16 @@ export interface Room {
  */
 export async function makeRoom(deps: SummarizeDeps, scope: TurnScope, room: RoomFor): Promise<Room> {
   const { conversation, produced, isRefused = false } = room
-  const fits = (now: Conversation) => fitsWindow(now, produced, windowOf(scope))
+  const { media } = endpointLimits(scope)
+  // A summary replaces only the files of stored messages.
+  const filesMayStay = ({ messages }: Conversation) => messages.length === 0 || filesFit([...messages, ...produced], media, deps.fileBytes)
+  const fits = (now: Conversation) => fitsWindow(now, produced, windowOf(scope)) && filesMayStay(now)
   if (!maySummarize(scope) || (!isRefused && fits(conversation))) return { conversation, isShorter: false }
   const { summarizeSession, summarizeTurn } = await import('./summarize.ts')
   let now = conversation
   const { session } = scope.turn
   if (session !== null && conversation.messages.length > 0) {
-    await summarizeSession(deps, scope, { ...conversation, id: session }, { produced })
+    await summarizeSession(deps, scope, { ...conversation, id: session }, { produced, isRequested: !filesMayStay(conversation) })
     now = await readConversation(scope)
   }
   const isTurnShorter = !fits(now) && (await summarizeTurn(deps, scope, produced))

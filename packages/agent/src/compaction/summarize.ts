@@ -27,6 +27,8 @@ import { blocksOf, readBlocks } from './summary-text.ts'
 import { sourceTokensMax, TURN_SHARE, type WriteSummaryDeps, writeSummary } from './write-summary.ts'
 
 export interface SummarizeDeps extends WriteSummaryDeps {
+  /** The sizes of the files of conversations that are known, by path. */
+  readonly fileBytes: BoundedMap<string, number>
   readonly deadlines: Deadlines
   readonly events: Events
   readonly log: Logger

@@ -13,7 +13,7 @@ import {
   type Usage,
   type WithinTrace,
 } from '@sluice/sdk'
-import { attachedFiles, withFiles } from '../history/attached-files.ts'
+import { bytesOf, showFiles } from '../history/attached-files.ts'
 import { estimateTokens, messagesTokens } from '../history/tokens.ts'
 import type { Budget } from '../turn/budget.ts'
 import { allowedTools, fileCallerOf } from '../turn/call-scope.ts'
@@ -49,6 +49,10 @@ export interface CallModelDeps {
   readonly toolSpecs: ToolSpecs
   /** The tokens that the provider counts for one estimated token, by session. */
   readonly tokenRatios: BoundedMap<string, number>
+  /** The files of requests that a model has refused, by `<provider>:<model> <path>`. */
+  readonly refusedFiles: BoundedMap<string, true>
+  /** The sizes of the files that were shown to models, by path. */
+  readonly fileBytes: BoundedMap<string, number>
   readonly within: WithinTrace
 }
 
@@ -74,7 +78,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   const { turn, registry, progress } = scope
   const limits = endpointLimits(scope)
   let prompt = ask.prompt(windowOf(scope).tokensMax)
-  let files = 0
+  let files: readonly string[] = []
   const provider = registry.models.labels[progress.entry]?.provider ?? ''
   // The built-in model answers within this process: a turn that a crash ends before its answer has done nothing, and its client repeats it.
   if (provider !== OFFLINE) await turn.keep?.()
@@ -101,9 +105,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   try {
     const loaded = await call.race(registry.models.load(progress.entry))
     model = loaded.modelId
-    const attached = await call.race(filesFor(deps, scope, limits))
-    files = attached.length
-    prompt = withFiles(prompt, turn.text, attached)
+    ;({ prompt, paths: files } = await call.race(shownTo(deps, scope, { prompt, limits, label: `${provider}:${model}` })))
     const tools = await call.race(toolsFor(deps, scope, { provider, takesTools: limits.tools }))
     const options = callOptions(limits, { ...ask, prompt, tools, tokensMax: windowOf(scope).tokensMax, abortSignal: call.signal })
     const { tell } = turn
@@ -135,8 +137,8 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     if (timedOut && error === timedOut) return { failure: { reason: timedOut.message, repeat: 'never', kind: 'timeout' }, isFinal: isHeard }
     const failure = modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub })
     if (failure.fits !== undefined) return { failure, isFinal: isHeard, promptTokens: messagesTokens(prompt) }
-    if (files === 0 || !isRefusal(failure)) return { failure, isFinal: isHeard }
-    progress.withoutFiles = progress.entry
+    if (files.length === 0 || !isRefusal(failure)) return { failure, isFinal: isHeard }
+    for (const path of files) deps.refusedFiles.set(`${provider}:${model} ${path}`, true)
     return { failure: { ...failure, repeat: 'once' }, isFinal: isHeard }
   } finally {
     stopListening()
@@ -169,18 +171,25 @@ export async function fixedTokens(deps: Pick<CallModelDeps, 'toolSpecs'>, scope:
   return estimateTokens(system) + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
 }
 
-/** Returns the files of the message, unless this model has refused a request with them. */
-async function filesFor({ log }: CallModelDeps, { turn, limits, progress }: TurnScope, { media: kinds }: EndpointLimits) {
+/** Returns the prompt with the files of the conversation, but those of a request that this model has refused. */
+async function shownTo(
+  { log, refusedFiles, fileBytes }: CallModelDeps,
+  { turn, limits, progress }: TurnScope,
+  { prompt, limits: { media: kinds }, label }: { readonly prompt: ModelMessage[]; readonly limits: EndpointLimits; readonly label: string },
+) {
   const workspace = limits()?.workspace
-  if (!workspace || progress.withoutFiles === progress.entry) return []
-  return attachedFiles({
-    text: turn.text,
+  if (!workspace) return { prompt, paths: [] }
+  const shown = await showFiles(prompt, {
     kinds,
     workspace: workspace.as({
       caller: fileCallerOf({ session: turn.session, caller: turn.caller ?? turn.owner, standing: standingOfTurn(turn) }),
     }),
     log,
+    read: progress.files,
+    isRefused: (path) => refusedFiles.get(`${label} ${path}`) === true,
   })
+  for (const [path, part] of progress.files) if (part) fileBytes.set(path, bytesOf(part))
+  return shown
 }
 
 /** Tells whether a provider refuses the request itself, which may be because of its files. */

@@ -96,6 +96,8 @@ const RETRY_AFTER_SECS = 5
 const FAILED_SUMMARIES_MAX = 1000
 /** The number of sessions whose counted tokens are remembered. */
 const TOKEN_RATIOS_MAX = 1000
+/** The number of files whose sizes, and refusals, are remembered. */
+const FILES_KNOWN_MAX = 10_000
 /** The lane queue's group for turns that no client asked for. */
 const TURNS_GROUP = 'turns'
 
@@ -151,11 +153,15 @@ class TurnAgent implements Agent {
     this.#direct =
       deps.cluster && under && new DirectTurns({ turns: deps.cluster.turns, store: { ...store, under }, remote: this.#remote, log })
     deps.cluster?.notices.listen((notice) => this.#heard(notice))
-    const tokenRatios = new BoundedMap<string, number>(TOKEN_RATIOS_MAX)
+    const known = {
+      tokenRatios: new BoundedMap<string, number>(TOKEN_RATIOS_MAX),
+      refusedFiles: new BoundedMap<string, true>(FILES_KNOWN_MAX),
+      fileBytes: new BoundedMap<string, number>(FILES_KNOWN_MAX),
+    }
     const toolSpecs = createToolSpecs()
     this.#conduct = {
       ...deps,
-      tokenRatios,
+      ...known,
       toolSpecs,
       deadlines,
       failedSummaries: new BoundedMap(FAILED_SUMMARIES_MAX),
@@ -167,7 +173,7 @@ class TurnAgent implements Agent {
         log,
         scrub,
         within,
-        tokenRatios,
+        ...known,
         toolSpecs,
       }),
       tools: new ToolExecutor({ events: deps.events, clock, log, scrub, secrets, within, approve: deps.approve }),

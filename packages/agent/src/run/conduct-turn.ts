@@ -56,6 +56,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
       model: null,
       iterations: 0,
       turnTokens: 0,
+      files: new Map(),
       fixedTokens: 0,
       tokenRatio: deps.tokenRatios.get(turn.session ?? '') ?? 1,
       usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },

@@ -19,10 +19,8 @@ import type { TurnScope } from '../turn/turn-scope.ts'
 import { restoreTurn } from './restore-turn.ts'
 import { systemPrompt } from './system-prompt.ts'
 
-export interface LoopDeps extends SummarizeDeps {
+export interface LoopDeps extends SummarizeDeps, Pick<CallModelDeps, 'toolSpecs' | 'tokenRatios' | 'refusedFiles'> {
   readonly tools: ToolExecutor
-  readonly toolSpecs: CallModelDeps['toolSpecs']
-  readonly tokenRatios: CallModelDeps['tokenRatios']
   readonly turns: Pick<TurnStore, 'checkpoint'>
 }
 

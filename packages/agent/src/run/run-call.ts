@@ -3,7 +3,7 @@ import { turnLimits } from '@sluice/config'
 import { AppError, MAIN_AGENT } from '@sluice/sdk'
 import { aborted } from '../turn/aborted.ts'
 import { limitsInForce, mainSettings } from '../turn/agent-settings.ts'
-import { type CallScope, identityOf } from '../turn/call-scope.ts'
+import { type CallScope, DATA_CHARS_MAX, identityOf } from '../turn/call-scope.ts'
 import { Cancellation } from '../turn/cancellation.ts'
 import type { CallRequest, CallResult } from '../turn/turn.ts'
 import type { ConductDeps } from './conduct-turn.ts'
@@ -19,6 +19,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
   const cancellation = new Cancellation()
   const abort = () => cancellation.cancel(aborted(turn))
   signal.addEventListener('abort', abort, { once: true })
+  const dataCharsMax = agent.max_tool_result_chars ?? DATA_CHARS_MAX
   const { stepSecs } = turnLimits(agent, standing)
   const timedOut = new AppError(
     'upstream_timeout',
@@ -37,7 +38,8 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     registry: pin.registry,
     limits: limitsInForce(deps, name, workspace),
     tools: undefined,
-    resultCharsMax: agent.max_tool_result_chars,
+    resultLimit: { tokens: Number.POSITIVE_INFINITY, chars: dataCharsMax },
+    dataCharsMax,
     cancellation,
     superseded: undefined,
     // No model has read anything.

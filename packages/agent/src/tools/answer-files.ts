@@ -4,7 +4,7 @@ import { type CallScope, fileCallerOf } from '../turn/call-scope.ts'
 import type { ToolExecutor } from './tool-call.ts'
 
 /** A turn that may not call this tool attaches no file. */
-const READER = 'file_read'
+export const READER = 'file_read'
 /** Further files of one answer are not attached. */
 const FILES_MAX = 50
 /** The time of a change may be this much earlier than the clock of the daemon. */

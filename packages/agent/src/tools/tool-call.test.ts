@@ -161,6 +161,37 @@ describe('a tool result', () => {
     expect(text).toBe(`${'a'.repeat(200)}\n[… 9700 characters left out …]\n${'z'.repeat(100)}`)
   })
 
+  test('is cut once, and the whole is kept where its session can read on', async () => {
+    const written = new Map<string, string>()
+    const workspace = { write: async (path: string, bytes: Uint8Array) => void written.set(path, Buffer.from(bytes).toString()) }
+    const whole = Array.from({ length: 30_000 }, (_, at) => `row ${at + 1}`).join('\n')
+    const tools = [testTool('look', () => whole), testTool('file_read', () => '')]
+    const { model, text, books } = await callTools([[call('look')], [call('file_read')]], { tools, workspace }, { session: 'a/b' })
+    const [[path, kept] = []] = written
+    expect(path).toMatch(/^results\/a_2fb\/look-\w{12}\.txt$/)
+    expect(kept).toBe(whole)
+    const found = /offset=(\d+)\.\]$/.exec(text ?? '')
+    expect(text).toContain(`[The whole result is in ${path}: read on with file_read path="${path}" offset=`)
+    expect(text).toContain(`row ${Number(found?.[1]) - 1}\n[… `)
+    // The later request and the stored messages repeat it byte for byte.
+    expect(JSON.stringify(model.asked[2]?.prompt)).toContain(JSON.stringify(text).slice(1, -1))
+    expect(JSON.stringify(books.histories.get('a/b'))).toContain(JSON.stringify(text).slice(1, -1))
+  })
+
+  test('that cannot be kept is cut all the same', async () => {
+    const workspace = { write: () => Promise.reject(new AppError('unavailable', 'The disk is full')) }
+    const look = testTool('look', () => 'row\n'.repeat(30_000))
+    const { text } = await callTools([[call('look')]], { tools: [look], workspace }, { session: 'a/b' })
+    expect(text).toContain('lines left out')
+    expect(text).not.toContain('The whole result')
+  })
+
+  test('of a file says where to read on in the file', async () => {
+    const read = { ...testTool('file_read', () => 'row\n'.repeat(30_000)), input: v.looseObject({ path: v.string() }) }
+    const { text } = await callTools([[call('file_read', { path: 'big.log', offset: 11 })]], { tools: [read] }, { session: 'a/b' })
+    expect(text).toMatch(/\[Read on with file_read path="big.log" offset=2011\.\]$/)
+  })
+
   test('has no secret for the model, listeners and the session', async () => {
     const secret = new Secret('the operator’s own value')
     const tools = [

@@ -32,6 +32,7 @@ import { newTrace } from '../turn/ids.ts'
 import type { Scrub } from '../turn/scrub.ts'
 import type { CallResult } from '../turn/turn.ts'
 import { type ApprovalDeps, askPerson } from './approval.ts'
+import { keepResult } from './keep-result.ts'
 import type { Repeats } from './repeats.ts'
 import { parseToolInput } from './tool-input.ts'
 import { declaredDecider, operatorDenied, refusedText, type Verdict, verdict } from './tool-policy.ts'
@@ -236,11 +237,12 @@ export class ToolExecutor {
         ...(superseded && { superseded }),
         ...(ask && { ask }),
       }
-      const output = this.#clean(scope, await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
+      const text = this.#deps.scrub(await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
+      const cut = await keepResult(this.#deps, scope, { tool: tool.name, input, text: text || NO_OUTPUT })
       const { failed, data, untrusted } = reported
       return {
         outcome: 'ok',
-        output,
+        ...cut,
         ...sourceOf(tool, input, by),
         ...(untrusted !== undefined && { untrusted }),
         ...source,
@@ -295,8 +297,8 @@ export class ToolExecutor {
     return this.#bounded(scope, text) || NO_OUTPUT
   }
 
-  #bounded({ resultCharsMax }: CallScope, text: string): string {
-    return shorten(this.#deps.scrub(text), resultCharsMax)
+  #bounded({ dataCharsMax }: CallScope, text: string): string {
+    return shorten(this.#deps.scrub(text), dataCharsMax)
   }
 }
 

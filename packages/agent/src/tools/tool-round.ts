@@ -94,10 +94,13 @@ const isWeighty = ({ risk, verdict, refusal }: Judgement): boolean => refusal ==
 const questionOf = ({ call, input }: PreparedCall, place: string): string =>
   `${place}-${callHash(call.name, input).slice(0, QUESTION_DIGITS)}`
 
-const resultPart = ({ id, name }: ToolCall, { outcome, output, untrusted, files }: CallResult): ToolResultPart => ({
+/** The words of the daemon stand outside of the frame of a result. */
+const withReadOn = (text: string, readOn: string | undefined): string => (readOn === undefined ? text : `${text}\n${readOn}`)
+
+const resultPart = ({ id, name }: ToolCall, { outcome, output, readOn, untrusted, files }: CallResult): ToolResultPart => ({
   type: 'tool-result',
   toolCallId: id,
   toolName: name,
-  output: { type: outcome === 'ok' ? 'text' : 'error-text', value: untrusted === undefined ? output : frameUntrusted(untrusted, output) },
+  output: { type: outcome === 'ok' ? 'text' : 'error-text', value: withReadOn(untrusted === undefined ? output : frameUntrusted(untrusted, output), readOn) },
   ...(files && fileNote(files)),
 })

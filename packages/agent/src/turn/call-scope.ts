@@ -1,11 +1,15 @@
 /** The context of a tool call, in a turn or outside of one. */
 import { agentKey, type ClientId, type FileCaller, fileOwner, type Lease, type Standing, type Tool, type Trace } from '@sluice/sdk'
 import type { Registry } from '../model/registry.ts'
+import { type ResultLimit, resultTokens } from '../tools/cut-result.ts'
 import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Approver, TurnPart } from './turn.ts'
 import type { TurnScope, WhileAsking } from './turn-scope.ts'
 import { standingOfTurn } from './turn-standing.ts'
+
+/** The limit of a result outside of a turn, which no model reads. */
+export const DATA_CHARS_MAX = 50_000
 
 export interface CallScope {
   /** The id of the turn, or the id that replaces it. */
@@ -28,7 +32,9 @@ export interface CallScope {
   readonly limits: () => AgentLimits | undefined
   /** The only tools of this turn; undefined for all that the agent may call. */
   readonly tools: readonly string[] | undefined
-  readonly resultCharsMax: number
+  readonly resultLimit: ResultLimit
+  /** The limit of errors, and of the results that programs read. */
+  readonly dataCharsMax: number
   readonly cancellation: Cancellation
   /** The signal of `ToolContext.superseded`. */
   readonly superseded: AbortSignal | undefined
@@ -46,7 +52,7 @@ export interface CallScope {
 }
 
 export function callScopeOf(
-  { turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking, alive }: TurnScope,
+  { turn, trace, registry, limits, agent: { max_tool_result_chars: chars }, progress, whileAsking, alive }: TurnScope,
   sources: CallScope['sources'],
   shows: CallScope['shows'] = () => false,
 ): CallScope {
@@ -63,7 +69,8 @@ export function callScopeOf(
     registry,
     limits,
     tools,
-    resultCharsMax: max_tool_result_chars,
+    resultLimit: { tokens: resultTokens(registry.models.window(progress.entry).tokens), chars },
+    dataCharsMax: chars ?? DATA_CHARS_MAX,
     cancellation,
     // The lane makes the signal when a tool is the first to ask for it.
     get superseded() {

@@ -3,6 +3,7 @@
 import type { AgentConfig, CostConfig, TurnLimits } from '@sluice/config'
 import type { Attempt, Permit } from '@sluice/kit'
 import type { ModelMessage, Trace, Usage } from '@sluice/sdk'
+import type { FilePart } from '../history/attached-files.ts'
 import type { Registry } from '../model/registry.ts'
 import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
@@ -74,8 +75,8 @@ export interface Progress {
   attempts: number
   /** The current entry of the model chain. A turn that fell back stays with the fallback. */
   entry: number
-  /** The entry that refused the files of the message. Its requests in this turn leave them out. */
-  withoutFiles?: number
+  /** The files that were read in this turn for the model, by path; undefined for one that could not be read. */
+  readonly files: Map<string, FilePart | undefined>
   /** The estimated tokens to which the conversation was shortened after the model of an entry refused its length. */
   shortened?: { readonly entry: number; readonly tokens: number; readonly isCut: boolean }
   /** The estimated tokens of the system prompt and of the described tools. */

@@ -142,6 +142,8 @@ export interface CallResult extends ToolReport {
   readonly files?: UsedFiles
   readonly outcome: 'ok' | 'error'
   readonly output: string
+  /** How to read on where the output is cut. */
+  readonly readOn?: string
   /** The source of the output when others may have written it. The model gets such an output framed. */
   readonly untrusted?: string
 }

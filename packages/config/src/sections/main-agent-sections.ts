@@ -68,11 +68,10 @@ export const agentSection = {
       ),
       true,
     ),
-    max_tool_result_chars: count(
-      50_000,
+    max_tool_result_chars: unset(
       100,
       10_000_000,
-      'The largest tool result in characters; of a longer one the model gets the beginning and the end',
+      'The largest tool result in characters; of a longer one the model gets the beginning and the end (default: by the window of the model)',
     ),
     temperature: v.optional(
       v.pipe(v.number(), v.minValue(0), v.maxValue(2), v.description("Sampling temperature (default: the provider's own)")),
