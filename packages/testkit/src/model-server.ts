@@ -20,6 +20,7 @@ export interface ModelRequest {
   readonly headers: Headers
   /** The body parsed as JSON; `undefined` if it is not JSON. */
   readonly body: unknown
+  /** The newest text of the user, without the note about its situation. */
   readonly lastUserText: string
   /** Why the server refused the request without taking a step; `null` if it accepted it. */
   readonly refused: string | null
@@ -59,6 +60,9 @@ const MODELS_PATH = /\/v1(?:beta)?\/models(?:\?|$)/
 const BODY_BYTES_MAX = 16 * 1024 * 1024
 const WIRES: readonly ModelWire[] = [...CHAT_WIRES, responsesWire, anthropicWire, googleWire]
 
+/** The agent writes a note in brackets before the text of a message. */
+const withoutSituation = (text: string): string => text.replace(/^\[\w+ \d+ \w+ \d{4} [^\n]*\]\n/, '')
+
 /** Starts the server on any free port; call `close` to end it. */
 export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
   const apiKey = options.apiKey === undefined ? TEST_API_KEY : (options.apiKey ?? '')
@@ -79,7 +83,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     const headers = headersIn(incoming)
     const body = jsonIn(await readWhole(incoming, BODY_BYTES_MAX))
     const refusal = refusalOf(wire, headers, body, apiKey)
-    const lastUserText = refusal ? '' : wire.lastUserText(body)
+    const lastUserText = refusal ? '' : withoutSituation(wire.lastUserText(body))
     const request: ModelRequest = { wire: wire.name, headers, body, lastUserText, refused: refusal?.message ?? null, ended }
     requests.push(request)
     if (requests.length > REQUESTS_MAX) requests.shift()

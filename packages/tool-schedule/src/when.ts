@@ -1,5 +1,6 @@
 /** Computes when a reminder is due. */
-import { type CronSchedule, expressionProblem, isTimezone, nextOccurrence } from '@sluice/kit/cron-expression'
+import { type CronSchedule, expressionProblem, nextOccurrence } from '@sluice/kit/cron-expression'
+import { isTimezone } from '@sluice/kit/timezone'
 import { ZoneTime } from '@sluice/kit/zone-time'
 import { AppError } from '@sluice/sdk'
 

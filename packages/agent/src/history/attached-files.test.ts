@@ -29,7 +29,12 @@ const show = (prompt: ModelMessage[], kinds: readonly MediaKind[], from = readin
   return { logs, shown: showFiles(prompt, { kinds, workspace: from, log, read: new Map(), isRefused: () => false }) }
 }
 const user = (said: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text: said }] })
-const CAT_PART = { type: 'file', mediaType: 'image/png', filename: CAT.slice(CAT.lastIndexOf('/') + 1), data: { type: 'data', data: bytes } }
+const CAT_PART = {
+  type: 'file',
+  mediaType: 'image/png',
+  filename: CAT.slice(CAT.lastIndexOf('/') + 1),
+  data: { type: 'data', data: bytes },
+}
 
 test('reads the files of the kinds that the model takes, each once', async () => {
   const asked: string[] = []
@@ -45,7 +50,13 @@ test('shows the pictures of a result in a message after it', async () => {
   const result: ModelMessage = {
     role: 'tool',
     content: [
-      { type: 'tool-result', toolCallId: '1', toolName: 'look', output: { type: 'text', value: 'saved' }, ...fileNote({ used: [CAT, 'a.txt'] }) },
+      {
+        type: 'tool-result',
+        toolCallId: '1',
+        toolName: 'look',
+        output: { type: 'text', value: 'saved' },
+        ...fileNote({ used: [CAT, 'a.txt'] }),
+      },
     ],
   }
   const { prompt } = await show([user('look'), result], ['image']).shown
@@ -79,7 +90,10 @@ test('a picture is still there two messages later, and the request extends the o
 test('nine pictures are a reason for a summary', async () => {
   const books = memoryBooks()
   const path = (at: number) => `attachments/local/${String(at).repeat(64).slice(0, 64)}.png`
-  books.histories.set('room', Array.from({ length: 9 }, (_, at) => user(`[Image: x.png] ${path(at)}`)))
+  books.histories.set(
+    'room',
+    Array.from({ length: 9 }, (_, at) => user(`[Image: x.png] ${path(at)}`)),
+  )
   const model = scriptedModel([({ prompt }) => ({ text: JSON.stringify(prompt).includes('memory of an assistant') ? 'nine cats' : 'yes' })])
   const { agent } = testAgent({ models: [model], settings: [{ kind: 'scripted', media: ['image'] }], books, workspace: reading() })
   await agent.run(request('And now?', { session: 'room', owner }))

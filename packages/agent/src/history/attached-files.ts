@@ -102,7 +102,7 @@ function filesOf(message: ModelMessage, kinds: readonly MediaKind[]): string[] {
   return used.filter((path) => TYPES[endingOf(path)]?.kind === 'image')
 }
 
-const namedFiles = (text: string): string[] => (text.includes('attachments/') ? namedAttachments(text) : [])
+const namedFiles = (text: string): readonly string[] => (text.includes('attachments/') ? namedAttachments(text) : [])
 
 async function readFile(path: string, { workspace, log, read }: ShowFilesOptions): Promise<void> {
   const mediaType = TYPES[endingOf(path)]?.mediaType ?? ''

@@ -85,17 +85,8 @@ test('reads the summary of a long turn in place of the messages that it covers',
 
 test('reads the situation of a message before its text', () => {
   const asked = withNote(user('hello'), { situation: '[Monday]' })
-  expect(asRead([asked])).toEqual([
-    {
-      role: 'user',
-      content: [
-        { type: 'text', text: '[Monday]' },
-        { type: 'text', text: 'hello' },
-      ],
-    },
-  ])
+  expect(asRead([asked])).toEqual([{ role: 'user', content: [{ type: 'text', text: '[Monday]\nhello' }] }])
 })
-
 test.each([
   ['plain English words', 'The quick brown fox jumps over the lazy dog. '.repeat(10), 90, 130],
   ['numbers', Array.from({ length: 200 }, (_, at) => at + 10_000).join('\n'), 400, 600],

@@ -17,6 +17,8 @@ export interface Compaction {
 interface MessageNotes {
   /** The lines before the text of a message: when, where and by whom it was written. */
   readonly situation?: string
+  /** The place in the situation, which is told again only when it changes. */
+  readonly place?: string
   readonly compaction?: Compaction
 }
 
@@ -51,22 +53,27 @@ export function asRead(messages: readonly ModelMessage[]): readonly ModelMessage
       const before = messages[at - compaction.count]
       // Some models refuse two messages of a person in a row.
       if (before?.role === 'user' && !notesIn(before).compaction) {
-        read.push({ role: 'user', content: [...situationParts(before), ...before.content, { type: 'text', text }] })
+        read.push({ role: 'user', content: [...withSituation(before).content, { type: 'text', text }] })
         at -= compaction.count
       } else {
         read.push({ role: 'user', content: [{ type: 'text', text }] })
         at -= compaction.count - 1
       }
-    } else if (situation !== undefined && message.role === 'user') {
-      read.push({ role: 'user', content: [...situationParts(message), ...message.content] })
-    } else read.push(message)
+    } else if (situation !== undefined && message.role === 'user') read.push(withSituation(message))
+    else read.push(message)
   }
   return read.reverse()
 }
 
-const situationParts = (message: ModelMessage) => {
+type UserMessage = Extract<ModelMessage, { role: 'user' }>
+
+/** Puts the situation of a message before its text. */
+function withSituation(message: UserMessage): UserMessage {
   const { situation } = notesIn(message)
-  return situation === undefined ? [] : [{ type: 'text' as const, text: situation }]
+  const [first, ...rest] = message.content
+  if (situation === undefined) return message
+  if (first?.type !== 'text') return { role: 'user', content: [{ type: 'text', text: situation }, ...message.content] }
+  return { role: 'user', content: [{ ...first, text: `${situation}\n${first.text}` }, ...rest] }
 }
 
 /** Returns for each message the number of the newest message whose summary covers it, or its own number. */

@@ -5,7 +5,7 @@ import type { ModelChain } from './model-chain.ts'
 export interface Registry {
   /** The tools by name, including stubs, which answer with a build instruction. */
   readonly tools: ReadonlyMap<string, Tool>
-  /** The tools that the model is offered: the available ones, and stubs of configured features that the build leaves out. */
+  /** The tools that the model is offered: the available ones of the build. */
   readonly offered: readonly Tool[]
   readonly models: ModelChain
   /** Returns the lines of features for the system prompt. */

@@ -77,6 +77,8 @@ export interface AgentDeps extends SettingsSource {
   /** Returns the values that tool results must not show. */
   readonly secrets?: () => readonly Secret[]
   readonly newId?: () => string
+  readonly placeOf?: ConductDeps['placeOf']
+  readonly identityOf?: ConductDeps['identityOf']
   /** Runs model calls and tools within a trace. */
   readonly within?: WithinTrace
 }

@@ -4,9 +4,10 @@ import { makeRoom } from '../compaction/conversation.ts'
 import { storedMessages } from '../compaction/stored-messages.ts'
 import type { SummarizeDeps } from '../compaction/summarize.ts'
 import { fitConversation } from '../history/history.ts'
+import { withNote } from '../history/message-notes.ts'
 import { isShown } from '../history/shown-addresses.ts'
 import { sourcesIn } from '../history/untrusted-in.ts'
-import { type CallModelDeps, fixedTokens } from '../model/call-model.ts'
+import { type CallModelDeps, fixedTokens, OFFLINE } from '../model/call-model.ts'
 import { completeReply } from '../model/complete-reply.ts'
 import { windowOf } from '../model/endpoint-limits.ts'
 import type { ModelReply, ReplyEnd } from '../model/model-reply.ts'
@@ -15,12 +16,17 @@ import { Repeats } from '../tools/repeats.ts'
 import type { ToolExecutor, ToolResultPart } from '../tools/tool-call.ts'
 import { runRound, type ToolRound } from '../tools/tool-round.ts'
 import { allowedTools, callScopeOf } from '../turn/call-scope.ts'
-import type { TurnScope } from '../turn/turn-scope.ts'
+import { situationNote } from '../turn/situation.ts'
+import type { LiveTurn, TurnScope } from '../turn/turn-scope.ts'
 import { restoreTurn } from './restore-turn.ts'
 import { systemPrompt } from './system-prompt.ts'
 
 export interface LoopDeps extends SummarizeDeps, Pick<CallModelDeps, 'toolSpecs' | 'tokenRatios' | 'refusedFiles'> {
   readonly tools: ToolExecutor
+  /** Returns where and by whom the message of a turn was written, in a few words. Absent: the model is told no situation. */
+  readonly placeOf?: ((turn: Pick<LiveTurn, 'source' | 'session' | 'owner' | 'limited'>) => string) | undefined
+  /** Reads the identity files of an agent for its system prompt; empty for none. */
+  readonly identityOf?: ((agent: string) => Promise<string>) | undefined
   readonly turns: Pick<TurnStore, 'checkpoint'>
 }
 
@@ -42,10 +48,13 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
   let conversation = begun
   const system: ModelMessage = {
     role: 'system',
-    content: systemPrompt(scope.registry, agent, allowedTools({ limits: scope.limits, tools: turn.tools })),
+    content: systemPrompt(scope.registry, agent, {
+      identity: (await deps.identityOf?.(turn.agent)) ?? '',
+      tools: allowedTools({ limits: scope.limits, tools: turn.tools }),
+    }),
   }
   progress.fixedTokens = await fixedTokens(deps, scope, system.content)
-  const asked: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
+  const asked = askedMessage(deps, scope, begun.messages)
   const { messages: before, open } = restoreTurn(turn.checkpoint)
   const produced: ModelMessage[] = before.length > 0 ? before : [asked]
   const promptWith =
@@ -118,6 +127,17 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
     } else if (reply.finish === 'paused') paused += reply.text
     else return ended(reply.text, reply)
   }
+}
+
+/** The message of the person. The built-in model needs no situation. */
+function askedMessage(
+  { placeOf }: LoopDeps,
+  { turn, agent, registry, progress }: TurnScope,
+  before: readonly ModelMessage[],
+): ModelMessage {
+  const message: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
+  if (!placeOf || registry.models.labels[progress.entry]?.provider === OFFLINE) return message
+  return withNote(message, situationNote({ place: placeOf(turn), atMs: turn.createdAtMs, zone: agent.timezone, before }))
 }
 
 /** The ends of a reply that its reader must know of. A reply of any other end is complete. */

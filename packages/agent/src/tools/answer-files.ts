@@ -1,10 +1,9 @@
 /** Judges the files that an answer marks: it attaches those that its turn opened, wrote or was given, where the turn may read files. */
 import { errorText, type MarkedFile, type ModelMessage, markedFiles, namedAttachments, usedFilesIn } from '@sluice/sdk'
 import { type CallScope, fileCallerOf } from '../turn/call-scope.ts'
+import { READER } from './cut-result.ts'
 import type { ToolExecutor } from './tool-call.ts'
 
-/** A turn that may not call this tool attaches no file. */
-export const READER = 'file_read'
 /** Further files of one answer are not attached. */
 const FILES_MAX = 50
 /** The time of a change may be this much earlier than the clock of the daemon. */

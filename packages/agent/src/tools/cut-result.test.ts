@@ -48,7 +48,9 @@ describe('a result', () => {
   })
 
   test('keeps max_tool_result_chars characters where that is set', () => {
-    expect(cutResult('a'.repeat(1000), { tokens: 10, chars: 300 }, false).output).toMatch(/^a{200}\n\[… 700 characters left out …\]\na{100}$/)
+    expect(cutResult('a'.repeat(1000), { tokens: 10, chars: 300 }, false).output).toMatch(
+      /^a{200}\n\[… 700 characters left out …\]\na{100}$/,
+    )
     expect(cutResult('a'.repeat(300), { tokens: 10, chars: 300 }, false)).toEqual({ output: 'a'.repeat(300) })
   })
 })

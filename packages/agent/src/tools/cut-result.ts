@@ -2,6 +2,9 @@
 import { shorten } from '../history/shorten.ts'
 import { estimateTokens } from '../history/tokens.ts'
 
+/** The tool that reads files. A turn that may not call it attaches no file to its answer. */
+export const READER = 'file_read'
+
 export interface ResultLimit {
   readonly tokens: number
   /** `max_tool_result_chars`, which replaces the limit of tokens. */

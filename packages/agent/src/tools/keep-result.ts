@@ -2,8 +2,7 @@
 import { type Logger, ownerFolder, sha256Hex } from '@sluice/sdk'
 import { allowedTools, type CallScope, fileCallerOf } from '../turn/call-scope.ts'
 import type { CallResult } from '../turn/turn.ts'
-import { READER } from './answer-files.ts'
-import { cutResult } from './cut-result.ts'
+import { cutResult, READER } from './cut-result.ts'
 
 /** `file_read` opens no larger file. */
 const KEPT_CHARS_MAX = 3 * 1024 * 1024

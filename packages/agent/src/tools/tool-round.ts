@@ -101,6 +101,9 @@ const resultPart = ({ id, name }: ToolCall, { outcome, output, readOn, untrusted
   type: 'tool-result',
   toolCallId: id,
   toolName: name,
-  output: { type: outcome === 'ok' ? 'text' : 'error-text', value: withReadOn(untrusted === undefined ? output : frameUntrusted(untrusted, output), readOn) },
+  output: {
+    type: outcome === 'ok' ? 'text' : 'error-text',
+    value: withReadOn(untrusted === undefined ? output : frameUntrusted(untrusted, output), readOn),
+  },
   ...(files && fileNote(files)),
 })

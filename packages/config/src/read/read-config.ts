@@ -1,5 +1,7 @@
 /** Reads and validates the configuration for the daemon, `config check` and every other command. */
+
 import { readFile } from 'node:fs/promises'
+import { isTimezone } from '@sluice/kit/timezone'
 import {
   AppError,
   buildHint,
@@ -142,7 +144,7 @@ function storeFindings(config: LoadedConfig): Finding[] {
 async function scheduleFindings(config: LoadedConfig): Promise<Finding[]> {
   const { schedule, timezone } = config.core(backupSection)
   if (schedule === undefined) return []
-  const { expressionProblem, isTimezone } = await import('@sluice/kit/cron-expression')
+  const { expressionProblem } = await import('@sluice/kit/cron-expression')
   const problem = expressionProblem(schedule, Date.now())
   return [
     ...(problem === undefined

@@ -1,4 +1,5 @@
 /** The sections of the main agent: the limits of its turns, and what they may cost. */
+import { isTimezone } from '@sluice/kit/timezone'
 import { fromEnv, isAtLeast, type Standing, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -21,6 +22,13 @@ export const agentSection = {
       1,
       1000,
       'The largest number of model calls with tools in one turn; then the model says what is left to do (default: 100, and 10 for strangers)',
+    ),
+    timezone: v.optional(
+      v.pipe(
+        text,
+        v.check(isTimezone, 'must be a time zone such as Europe/Berlin'),
+        v.description('The time zone of the times that the model is told (default: that of the machine)'),
+      ),
     ),
     max_concurrent_turns: count(8, 1, 1024, 'The largest number of turns that run at once; turns of one session never do'),
     max_queued_turns: count(1000, 0, 100_000, 'The largest number of waiting turns; one more is answered 503'),

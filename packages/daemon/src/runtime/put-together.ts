@@ -13,6 +13,8 @@ import type { InForce } from './in-force.ts'
 import { LateDelivery } from './late-delivery.ts'
 import type { Features } from './open-features.ts'
 import type { Opened } from './opened.ts'
+import { placeOf } from './place-of-message.ts'
+import { readIdentity } from './read-identity.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
 /** The open parts that the ones below are made of. */
@@ -131,6 +133,8 @@ function createAgentOf(
     mintClient: clients.ofCaller,
     admission,
     shares,
+    placeOf: (turn) => placeOf(snapshot().channels, turn),
+    identityOf: (agent) => readIdentity(opened.dataDir, agent, log),
     approve: options.approve ?? askInChats,
     within: traces.within,
   })

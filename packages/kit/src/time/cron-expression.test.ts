@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { expressionProblem, isTimezone, nextOccurrence } from './cron-expression.ts'
+import { expressionProblem, nextOccurrence } from './cron-expression.ts'
+import { isTimezone } from './timezone.ts'
 import { ZoneTime } from './zone-time.ts'
 
 /** Returns the next instants after `after`, in ISO form in UTC. */

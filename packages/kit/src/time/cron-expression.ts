@@ -37,18 +37,6 @@ export function expressionProblem(expression: string, nowMs: number): string | u
   }
 }
 
-/** Returns whether the runtime knows the time zone. */
-export function isTimezone(timezone: string): boolean {
-  // The lookup below is slow, and most triggers name this zone.
-  if (timezone === 'UTC') return true
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: timezone })
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** Returns the first due instant after `afterMs`, or null when there is none. Throws for an invalid schedule. */
 export function nextOccurrence({ expression, timezone }: CronSchedule, afterMs: number): number | null {
   // Parsing is quick, and a parsed expression holds a field for each year up to 9999, so nothing is cached.

@@ -253,7 +253,7 @@ describe('Lifecycle', () => {
     for (const part of [snapshot, snapshot.registry]) expect(Object.isFrozen(part)).toBe(true)
   })
 
-  test('lists a left-out tool with its build command, and names it in the system prompt', async () => {
+  test('lists a left-out tool with its build command for people, and not for the model', async () => {
     const lifecycle = lifecycleOf([offline])
     await lifecycle.apply(configOf({}, [offline]))
     const { tools, registry } = lifecycle.snapshot()
@@ -265,19 +265,17 @@ describe('Lifecycle', () => {
       compiled: false,
       build: 'npm run build -- full --features probe',
     })
-    expect(registry.prompt().split('\n')).toEqual([
-      expect.stringMatching(/not in this build: .*hardware_memory_read.* returns the command/),
-    ])
+    expect(registry.prompt()).toBe('')
+    expect(registry.offered).toEqual([])
   })
 
-  test('offers a left-out tool to the model once its feature is configured', async () => {
+  test('offers no left-out tool to the model, also when its feature is configured', async () => {
     const lifecycle = lifecycleOf([offline])
     const leftOut = [{ section: 'peripherals', feature: 'hardware-probe', build: '' }] as const
     await lifecycle.apply({ ...configOf({}, [offline]), leftOut })
     const { registry } = lifecycle.pin('main')
-    expect(registry.offered.map(({ name }) => name)).toEqual(['hardware_memory_read'])
-    expect(registry.prompt()).not.toContain('hardware_memory_read')
-    expect(registry.prompt()).toContain('pdf_read')
+    expect(registry.offered).toEqual([])
+    expect(registry.tools.has('hardware_memory_read')).toBe(true)
   })
 
   test('prefers a tool of the build to a left-out one of the same name', async () => {

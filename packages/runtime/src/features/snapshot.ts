@@ -23,7 +23,7 @@ import type { ComponentLogger } from '../log/log.ts'
 import { type FeatureStatus, featureStatuses } from './feature-status.ts'
 import type { Instance } from './instance.ts'
 import { chooseObservers, notifyObservers } from './observers.ts'
-import { type LeftOutTool, leftOutLine, leftOutTools, type StubRoute, stubRoutes, stubTools } from './stubs.ts'
+import { leftOutTools, type StubRoute, stubRoutes, stubTools } from './stubs.ts'
 
 export interface Snapshot {
   /** Counts the snapshots of this run of the daemon, from 1. */
@@ -93,12 +93,14 @@ export function freezeSnapshot({ version, features, instances, config, models }:
   const observe = notifyObservers(observers, log)
   const prompts = parts.flatMap(({ prompt }) => (prompt ? [prompt] : []))
 
-  const isConfigured = ({ feature }: LeftOutTool) => config.leftOut.some((section) => section.feature === feature)
-  const leftOut = leftOutLine(absent.filter((tool) => !isConfigured(tool)))
   const common = {
     tools: new Map([...stubTools(instances), ...[...absent, ...tools].map(({ tool }) => tool)].map((tool) => [tool.name, tool])),
-    offered: [...tools.filter(({ available }) => available), ...absent.filter(isConfigured)].map(({ tool }) => tool),
-    prompt: () => [...prompts.map((lines) => lines()), leftOut].filter((lines) => lines !== '').join('\n'),
+    offered: tools.filter(({ available }) => available).map(({ tool }) => tool),
+    prompt: () =>
+      prompts
+        .map((lines) => lines())
+        .filter((lines) => lines !== '')
+        .join('\n'),
     observe,
   }
   const registries = new Map([...models].map(([agent, chain]): [string, Registry] => [agent, Object.freeze({ ...common, models: chain })]))

@@ -42,12 +42,6 @@ export function leftOutTools(features: readonly Feature[], taken: ReadonlySet<st
   )
 }
 
-/** The line of the system prompt about left-out tools that the model is not offered. Empty if there are none. */
-export const leftOutLine = (tools: readonly LeftOutTool[]): string =>
-  tools.length === 0
-    ? ''
-    : `These tools are not in this build: ${tools.map(({ tool }) => tool.name).join(', ')}. Calling one of them returns the command that builds it in.`
-
 /** A tool that refuses, for each tool of a feature that is not ready. */
 export function stubTools(instances: readonly Instance[]): Tool[] {
   return instances.flatMap((instance) =>

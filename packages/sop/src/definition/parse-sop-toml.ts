@@ -1,6 +1,7 @@
 /** Parses `SOP.toml`: the settings and triggers of a procedure. Every problem is reported with its position. */
 import { EXECUTION_MODES, PRIORITIES, readTomlAs, type TomlProblem } from '@sluice/config'
-import { expressionProblem, isTimezone } from '@sluice/kit/cron-expression'
+import { expressionProblem } from '@sluice/kit/cron-expression'
+import { isTimezone } from '@sluice/kit/timezone'
 import { MAIN_AGENT, STANDINGS } from '@sluice/sdk'
 import * as v from 'valibot'
 import { parseCondition } from './condition.ts'

@@ -1,0 +1,31 @@
+/** Says in a few words where and by whom a message was written, for the model. */
+import { type Channel, frameSource, parseChatSession, type Standing } from '@sluice/sdk'
+
+/** Names that platforms and senders choose are shortened to this length. */
+const NAME_CHARS_MAX = 64
+
+export interface WrittenMessage {
+  readonly source: string
+  readonly session: string | null
+  readonly limited?: { readonly standing: Standing } | undefined
+}
+
+export function placeOf(channels: readonly Pick<Channel, 'name' | 'limits'>[], { source, session, limited }: WrittenMessage): string {
+  const standing = limited?.standing ?? 'operator'
+  const chat = session === null ? undefined : parseChatSession(session)
+  if (!chat) return `${source}, from ${aOrAn(standing)}`
+  const { channel, sender, conversation } = chat
+  const room = conversation === sender ? 'direct' : `in ${nameOf(conversation)}`
+  const limits = channels.find(({ name }) => name === channel)?.limits
+  const shown = limits && `; shows text${limits.attachments ? ' and files' : ' only'}`
+  return `${channel}, ${room}, from ${nameOf(sender)}, ${aOrAn(standing)}${shown ?? ''}`
+}
+
+const nameOf = (name: string): string => JSON.stringify(frameSource(name.slice(0, NAME_CHARS_MAX)))
+
+const aOrAn = (standing: string): string =>
+  standing === 'listed'
+    ? 'a listed sender'
+    : standing === 'unverified'
+      ? 'an unverified sender'
+      : `${/^[aeiou]/.test(standing) ? 'an' : 'a'} ${standing}`
