@@ -69,6 +69,7 @@ function messageOf(event: Members, account: string, source: Source, { groupPolic
   if (id === '' || !content) return undefined
   const inReplyTo = text(message.quotedMessageId)
   const quote = text(message.quoteToken)
+  const set = textAt(message, 'imageSet.id')
   return {
     id,
     account,
@@ -82,6 +83,7 @@ function messageOf(event: Members, account: string, source: Source, { groupPolic
     ...content,
     ...sentAt(event),
     ...(inReplyTo !== '' && { inReplyTo }),
+    ...(set !== '' && { group: { id: set } }),
   }
 }
 

@@ -35,6 +35,11 @@ export const lineArrivals: ArrivalSubject = {
     arrival('a quote', { type: 'text', text: 'why?', quotedMessageId: '325700' }, { inReplyTo: '325700' }),
     arrival('a picture', { type: 'image' }, { attachments: [{ kind: 'image', name: 'image', source: { id: '325708' } }] }),
     arrival(
+      'a picture of a set',
+      { type: 'image', imageSet: { id: 'E005D41A7288F41B65593ED38FF6E9834B046AB36A37921A56BC236F13A91855', index: 1, total: 2 } },
+      { group: { id: 'E005D41A7288F41B65593ED38FF6E9834B046AB36A37921A56BC236F13A91855' } },
+    ),
+    arrival(
       'a location',
       { type: 'location', title: 'Office', address: '1 Way', latitude: 35.6, longitude: 139.7 },
       { things: [{ kind: 'location', text: '35.6, 139.7: Office, 1 Way' }] },
