@@ -1,5 +1,5 @@
 import type { LanguageModel, ModelPrompt } from '@sluice/sdk'
-import { Secret } from '@sluice/sdk'
+import { promptCacheKey, Secret } from '@sluice/sdk'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { chatCompletions } from './chat-completions.ts'
@@ -25,6 +25,13 @@ it('asks the Responses API at the own URL of OpenAI, which keeps nothing', async
   expect(content).toMatchObject([{ type: 'text', text: 'You said: hello' }])
   expect(finishReason.unified).toBe('stop')
   expect(last()).toMatchObject({ wire: 'responses', refused: null, body: { store: false, max_output_tokens: 50 } })
+})
+
+it('names the conversation for the prompt cache of the service', async () => {
+  await model.doGenerate({ prompt: hello, providerOptions: promptCacheKey('room/1') })
+  await model.doGenerate({ prompt: hello })
+  const keys = server.requests.map(({ body }) => (body as { prompt_cache_key?: string }).prompt_cache_key)
+  expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), undefined])
 })
 
 it('streams text and reasoning, and counts tokens', async () => {

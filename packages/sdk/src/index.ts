@@ -238,7 +238,7 @@ export type {
   ProviderSettings,
   UsualEndpoint,
 } from './tool/model.ts'
-export { MEDIA_KINDS } from './tool/model.ts'
+export { MEDIA_KINDS, promptCacheKey, promptCacheKeyIn } from './tool/model.ts'
 export type {
   ProcessCommand,
   ProcessPipes,

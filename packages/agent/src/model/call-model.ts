@@ -10,11 +10,14 @@ import {
   type ModelMessage,
   type ModelTool,
   type Outcome,
+  promptCacheKey,
+  type Tool,
   type Usage,
   type WithinTrace,
 } from '@sluice/sdk'
 import { bytesOf, showFiles } from '../history/attached-files.ts'
 import { estimateTokens, messagesTokens } from '../history/tokens.ts'
+import { describedTools } from '../tools/deferred-tools.ts'
 import type { Budget } from '../turn/budget.ts'
 import { allowedTools, fileCallerOf } from '../turn/call-scope.ts'
 import { Cancellation } from '../turn/cancellation.ts'
@@ -66,6 +69,9 @@ export interface FailedAttempt {
   readonly promptTokens?: number
 }
 
+/** The source of the turns of procedures. */
+const PROCEDURES = 'sop'
+
 /** The built-in provider, which answers within this process. It runs tools by name, so it needs no descriptions. */
 export const OFFLINE = 'offline'
 
@@ -107,7 +113,14 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     model = loaded.modelId
     ;({ prompt, paths: files } = await call.race(shownTo(deps, scope, { prompt, limits, label: `${provider}:${model}` })))
     const tools = await call.race(toolsFor(deps, scope, { provider, takesTools: limits.tools }))
-    const options = callOptions(limits, { ...ask, prompt, tools, tokensMax: windowOf(scope).tokensMax, abortSignal: call.signal })
+    const options = callOptions(limits, {
+      ...ask,
+      prompt,
+      tools,
+      tokensMax: windowOf(scope).tokensMax,
+      session: turn.session,
+      abortSignal: call.signal,
+    })
     const { tell } = turn
     const reply = await deps.within(trace, () =>
       tell
@@ -197,31 +210,42 @@ const isRefusal = ({ kind, repeat }: ModelFailure): boolean => kind === 'provide
 
 async function toolsFor(
   deps: Pick<CallModelDeps, 'toolSpecs'>,
-  { registry, limits, turn }: TurnScope,
+  { registry, limits, turn, progress }: TurnScope,
   { provider, takesTools }: { readonly provider: string; readonly takesTools: boolean },
 ): Promise<ModelTool[]> {
   const tools = allowedTools({ limits, tools: turn.tools })
   if (provider === OFFLINE || !takesTools || registry.offered.length === 0 || tools?.length === 0) return []
   const specs = await deps.toolSpecs(registry)
-  return tools ? specs.filter(({ name }) => tools.includes(name)) : specs
+  // Only a turn of a procedure has an outcome to report.
+  const isOffered = ({ name, reportsOnly }: Tool) => (tools?.includes(name) ?? true) && (!reportsOnly || turn.source === PROCEDURES)
+  const offered = registry.offered.filter(isOffered)
+  const names = new Set(offered.map(({ name }) => name))
+  return describedTools(
+    offered,
+    specs.filter(({ name }) => names.has(name)),
+    registry.models.window(progress.entry).tokens,
+  )
 }
 
 interface CallParts extends Omit<ModelAsk, 'prompt'> {
   readonly prompt: ModelMessage[]
   readonly tools: ModelTool[]
   readonly tokensMax: number
+  readonly session: string | null
   readonly abortSignal: AbortSignal
 }
 
 function callOptions(
   limits: EndpointLimits,
-  { prompt, tools, mayCallTools, outputTokensMax, tokensMax, abortSignal }: CallParts,
+  { prompt, tools, mayCallTools, outputTokensMax, tokensMax, session, abortSignal }: CallParts,
 ): ModelCallOptions {
   const { max_output_tokens, temperature, reasoning } = limits
   const outputMax = Math.min(max_output_tokens ?? Number.POSITIVE_INFINITY, outputTokensMax?.(tokensMax) ?? Number.POSITIVE_INFINITY)
   return {
     prompt,
     abortSignal,
+    // Requests with the same key reach the same cache, where an endpoint takes one.
+    ...(session !== null && { providerOptions: promptCacheKey(session) }),
     ...(Number.isFinite(outputMax) && { maxOutputTokens: outputMax }),
     ...(temperature !== undefined && { temperature }),
     ...(reasoning !== undefined && { reasoning }),

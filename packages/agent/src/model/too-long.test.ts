@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { memoryBooks } from '../testing/memory-books.ts'
 import { httpError, type Reply, scriptedModel, streamingModel } from '../testing/scripted-model.ts'
 import { request, testAgent, testTool } from '../testing/test-agent.ts'
 import { modelFailure } from './model-failure.ts'
@@ -126,6 +127,32 @@ describe('a conversation that is longer than the window of the model', () => {
     expect(books.summaries.get('s')?.text).toBe('the key is 4711')
     expect(JSON.stringify(model.asked.at(-1)?.prompt)).toContain('the key is 4711')
   })
+
+  test.each(REFUSALS.filter(([, , status]) => status !== undefined))(
+    'goes on in the same turn after the refusal of %s',
+    async (_service, message, status = 400, name = '') => {
+      const books = memoryBooks()
+      const said = (role: 'user' | 'assistant', text: string) => ({ role, content: [{ type: 'text' as const, text }] })
+      books.histories.set('s', [
+        said('user', `The key is 4711. ${words(900)}`),
+        said('assistant', words(900)),
+        said('user', 'Thanks.'),
+        said('assistant', 'Yes.'),
+      ])
+      const isSummary = (prompt: unknown) => JSON.stringify(prompt).includes('You write the memory of an assistant')
+      let refusals = 0
+      const model = scriptedModel([
+        ({ prompt }) => {
+          if (isSummary(prompt)) return { text: 'the key is 4711' }
+          if (refusals++ > 0) return { text: 'fine' }
+          throw Object.assign(httpError(status), { responseBody: JSON.stringify({ error: { type: name, code: name, message } }) })
+        },
+      ])
+      const { agent } = testAgent({ models: [model], books })
+      expect((await agent.run(request('And now?', { session: 's' }))).text).toBe('fine')
+      expect(JSON.stringify(model.asked.at(-1)?.prompt)).toContain('the key is 4711')
+    },
+  )
 
   test('says what was left out only in the turn whose request was refused', async () => {
     const model = windowed(1500)

@@ -178,7 +178,7 @@ class TurnAgent implements Agent {
         ...known,
         toolSpecs,
       }),
-      tools: new ToolExecutor({ events: deps.events, clock, log, scrub, secrets, within, approve: deps.approve }),
+      tools: new ToolExecutor({ toolSpecs, events: deps.events, clock, log, scrub, secrets, within, approve: deps.approve }),
       stopReason: () => this.#stopReason,
     }
   }

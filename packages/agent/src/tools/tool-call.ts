@@ -25,6 +25,7 @@ import {
 } from '@sluice/sdk'
 import { shorten } from '../history/shorten.ts'
 import type { ToolCall } from '../model/model-reply.ts'
+import type { ToolSpecs } from '../model/tool-specs.ts'
 import { aboutTurn } from '../turn/about-turn.ts'
 import { notConfigured } from '../turn/agent-settings.ts'
 import { allowedTools, type CallScope, fileCallerOf, offeredTools } from '../turn/call-scope.ts'
@@ -32,12 +33,14 @@ import { newTrace } from '../turn/ids.ts'
 import type { Scrub } from '../turn/scrub.ts'
 import type { CallResult } from '../turn/turn.ts'
 import { type ApprovalDeps, askPerson } from './approval.ts'
+import { innerCall, searchTool, TOOL_CALL, TOOL_SEARCH } from './deferred-tools.ts'
 import { keepResult } from './keep-result.ts'
 import type { Repeats } from './repeats.ts'
 import { parseToolInput } from './tool-input.ts'
 import { declaredDecider, operatorDenied, refusedText, type Verdict, verdict } from './tool-policy.ts'
 
 export interface ToolExecutorDeps extends ApprovalDeps {
+  readonly toolSpecs: ToolSpecs
   readonly events: Events
   readonly clock: Clock
   readonly within: WithinTrace
@@ -100,14 +103,17 @@ export class ToolExecutor {
 
   /** Validates a call. Without `repeats` the call may be made any number of times. Never throws. */
   prepare(scope: CallScope, call: ToolCall, repeats?: Repeats): PreparedCall {
-    const tool = scope.registry.tools.get(call.name)
+    // A deferred tool is judged, shown and run under its own name.
+    const inner = call.name === TOOL_CALL && !scope.registry.tools.has(TOOL_CALL) ? innerCall(call.input) : undefined
+    const { name, input: json } = inner ?? call
+    const tool = scope.registry.tools.get(name) ?? (name === TOOL_SEARCH ? this.#search(scope) : undefined)
     const refuse = (refusal: string): PreparedCall => ({ call, tool, input: undefined, halts: false, refusal })
     if (call.isCut) return refuse(CUT_CALL)
-    if (!tool) return refuse(unknownTool(scope, call.name))
+    if (!tool) return refuse(unknownTool(scope, name))
     const allowed = allowedTools(scope)
-    if (allowed && !allowed.includes(tool.name)) return refuse(notAmong(allowed, tool.name))
+    if (allowed && name !== TOOL_SEARCH && !allowed.includes(tool.name)) return refuse(notAmong(allowed, tool.name))
     try {
-      const parsed = parseToolInput(tool, call.input, this.#deps.scrub)
+      const parsed = parseToolInput(tool, json, this.#deps.scrub)
       if ('problem' in parsed) return refuse(parsed.problem)
       const { value: input, halts } = parsed
       if (!halts && repeats && repeats.count(tool.name, parsed.raw) >= REPEATS_REFUSED_FROM) return refuse(repeated(tool.name))
@@ -125,7 +131,7 @@ export class ToolExecutor {
     const by = callingAgent(scope)
     if (!by) return refuse(notConfigured(scope.agent))
     const allowed = allowedTools(scope)
-    if (allowed && !allowed.includes(tool.name)) return refuse(notAmong(allowed, tool.name))
+    if (allowed && tool.name !== TOOL_SEARCH && !allowed.includes(tool.name)) return refuse(notAmong(allowed, tool.name))
     try {
       const risk = typeof tool.risk === 'function' ? tool.risk(input, by) : tool.risk
       if (halts) return { risk, verdict: 'run' }
@@ -149,11 +155,12 @@ export class ToolExecutor {
   async run(scope: CallScope, prepared: PreparedCall, options: RunOptions = {}): Promise<CallResult> {
     const { events, clock } = this.#deps
     const { call, tool } = prepared
+    const name = tool?.name ?? call.name
     const about = { ...aboutTurn(scope.turn, scope), tool: tool?.name ?? 'unknown' }
     const trace = newTrace(scope.trace)
     const startMs = clock.nowMs()
     const startedAtMs = clock.monotonicMs()
-    scope.tell?.({ type: 'tool_call', id: call.id, name: call.name, input: prepared.input ?? call.input })
+    scope.tell?.({ type: 'tool_call', id: call.id, name, input: prepared.input ?? call.input })
     events.emit({ type: 'tool_started', ...about }, scope.owner)
     scope.alive?.()
     const ended = (outcome: Outcome) => {
@@ -168,12 +175,21 @@ export class ToolExecutor {
     try {
       const result = await this.#answer(scope, prepared, { ...options, trace })
       ended(result.outcome)
-      scope.tell?.({ type: 'tool_result', id: call.id, name: call.name, outcome: result.outcome, output: result.output })
+      scope.tell?.({ type: 'tool_result', id: call.id, name, outcome: result.outcome, output: result.output })
       return result
     } catch (error) {
       ended('aborted')
       throw error
     }
+  }
+
+  #search(scope: CallScope): Tool {
+    const allowed = allowedTools(scope)
+    const tools = offeredTools(scope.registry, allowed)
+    return searchTool(tools, async () => {
+      const specs = await this.#deps.toolSpecs(scope.registry)
+      return specs.filter(({ name }) => tools.some((tool) => tool.name === name))
+    })
   }
 
   /** Returns the result of a call that does not run. */

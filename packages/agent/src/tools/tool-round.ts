@@ -91,8 +91,8 @@ const isWeighty = ({ risk, verdict, refusal }: Judgement): boolean => refusal ==
  * Returns the key of a question. It is not the id of the call, because a model may use an id twice. The same place and the same call
  * give the same key, so that a resumed turn finds its decision, and no other call does.
  */
-const questionOf = ({ call, input }: PreparedCall, place: string): string =>
-  `${place}-${callHash(call.name, input).slice(0, QUESTION_DIGITS)}`
+const questionOf = ({ call, tool, input }: PreparedCall, place: string): string =>
+  `${place}-${callHash(tool?.name ?? call.name, input).slice(0, QUESTION_DIGITS)}`
 
 /** The words of the daemon stand outside of the frame of a result. */
 const withReadOn = (text: string, readOn: string | undefined): string => (readOn === undefined ? text : `${text}\n${readOn}`)

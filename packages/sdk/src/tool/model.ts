@@ -1,6 +1,20 @@
 /** The port of language models: the interface of the AI SDK, so that its provider packages fit unchanged. */
 import type { LanguageModelV4, LanguageModelV4CallOptions as ModelCallOptions } from '@ai-sdk/provider'
+import { sha256Hex } from '../values/hmac.ts'
 import type { Secret } from '../values/secret.ts'
+
+/** The key of the options that the agent gives to every model. */
+const OPTIONS = 'sluice'
+const CACHE_KEY_DIGITS = 32
+
+/** Returns the option that names the conversation of a request for the prompt cache of its service. */
+export const promptCacheKey = (session: string) => ({ [OPTIONS]: { promptCacheKey: sha256Hex(session).slice(0, CACHE_KEY_DIGITS) } })
+
+/** Reads the option of `promptCacheKey`. */
+export function promptCacheKeyIn({ providerOptions }: Pick<ModelCallOptions, 'providerOptions'>): string | undefined {
+  const key = providerOptions?.[OPTIONS]?.promptCacheKey
+  return typeof key === 'string' ? key : undefined
+}
 
 export type LanguageModel = LanguageModelV4
 export type {
