@@ -38,6 +38,7 @@ const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly in
  * checker reports quadratic growth up to such a bound as unlimited growth. The text is the worst case of each pattern.
  */
 const BOUNDED: readonly (readonly [pattern: RegExp, text: string])[] = [
+  [/<untrusted source="([^"\n]{0,400})" id="[0-9a-f]{16}">\n/, `${'<untrusted source="<'.repeat(20)}\n`],
   [/\beyJ[\w-]{8,300}\.[\w-]{8,4096}\.[\w-]{8,4096}/g, `${'eyJ-'.repeat(75)}.${'eyJ-'.repeat(1024)}.`],
   [
     /\b(?:sk-[\w-]{16,512}|gh[pousr]_\w{20,512}|github_pat_\w{20,512}|glpat-[\w-]{16,512}|xox[abeoprs]-[\w-]{10,512}|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{30,512}|eyJ[\w-]{8,300}\.[\w-]{8,4096}\.[\w-]{8,4096})/g,

@@ -1,5 +1,5 @@
 /** The tools `grep` and `glob`. They open files by the rules of the workspace, and their patterns run in a thread with a time limit. */
-import { isFileOfOthers, SerialQueue, signalScope } from '@sluice/kit'
+import { isFileOfOthers, SerialQueue, signalScope, withoutTrailing } from '@sluice/kit'
 import { AppError, defineTool, type Host, type Tool, type ToolContext, type Workspace, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { globSource } from './glob-pattern.ts'
@@ -40,7 +40,7 @@ type Start = (search: SearchOptions, visit: Visit) => Promise<string | undefined
 async function run({ clock }: Pick<Host, 'clock'>, search: SearchOptions, visit: Visit): Promise<string | undefined> {
   const { patterns } = search
   const { workspace, signal } = search.context
-  const path = search.path.replace(/\/+$/, '') || search.path
+  const path = withoutTrailing(search.path, '/') || search.path
   using scope = signalScope([signal], SEARCH_MS_MAX, clock)
   await using thread = new SearchThread(patterns, scope.signal)
   let last = path

@@ -15,7 +15,6 @@ const PART_CHARS_MIN = 4
 
 /** Scripts whose words no spaces divide, and whose words are short. */
 const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
-const DENSE_EACH = new RegExp(DENSE.source, 'gu')
 /** One kana, or a short word of another script, is seldom more than grammar. */
 const FUNCTION_WORD = /^(?:[\p{Script=Hiragana}]{1,2}|(?!\p{Script=Han})\D{1,2})$/u
 
@@ -107,6 +106,6 @@ const shortened = (text: string): string => {
 }
 
 function tokensOf(text: string): number {
-  const dense = text.match(DENSE_EACH)?.length ?? 0
+  const dense = [...text].filter((char) => DENSE.test(char)).length
   return dense + Math.ceil((text.length - dense) / 4)
 }

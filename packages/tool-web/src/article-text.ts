@@ -48,7 +48,9 @@ function nodeText(root: unknown, url: string): string {
   if (root) write(root as PageNode, { parts, url, isPreformatted: false })
   return parts
     .join('')
-    .replace(/[ \t]*\n[ \t]*/g, (found) => (found.includes('\n') ? '\n' : ' '))
+    .split('\n')
+    .map((line) => line.trimEnd().replace(/^ (?=\S)/, ''))
+    .join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
 }

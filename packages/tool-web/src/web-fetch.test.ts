@@ -42,6 +42,7 @@ describe('web_fetch', () => {
     expect(text).toContain('## Where')
     expect(text).toContain('- In the wood\n- On [the map](https://a.example/map?x=1&y=2#here)')
     expect(text).toContain('a | b |\n1 | 2 |')
+    expect(text).toContain('code  with\n  spaces')
     for (const left of ['Log in', 'Imprint', 'steal', 'color']) expect(text).not.toContain(left)
     expect(requests[0]).toMatchObject({ url: 'https://a.example/fox/page.html', init: { responseBytesMax: 4_194_304 } })
     const { address, untrusted } = tool
