@@ -106,7 +106,7 @@ function messageOf(settings: ListenSettings, names: Names, message: Members, con
   }
 }
 
-/** The platform names nobody for a forwarded message. */
+/** The platform does not name the author of a forwarded message. */
 function forwardOf(message: Members, guild: string, names: Names): Pick<Inbound, 'forwarded'> {
   const inner = forwardedIn(message)
   return forwardedPart({
@@ -131,7 +131,7 @@ function quoteIn(
   const by = author.id === names.botId ? 'bot' : author.id === sender ? 'sender' : undefined
   return quotedPart({
     id,
-    // What the bot or the sender forwarded was written by others.
+    // Other people wrote the words of a message that the bot or the sender forwarded.
     by: inner.length === 0 ? by : undefined,
     author: { name: displayName(author), id: text(author.id) },
     text: all

@@ -16,6 +16,8 @@ export interface ApiCall {
   readonly answerBytesMax?: number
   /** Sends no token, for the requests that log in. */
   readonly isAnonymous?: true
+  /** Statuses of refusals whose answer is returned. */
+  readonly accept?: readonly number[]
 }
 
 /** The standard error of a homeserver (client-server API, section 2, "Standard error response"). */

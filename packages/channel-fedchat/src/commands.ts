@@ -2,7 +2,7 @@
 import { AppError, CATALOGUE, type Command, type CommandContext, type Finding, type Host } from '@sluice/sdk'
 import type { FedchatConfig } from './config.ts'
 import type { Connection } from './connection.ts'
-import { readDeviceRecord } from './device-record.ts'
+import { readDeviceRecord, UNVERIFIED, UNVERIFIED_FIX } from './device-record.ts'
 
 type CurrentConnection = () => Promise<Connection>
 
@@ -80,6 +80,7 @@ export async function checkFedchat(
   if (!record) return [...findings, { status: 'ok', detail: 'the bot has no device yet; it gets one when the channel connects' }]
   const { device_id: deviceId, fingerprint, is_verified: isVerified } = record
   const detail = `the device ${deviceId} has the fingerprint ${fingerprint} and is ${isVerified ? 'verified' : 'not verified'}`
-  if (isVerified || recoveryKey === undefined) return [...findings, { status: 'ok', detail }]
-  return [...findings, { status: 'warn', detail, fix: 'The recovery key did not verify the device; the log of the daemon says why.' }]
+  if (isVerified) return [...findings, { status: 'ok', detail }]
+  const fix = recoveryKey === undefined ? UNVERIFIED_FIX : 'The recovery key did not verify the device; the log of the daemon says why.'
+  return [...findings, { status: 'warn', detail: `${detail}: ${UNVERIFIED}`, fix }]
 }

@@ -4,6 +4,11 @@ import type { SecretStore } from '@sluice/sdk'
 
 export const DEVICE_RECORD = 'state/device'
 
+/** What an unverified device means, for the log and for doctor. */
+export const UNVERIFIED = 'the device is not verified, so many clients do not give it the keys of their messages'
+export const UNVERIFIED_FIX =
+  'Set channels_config.fedchat.recovery_key to the recovery key of the account, or user_id and password for an account without cross-signing keys.'
+
 export interface DeviceRecord {
   readonly user_id: string
   readonly device_id: string

@@ -2,7 +2,7 @@ import { createCipheriv, createHmac, hkdfSync } from 'node:crypto'
 import { memorySecrets } from '@sluice/testkit/memory-store'
 import { afterEach, describe, expect, test } from 'vitest'
 import { readRecoveryKey } from './crypto/recovery.ts'
-import { FEDCHAT_BOT, FEDCHAT_PEOPLE, FEDCHAT_ROOM, type FedchatFake, startFedchatFake } from './testing/fake.ts'
+import { FEDCHAT_BOT, FEDCHAT_PASSWORD, FEDCHAT_PEOPLE, FEDCHAT_ROOM, type FedchatFake, startFedchatFake } from './testing/fake.ts'
 import { Person } from './testing/person.ts'
 import { NEVER, soon, startTestChannel, type TestChannel } from './testing/test-channel.ts'
 
@@ -224,6 +224,37 @@ describe('with a recovery key', () => {
     expect(readRecoveryKey(typed)).toEqual(KEY)
     expect(() => readRecoveryKey(typed.replace('E', 'F'))).toThrow(/a character is wrong/)
     expect(() => readRecoveryKey('0OIl')).toThrow(/a character is wrong/)
+  })
+})
+
+describe('with the password', () => {
+  const login = { user_id: FEDCHAT_BOT, password: FEDCHAT_PASSWORD }
+
+  test('an account without cross-signing keys gets them, and the bot signs its device', async () => {
+    const fake = await startFake()
+    const secrets = memorySecrets()
+    const bot = await startBot(fake, secrets, login)
+    expect(await bot.run('fedchat keys')).toContain('verified     yes')
+    const uploads = () => fake.requests.filter(({ path }) => path.endsWith('/keys/device_signing/upload')).length
+    expect(uploads()).toBe(2)
+    await bot.stop()
+    const again = await startBot(fake, secrets, login)
+    expect(await again.run('fedchat keys')).toContain('verified     yes')
+    expect(uploads()).toBe(2)
+    expect(JSON.stringify(again.host.logs)).not.toContain(FEDCHAT_PASSWORD)
+  })
+
+  test('the keys of an account that has some are left alone, and log and doctor say what is missing', async () => {
+    const fake = await startFake()
+    const client = await Person.start(fake, FEDCHAT_BOT)
+    await client.createCrossSigning(fake)
+    const bot = await startBot(fake, memorySecrets(), login)
+    expect(await bot.run('fedchat keys')).toContain('verified     no')
+    expect(bot.host.logs.find(({ message }) => message.includes('the device is not verified'))?.fields.fix).toContain('recovery_key')
+    expect(await bot.parts.check?.(NEVER)).toMatchObject([
+      { status: 'ok' },
+      { status: 'warn', detail: expect.stringContaining('not verified'), fix: expect.stringContaining('recovery_key') },
+    ])
   })
 })
 

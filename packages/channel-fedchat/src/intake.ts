@@ -4,6 +4,7 @@ import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import { type Deliver, errorText, type Gap, type Host, type ListenContext } from '@sluice/sdk'
 import { type FedchatConfig, isAllowed } from './config.ts'
 import type { RoomEvent } from './crypto/device.ts'
+import { UNVERIFIED_FIX } from './device-record.ts'
 import { parse } from './parse.ts'
 import type { Session } from './session.ts'
 import { Waiting } from './waiting.ts'
@@ -88,11 +89,19 @@ export class Intake {
     if (members(event.unsigned).redacted_because !== undefined) return
     await this.#session.device.track(event.sender)
     const decrypted = await this.#session.device.decrypt(event, room)
-    if (decrypted.outcome === 'decrypted') return this.#takePlain(room, decrypted.event)
+    if (decrypted.outcome === 'decrypted') {
+      this.#session.problems.delete(room)
+      return this.#takePlain(room, decrypted.event)
+    }
     const { why } = decrypted
+    const withheld = decrypted.outcome === 'waiting' ? decrypted.withheld : undefined
     const where = { channel: 'fedchat', room, event: event.event_id, sender: event.sender }
     if (decrypted.outcome === 'refused') return void this.#host.log.warn('message cannot be decrypted', { ...where, reason: why })
-    this.#host.log.info('message waits for its key', { ...where, reason: why })
+    if (withheld === undefined) this.#host.log.info('message waits for its key', { ...where, reason: why })
+    else {
+      this.#host.log.warn('the sender does not give the key of a message', { ...where, reason: withheld, fix: UNVERIFIED_FIX })
+      this.#session.problems.set(room, `messages in ${room} cannot be read: ${withheld}`)
+    }
     const dropped = this.#waiting.add({ room, session: decrypted.session, event, atMs: this.#host.clock.nowMs() })
     if (dropped) this.#onGap({ sinceMs: dropped.atMs, why: `too many messages in ${dropped.room} wait for their keys` })
   }

@@ -241,6 +241,21 @@ test('files go both ways without encryption, and a file that is too large is ref
   })
 })
 
+test.each([400, 404] as const)(
+  'files of a homeserver that answers unknown addresses with %i are fetched from the older address',
+  async (unknownStatus) => {
+    const { fake, bot } = await arrange({}, { hasOldMediaOnly: true, unknownStatus })
+    const attachments = [{ kind: 'image', name: 'a.png', mime: 'image/png', source: { bytes: Buffer.from('an answer') } }] as const
+    await bot.channel.send({ to: FEDCHAT_ROOM }, { text: 'see the file', clientId: 'c-1', attachments }, NEVER)
+    const url = fake.sent().at(-1)?.content.url
+    fake.emit({ type: 'm.room.message', content: { msgtype: 'm.image', body: 'a.png', url, info: { mimetype: 'image/png' } } })
+    await soon(() => expect(bot.received).toHaveLength(1))
+    const [attachment] = bot.received[0]?.attachments ?? []
+    const fetched = attachment && (await bot.channel.fetchMedia?.(attachment, { bytesMax: 9, signal: NEVER }))
+    expect(Buffer.from(fetched?.bytes ?? []).toString()).toBe('an answer')
+  },
+)
+
 test('multi_message sends each paragraph as a message, and code blocks as a whole', async () => {
   const { fake, bot } = await arrange({ stream_mode: 'multi_message', multi_message_delay_ms: 0 })
   await bot.channel.send({ to: FEDCHAT_ROOM }, { text: 'One.\n\nTwo:\n```\na\n\nb\n```\n\nThree.', clientId: 'c-1' }, NEVER)

@@ -5,9 +5,10 @@ import { isRefused, MatrixApi } from './api.ts'
 import { accountOf, type FedchatConfig, folded, isAllowed } from './config.ts'
 import { Device } from './crypto/device.ts'
 import { JournaledDatabase } from './crypto/indexed-db.ts'
+import { signWithPassword } from './crypto/own-keys.ts'
 import { verifyWithRecoveryKey } from './crypto/recovery.ts'
 import { Verifications } from './crypto/verifications.ts'
-import { DEVICE_RECORD, type DeviceRecord } from './device-record.ts'
+import { DEVICE_RECORD, type DeviceRecord, UNVERIFIED, UNVERIFIED_FIX } from './device-record.ts'
 import { claimVault, type Identity, identify } from './login.ts'
 import type { Bot } from './parse.ts'
 import { Presses } from './presses.ts'
@@ -77,7 +78,7 @@ async function displayName(api: MatrixApi, userId: string, signal: AbortSignal):
   }
 }
 
-/** Uploads the keys of the device, verifies it if there is a recovery key, and records what operators see of it. */
+/** Uploads the keys of the device, verifies it with the recovery key or the password, and records what operators see of it. */
 export async function prepareDevice(session: Session, config: FedchatConfig, signal: AbortSignal): Promise<void> {
   const { api, device, identity, log, vault } = session
   await device.runOutgoing(signal)
@@ -91,8 +92,22 @@ export async function prepareDevice(session: Session, config: FedchatConfig, sig
       log.warn('device not verified with the recovery key', { channel: 'fedchat', reason: errorText(error) })
     }
   }
+  if (key === undefined && !(await device.isVerified())) await signDevice(session, config, signal)
   await recordDevice(session)
   await vault.flush()
+}
+
+/** Many clients give keys only to devices that their account has signed, so that the bot could not read their messages. */
+async function signDevice({ api, device, identity, log }: Session, { password }: FedchatConfig, signal: AbortSignal): Promise<void> {
+  const about = { channel: 'fedchat', device: identity.deviceId }
+  try {
+    if (password !== undefined && (await signWithPassword(api, device, { userId: identity.userId, password }, signal)))
+      return void log.info('created the cross-signing keys of the account and signed the device', about)
+    log.warn(UNVERIFIED, { ...about, fix: UNVERIFIED_FIX })
+  } catch (error) {
+    if (signal.aborted) throw error
+    log.warn(UNVERIFIED, { ...about, reason: errorText(error), fix: UNVERIFIED_FIX })
+  }
 }
 
 /** Records the fingerprint and whether the account has signed the device. Durable after the next flush of the vault. */

@@ -46,6 +46,11 @@ describe('LineSplitter', () => {
     }
   })
 
+  test('reads a line that is not UTF-8 as Latin-1', () => {
+    const bytes = Buffer.concat([Buffer.from('PRIVMSG a :gr\u00fcn l\u00e4uft\r\n', 'latin1'), Buffer.from('PRIVMSG a :grün\r\n')])
+    expect(new LineSplitter().take(bytes)).toEqual(['PRIVMSG a :grün läuft', 'PRIVMSG a :grün'])
+  })
+
   test('refuses a line without an end', () => {
     expect(new LineSplitter().take(Buffer.alloc(40_000, 'x'))).toBeUndefined()
   })

@@ -83,7 +83,7 @@ function messageOf(event: Members, bot: Bot): Inbound | undefined {
   }
 }
 
-/** Reads the words, files and forwards of a message, whoever wrote it. */
+/** Reads the words, files and forwards of a message of any author. */
 export function readMessage(event: Members, bot: Bot): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded'> {
   const attachments = attachmentsOf(event)
   const plain = plainText(text(event.text) || blocksText(event.blocks), bot.userId)

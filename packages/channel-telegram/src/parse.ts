@@ -182,7 +182,7 @@ function quoteIn(
   const attachment = attachmentOf(shown)
   return quotedPart({
     id,
-    // What the bot or the sender forwarded was written by others.
+    // Other people wrote the words of a message that the bot or the sender forwarded.
     by: shown.forward_origin === undefined ? by : undefined,
     author: isRoom ? { name: text(room.title), id: idText(room.id) } : authorOf(writer, text(origin.sender_user_name)),
     text: text(members(message.quote).text) || text(shown.text) || text(shown.caption),

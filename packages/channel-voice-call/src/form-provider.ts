@@ -143,8 +143,8 @@ function toXml(instruction: Instruction, options: ProviderOptions, { elements, l
   }
 }
 
-/** Splits a text until each part is within both limits. */
-function sayParts(text: string, charsMax = SAY_CHARS_MAX): readonly string[] {
+/** Splits a text until each part is within both limits of `Say`. */
+export function sayParts(text: string, charsMax = SAY_CHARS_MAX): readonly string[] {
   return splitText(text, { text: charsMax, unit: 'utf16' }).flatMap((part) => {
     const encoded = encodeURIComponent(part.toWellFormed()).length
     if (encoded <= SAY_ENCODED_MAX) return [part]

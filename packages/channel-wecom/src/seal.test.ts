@@ -57,6 +57,14 @@ describe('a sealed message', () => {
 
 describe('XML', () => {
   test('has elements with text, CDATA or further elements', () => {
+    expect(elementsOf('<xml><A>t</A >\n<B/><C ><![CDATA[a ]]]]><![CDATA[> b]]></C></xml>')).toEqual(
+      new Map([
+        ['A', 't'],
+        ['B', ''],
+        ['C', 'a ]]> b'],
+      ]),
+    )
+    expect(elementsOf(xmlOf({ C: 'a ]]> b' }))?.get('C')).toBe('a ]]> b')
     const document = '<xml>\n<A><![CDATA[a <b> ]] c]]></A> <B>1 &lt; 2</B><C><D>1</D></C><E></E>\n</xml>'
     expect([...(elementsOf(document) ?? [])]).toEqual([
       ['A', 'a <b> ]] c'],

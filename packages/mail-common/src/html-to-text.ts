@@ -8,7 +8,7 @@ const BLOCK_ELEMENTS = new Set(
 )
 const CELL_ELEMENTS = new Set(['td', 'th'])
 const NAME_CHARS_MAX = 20
-/** Stand for the begin and the end of a quote until the lines are known. */
+/** Placeholders for the begin and the end of a quote until the text is split into lines. */
 const [QUOTE, UNQUOTE] = ['\ue000', '\ue001']
 const QUOTE_DEPTH_MAX = 5
 /** The marks of quotes, which a mail must not contain. */

@@ -56,8 +56,8 @@ function linesOf(text: string): readonly Line[] {
 
 /**
  * Returns the index of the line with which the attribution begins that ends with this line; undefined if the line ends none. Mail
- * programs wrap long attributions. Words of the sender may end with a colon, too: an attribution names an address, or a time at which
- * somebody wrote, or has a quote below it.
+ * programs wrap long attributions. Words of the sender may end with a colon, too: an attribution names an address, or the time of
+ * the quoted mail, or has a quote below it.
  */
 function beginningOfAttribution(lines: readonly Line[], last: number): number | undefined {
   const below = lines.slice(last + 1, last + 4).find(({ line }) => line !== '')?.line ?? ''

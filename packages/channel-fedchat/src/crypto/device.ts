@@ -42,8 +42,8 @@ export interface RoomEvent extends Members {
 
 export type Decrypted =
   | { readonly outcome: 'decrypted'; readonly event: Members }
-  /** The key is missing, and may still arrive. */
-  | { readonly outcome: 'waiting'; readonly session: string; readonly why: string }
+  /** The key is missing, and may still arrive. `withheld` says why its sender does not give it. */
+  | { readonly outcome: 'waiting'; readonly session: string; readonly why: string; readonly withheld?: string }
   | { readonly outcome: 'refused'; readonly why: string }
 
 export interface OutgoingRequest {
@@ -204,9 +204,11 @@ export class Device {
       return { outcome: 'decrypted', event: { ...event, ...members(JSON.parse(decrypted.event)) } }
     } catch (error) {
       if (!(error instanceof MegolmDecryptionError)) return { outcome: 'refused', why: 'it is not a valid encrypted event' }
-      const { code, description } = error
+      const { code, description, maybe_withheld: withheld } = error
       const isWaiting = code === DecryptionErrorCode.MissingRoomKey || code === DecryptionErrorCode.UnknownMessageIndex
-      return isWaiting ? { outcome: 'waiting', session: text(session), why: description } : { outcome: 'refused', why: description }
+      return isWaiting
+        ? { outcome: 'waiting', session: text(session), why: description, ...(withheld !== undefined && { withheld }) }
+        : { outcome: 'refused', why: description }
     }
   }
 
@@ -297,6 +299,27 @@ export class Device {
     // The answer to this query shows the signature.
     const query = this.machine.queryKeysForUsers([new UserId(userId)])
     await this.sendRequest(query as unknown as OutgoingRequest, signal)
+  }
+
+  /**
+   * Creates the cross-signing keys of an account that has none, and signs the device with them. `upload` sends the public keys, for which
+   * the homeserver wants the password again. Resolves to false for an account that has keys, which only their owner can use.
+   */
+  async createCrossSigning(upload: (keys: Members) => Promise<void>, signal: AbortSignal): Promise<boolean> {
+    const own = () => [new this.sdk.UserId(this.#options.userId)]
+    const query = async () => this.sendRequest(this.machine.queryKeysForUsers(own()) as unknown as OutgoingRequest, signal)
+    await query()
+    const [user] = own()
+    if (!user || (await this.machine.getIdentity(user)) !== undefined) return false
+    // A start that a crash cut short has stored the private keys, which are used again.
+    const requests = await this.machine.bootstrapCrossSigning(false)
+    if (requests.uploadKeysRequest) await this.sendRequest(requests.uploadKeysRequest as OutgoingRequest, signal)
+    await this.#options.vault.flush()
+    await upload(members(JSON.parse(requests.uploadSigningKeysRequest.body)))
+    await this.sendRequest(requests.uploadSignaturesRequest as unknown as OutgoingRequest, signal)
+    // The answer to this query shows the signature.
+    await query()
+    return true
   }
 
   /** Keeps the list of the devices of a user up to date from now on. Messages for a verification are accepted only from known devices. */

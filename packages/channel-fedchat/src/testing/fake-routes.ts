@@ -16,6 +16,7 @@ export interface FakeState {
   readonly serverName: string
   /** Homeservers before version 1.11 of the specification answer the new endpoints of media with 404. */
   readonly hasOldMediaOnly: boolean
+  readonly unknownStatus: 400 | 404
   readonly uploadBytesMax: number
   /** The number of the newest event of the whole server. */
   now(): number
@@ -127,8 +128,12 @@ const routes: readonly (readonly [method: string, path: RegExp, handler: Handler
   [
     'POST',
     /^keys\/device_signing\/upload$/,
-    ({ state: { accounts }, device, body }) => {
-      accounts.user(device.userId).crossSigning = body
+    ({ state: { accounts }, device, body: { auth, ...keys } }) => {
+      const user = accounts.user(device.userId)
+      const given = (auth ?? {}) as Json
+      if (given.session !== 'uia-1' || given.password !== user.password)
+        return { status: 401, body: { session: 'uia-1', flows: [{ stages: ['m.login.password'] }], params: {} } }
+      user.crossSigning = keys
       accounts.listChanged(device.userId)
       return {}
     },
@@ -310,7 +315,7 @@ function typing({ state, device, params: [id = '', userId = ''], body }: Call): 
 /** Section "Content repository". */
 function mediaReply(request: ProviderRequest, rest: string, state: FakeState): Json | ProviderReply {
   const isNew = request.path.includes('/client/v1/')
-  if (isNew && state.hasOldMediaOnly) throw unrecognized()
+  if (isNew && state.hasOldMediaOnly) throw new Refused(state.unknownStatus, 'M_UNRECOGNIZED', 'Unrecognized request')
   if (rest === 'config') {
     deviceOf(request, state)
     return { 'm.upload.size': state.uploadBytesMax }

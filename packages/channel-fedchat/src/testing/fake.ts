@@ -21,6 +21,8 @@ export interface FedchatFakeOptions {
   /** Whether the first room is encrypted. */
   readonly isEncrypted?: boolean
   readonly hasOldMediaOnly?: boolean
+  /** The status for unknown addresses; some releases of homeservers answer 400. Default: 404. */
+  readonly unknownStatus?: 400 | 404
   readonly uploadBytesMax?: number
 }
 
@@ -65,7 +67,14 @@ export interface FedchatFake extends FakeProvider {
 }
 
 export async function startFedchatFake(options: FedchatFakeOptions = {}): Promise<FedchatFake> {
-  const { nowMs = Date.now, port = 0, isEncrypted = false, hasOldMediaOnly = false, uploadBytesMax = UPLOAD_BYTES_MAX } = options
+  const {
+    nowMs = Date.now,
+    port = 0,
+    isEncrypted = false,
+    hasOldMediaOnly = false,
+    unknownStatus = 404,
+    uploadBytesMax = UPLOAD_BYTES_MAX,
+  } = options
   let seq = 0
   let syncs = 0
   let wake = Promise.withResolvers<void>()
@@ -81,6 +90,7 @@ export async function startFedchatFake(options: FedchatFakeOptions = {}): Promis
     receipts: [],
     serverName: SERVER_NAME,
     hasOldMediaOnly,
+    unknownStatus,
     uploadBytesMax,
     now: () => seq,
     async news(ms) {

@@ -63,6 +63,17 @@ describe('before the turn begins', () => {
     expect(textsOf(made)).toEqual(['text of m1', 'text of m3'])
   })
 
+  test('of edits that arrive out of order, the newest counts', async () => {
+    const { made, release } = await busyBench()
+    await made.receive(edit('m2', 'newest', { sentAtMs: 2000 }))
+    await settle()
+    await made.receive(edit('m2', 'older', { sentAtMs: 1000 }))
+    await settle()
+    release()
+    await until(() => made.sent.length === 3)
+    expect(textsOf(made)).toEqual(['text of m1', 'newest', 'text of m3'])
+  })
+
   test('an edit by another sender changes nothing', async () => {
     const { made, release } = await busyBench()
     await made.receive(edit('m2', 'forged', { sender: OTHER }))

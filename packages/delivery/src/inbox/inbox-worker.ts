@@ -201,7 +201,7 @@ export class InboxWorker {
       const notice = [noticeTo(channel, message, text, clock.nowMs())]
       onReplies(waitingReplies(notice, await owned.outbox.add(notice)))
     }
-    tell().catch((error: unknown) => log.warn('sender not told about the question that waits', { channel: row.channel, error }))
+    tell().catch((error: unknown) => log.warn('reminder of an open question not sent', { channel: row.channel, error }))
   }
 
   has(number: number): boolean {

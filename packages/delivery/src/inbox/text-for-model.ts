@@ -1,6 +1,6 @@
 /**
- * Makes the text of a message for the model: the words of the sender, and what the message quotes, forwards and has beside its words. The
- * parts are framed that nobody vouches for.
+ * Makes the text of a message for the model: the words of the sender, and the quotes, forwards and further content of the message. Words
+ * of unverified authors are framed.
  */
 import {
   type Author,

@@ -1,4 +1,4 @@
-/** The parts of a message beside the words of its sender: the message it quotes, the one it forwards, and what is no text. */
+/** The parts of a message beside the words of its sender: the message it quotes, the one it forwards, and content such as locations. */
 import type { Attachment } from './attachments.ts'
 
 /** The writer of words that a message quotes or forwards, as the platform names the writer. */
@@ -19,14 +19,14 @@ export interface Quoted {
   readonly attachments?: readonly Attachment[]
 }
 
-/** Words and files that the sender passes on. The model gets them as untrusted text, whoever wrote them. */
+/** Words and files that the sender passes on. The model gets them as untrusted text, from any author. */
 export interface Forwarded {
   readonly from?: Author & { readonly kind: 'person' | 'room' }
   readonly text: string
   readonly attachments?: readonly Attachment[]
 }
 
-/** The kinds of content that are no text and no file. The words of a `contact` and of a `link` are those of others. */
+/** The kinds of content other than text and files. The words of a `contact` and of a `link` are those of others. */
 export const THING_KINDS = [
   'sticker',
   'location',
@@ -44,7 +44,7 @@ export const THING_KINDS = [
 ] as const
 export type ThingKind = (typeof THING_KINDS)[number]
 
-/** Content that is no text and no file, in words. */
+/** Content other than text and files, in words. */
 export interface Thing {
   readonly kind: ThingKind
   readonly text: string
@@ -127,7 +127,7 @@ interface Wordy {
   readonly forwarded?: Forwarded | undefined
 }
 
-/** Returns a message in words, for people: its text, what is no text, and what it forwards. */
+/** Returns a message in words, for people: its text, its things, and the message that it forwards. */
 export function wordsOf({ text, things = [], forwarded }: Wordy): string {
   if (things.length === 0 && !forwarded) return text
   const passedOn = forwarded && `Forwarded${forwarded.from?.name === undefined ? '' : ` from ${forwarded.from.name}`}: ${forwarded.text}`
