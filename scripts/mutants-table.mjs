@@ -810,23 +810,23 @@ const memory = [
   ),
   bug(
     'retention: an unfinished turn is deleted',
-    `${STORE}/tables/prune.ts`,
-    "OLD_TURNS = 'FROM turns WHERE ended_at < ?1'",
-    "OLD_TURNS = 'FROM turns WHERE coalesce(ended_at, 0) < ?1'",
+    `${STORE}/cold/prune.ts`,
+    "OLD_TURNS = 'FROM turns WHERE ended_at < $1'",
+    "OLD_TURNS = 'FROM turns WHERE coalesce(ended_at, 0) < $1'",
     [STORE_RULES],
   ),
   bug(
     'retention: a waiting or dead reply is deleted to free space',
-    `${STORE}/tables/prune.ts`,
-    "WHERE ended_at IS NOT NULL AND +state = 'sent'",
-    "WHERE +state <> ''",
+    `${STORE}/cold/prune.ts`,
+    `WHERE ended_at IS NOT NULL AND \${texts.unindexedState} = 'sent'`,
+    `WHERE \${texts.unindexedState} <> ''`,
     [STORE_RULES],
   ),
   bug(
     'retention: the body of an unfinished message is deleted to free space',
     `${STORE}/tables/prune.ts`,
-    "WHERE state = 'done' AND (message_json IS NOT NULL OR raw IS NOT NULL) AND NOT EXISTS",
-    'WHERE (message_json IS NOT NULL OR raw IS NOT NULL) AND NOT EXISTS',
+    `WHERE state = '\${state}' AND (`,
+    `WHERE '\${state}' <> '' AND (`,
     [STORE_RULES],
   ),
   bug(
@@ -839,8 +839,8 @@ const memory = [
   bug(
     'erasure: an erased conversation is still served from memory',
     `${STORE}/tables/conversation-eraser.ts`,
-    '    this.#cache.delete(id)\n',
-    '',
+    '() => cache.delete(id)',
+    '() => undefined',
     [STORE_RULES],
   ),
   bug(

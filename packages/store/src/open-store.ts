@@ -71,7 +71,7 @@ export function openStore(given: StoreOptions): Store {
       return owned
     },
     onChange: (listener) => changes.onChange(listener),
-    prunable: async (retention) => (await import('./tables/prune.ts')).prunable(db, retention),
+    prunable: async (retention) => (await import('./tables/prune.ts')).prunable(db, writer, retention),
     usage: async () => usageOf(db, file),
     pending: () => writer.pending,
     health: () => writer.health,

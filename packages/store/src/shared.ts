@@ -12,6 +12,8 @@ export {
   statement,
   type Value,
 } from './cold/cold-database.ts'
+export { type EraseDialect, eraseConversation } from './cold/conversation-eraser.ts'
+export { NEEDING, type PruneDialect, prunable, prune } from './cold/prune.ts'
 export { createSops } from './cold/sops.ts'
 export { verifyRecords } from './cold/verify-audit.ts'
 export { RESTORED } from './schema/restored-at.ts'
@@ -31,8 +33,8 @@ export {
   type OpenColumns,
   openSessionsOf,
   periodCost,
+  QUARTER_MS,
   responseIn,
   type TurnColumns,
   toTurn,
 } from './tables/turn-row.ts'
-export { QUARTER_MS } from './tables/turns.ts'

@@ -63,8 +63,8 @@ export const createSessions = (db: Database, histories: Histories): SessionStore
   },
   rename: async (id, name) => (await db.writer.write(sql(RENAME, id, name))).length > 0,
   async erase(id, about) {
-    const { eraseConversation } = await import('./conversation-eraser.ts')
-    return eraseConversation(db, id, about)
+    const { eraseFromDatabase } = await import('./conversation-eraser.ts')
+    return eraseFromDatabase(db, id, about)
   },
 })
 

@@ -737,4 +737,10 @@ export const MIGRATIONS: readonly string[] = [
       output_tokens = output_tokens + excluded.output_tokens;
   END;
   `,
+  `
+  -- The number of a deleted message is not given again.
+  CREATE TRIGGER inbox_numbers_of_dropped AFTER DELETE ON inbox BEGIN
+    UPDATE inbox_numbers SET highest = old.number WHERE highest < old.number;
+  END;
+  `,
 ]

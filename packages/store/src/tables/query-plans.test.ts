@@ -133,7 +133,7 @@ async function useAll(): Promise<void> {
   await sessions.summarize('room', seen, { text: 's', upTo: 1, upToMs: 1, model: 'm', atMs: 1, untrusted: false })
   await sessions.conversation('room', 10)
   await sessions.erase('elsewhere', { atMs: 1, by: 'test' })
-  prunable(db, { ...RETENTION, endedBeforeMs: 9e12 })
+  await prunable(db, writer, { ...RETENTION, endedBeforeMs: 9e12 })
   usageOf(db, file)
   await prune(db, writer, file, RETENTION)
   await inbox.replay(3)

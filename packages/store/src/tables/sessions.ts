@@ -91,8 +91,8 @@ export const createSessions = (db: Database, writer: Writer, cache: HistoryCache
   },
   rename: (id, name) => writer.write(() => db.run(RENAME, name, id) > 0),
   async erase(id, options) {
-    const { ConversationEraser } = await import('./conversation-eraser.ts')
-    return new ConversationEraser(db, writer, cache, file).erase(id, options)
+    const { eraseFromFiles } = await import('./conversation-eraser.ts')
+    return eraseFromFiles({ db, writer, cache, file }, id, options)
   },
 })
 

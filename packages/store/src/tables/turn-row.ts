@@ -94,6 +94,9 @@ function textOf(message: ModelMessage | undefined): string | undefined {
 export const waitsForPerson = (turn: string): string =>
   `EXISTS (SELECT 1 FROM approvals WHERE run_id = ${turn} AND gate = 'tool' AND state = 'pending')`
 
+/** Every time zone's days and months begin at a multiple of this. */
+export const QUARTER_MS = 15 * 60_000
+
 /** Costs of one period, as the database adds them up. */
 export interface CostColumns {
   readonly period: number

@@ -17,14 +17,13 @@ import {
   type OpenColumns,
   openSessionsOf,
   periodCost,
+  QUARTER_MS,
   responseIn,
   type TurnColumns,
   toTurn,
   waitsForPerson,
 } from './turn-row.ts'
 
-/** Every time zone's days and months begin at a multiple of this. */
-export const QUARTER_MS = 15 * 60_000
 /** The longest list of costs: more rows would be of no use to a person. */
 const PERIODS_MAX = 20_000
 // Two processes may claim one key before either has stored its turn, so the key is checked again in the commit that stores it.
