@@ -501,9 +501,9 @@ const procedures = [
 const approvals = [
   bug(
     'approval: two concurrent decisions both succeed',
-    `${STORE}/tables/approvals.ts`,
-    "step_id = ? AND state = 'pending'`",
-    'step_id = ?`',
+    `${STORE}/cold/approvals.ts`,
+    "step_id = $7 AND state = 'pending' RETURNING",
+    'step_id = $7 RETURNING',
     [STORE_RULES, CHAT_REPLIES],
   ),
   {
@@ -515,18 +515,18 @@ const approvals = [
         replace: "decide(key, { state: 'approved', by: 'timeout' })",
       },
       {
-        file: `${STORE}/tables/approvals.ts`,
-        find: "if (state === 'approved' || state === 'rejected') db",
-        replace: "if (by !== 'timeout') db",
+        file: `${STORE}/cold/approvals.ts`,
+        find: "if (state === 'approved' || state === 'rejected') yield",
+        replace: "if (by !== 'timeout') yield",
       },
     ],
     tests: [CHAT_REPLIES, `${APPROVALS}/registry.test.ts`],
   },
   bug(
     'approval: a late reply counts',
-    `${STORE}/tables/approvals.ts`,
-    "if (state === 'approved' || state === 'rejected') db",
-    "if (state === 'rejected') db",
+    `${STORE}/cold/approvals.ts`,
+    "if (state === 'approved' || state === 'rejected') yield",
+    "if (state === 'rejected') yield",
     [STORE_RULES],
   ),
   bug(
@@ -552,9 +552,9 @@ const approvals = [
   ),
   bug(
     'approval: a decision is confirmed at each dispatch',
-    `${STORE}/tables/approvals.ts`,
-    " AND state <> 'pending' AND settled_at IS NULL`",
-    " AND state <> 'pending'`",
+    `${STORE}/cold/approvals.ts`,
+    " AND state <> 'pending' AND settled_at IS NULL RETURNING",
+    " AND state <> 'pending' RETURNING",
     [STORE_RULES],
   ),
   bug('approval: the decision is not reported', `${APPROVALS}/registry.ts`, '    emitResolved(bus, approval)\n', '', [
@@ -583,7 +583,7 @@ const approvals = [
     'const events = this.#from(this.#seq + 1)',
     ['packages/runtime/src/events/event-bus.test.ts', 'packages/http/src/streams/sse.test.ts'],
   ),
-  bug('approval: the client of a request is lost in a restart', `${STORE}/tables/approval-row.ts`, 'asked.person ?? null', 'null', [
+  bug('approval: the client of a request is lost in a restart', `${STORE}/cold/approval-row.ts`, 'asked.person ?? null', 'null', [
     CHAT_REPLIES,
   ]),
   bug(

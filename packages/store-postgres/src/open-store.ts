@@ -13,7 +13,7 @@ import {
   type Store,
   type WorkStore,
 } from '@sluice/sdk'
-import { createSops, RecentIds } from '@sluice/store/shared'
+import { createApprovals, createSops, RecentIds } from '@sluice/store/shared'
 import { createCluster } from './cluster/cluster.ts'
 import { Leases } from './cluster/leases.ts'
 import { Notices } from './cluster/notices.ts'
@@ -31,7 +31,7 @@ import { WorkNotices } from './connection/work-notices.ts'
 import { type Migrated, migrate } from './schema/migrate.ts'
 import { RowSignatures } from './schema/row-signatures.ts'
 import { createAdmissions, endDeadAdmissions, ownedAdmissions } from './tables/admissions.ts'
-import { createApprovals, ownedApprovals } from './tables/approvals.ts'
+import { ownedApprovals } from './tables/approvals.ts'
 import { createSharedState } from './tables/cluster-state.ts'
 import { createDevices } from './tables/devices.ts'
 import { DIALECT } from './tables/dialect.ts'
@@ -207,7 +207,7 @@ function workOf(shared: Database, process: string, foreign: ForeignCommits) {
       idempotency: idempotency.port,
       inbox: createInbox(db, recentIds),
       outbox: createOutbox(db),
-      approvals: createApprovals(db),
+      approvals: createApprovals(cold),
       sops: createSops(cold, idempotency.keys),
       admissions: createAdmissions(db, process),
       async prune(retention) {

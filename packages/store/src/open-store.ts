@@ -1,6 +1,7 @@
 /** The embedded store: one SQLite file behind the `Store` port. */
 import { memoryCounters, systemClock } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
+import { createApprovals } from './cold/approvals.ts'
 import { createSops } from './cold/sops.ts'
 import { accessProblem } from './connection/access-problem.ts'
 import { ChangeWatch } from './connection/change-watch.ts'
@@ -9,7 +10,6 @@ import { GroupCommit, type Writer } from './connection/group-commit.ts'
 import { createColdDatabase } from './connection/run-steps.ts'
 import { migrate } from './schema/migrate.ts'
 import { createAdmissions } from './tables/admissions.ts'
-import { createApprovals } from './tables/approvals.ts'
 import { createDevices } from './tables/devices.ts'
 import { DIALECT } from './tables/dialect.ts'
 import { HistoryCache } from './tables/history-cache.ts'
@@ -107,7 +107,7 @@ function workOf(db: Database, { file, clock }: CompleteOptions) {
       idempotency: idempotency.port,
       inbox: createInbox(db, writer, clock, recentIds),
       outbox: createOutbox(db, writer, clock),
-      approvals: createApprovals(db, writer),
+      approvals: createApprovals(cold),
       sops: createSops(cold, idempotency.keys),
       admissions: createAdmissions(db, writer),
       async prune(retention) {

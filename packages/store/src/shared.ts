@@ -1,5 +1,7 @@
 /** The parts that do not depend on SQLite, for a store on another database: the tables in `cold`, how rows look to callers, and caches. */
 
+export { APPROVAL_COLUMNS, type ApprovalColumns } from './cold/approval-row.ts'
+export { createApprovals, numberOf, withPrompts } from './cold/approvals.ts'
 export { type AuditRecord, appendAudit, discardRecord } from './cold/audit-log.ts'
 export {
   type AuditDialect,
@@ -17,7 +19,6 @@ export { NEEDING, type PruneDialect, prunable, prune } from './cold/prune.ts'
 export { createSops } from './cold/sops.ts'
 export { verifyRecords } from './cold/verify-audit.ts'
 export { RESTORED } from './schema/restored-at.ts'
-export { APPROVAL_COLUMNS, type ApprovalColumns, approvalValues, type PromptColumns, toApproval } from './tables/approval-row.ts'
 export { hashKey, joinTexts, rowKey } from './tables/hashed-keys.ts'
 export { HistoryCache, type Recent } from './tables/history-cache.ts'
 export { type InboxColumns, toInboxRow } from './tables/inbox-row.ts'

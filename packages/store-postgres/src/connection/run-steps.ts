@@ -16,6 +16,7 @@ export const createColdDatabase = ({ all, get, writer }: Database, dialect: Dial
   dialect,
   all,
   get,
+  read: (steps) => runSteps({ all }, steps()),
   write: (...statements) => writer.write(...statements.map(({ text, values }) => sql(text, ...values))),
   transaction: (steps) => writer.transaction((tx) => runSteps(tx, steps())),
   dropInSlices: writer.dropInSlices,

@@ -27,6 +27,13 @@ export const DIALECT: Dialect = {
     },
     starter: 'starter',
   },
+  approvals: {
+    column: 'shard',
+    // The approval of a tool call belongs to the shard of its turn.
+    sql: (parameter) => `coalesce((SELECT shard FROM turns WHERE turns.id = $1 AND $3 = 'tool'), ${parameter})`,
+    read: ({ runId }) => shardOf(runId),
+  },
+  among: (column, parameter, type) => `${column} = ANY (${parameter}::${type}[])`,
   unindexed: (column) => column,
   *endMessage(number, atMs) {
     return (yield* first(END_MESSAGE, number, atMs)) !== undefined

@@ -2,7 +2,7 @@
  * The port between the tables of this folder and a database. The tables are written once, as SQL that SQLite and PostgreSQL share, and the
  * writer of either runs it. The tables through which each message passes are not here: each database has its own statements for them.
  */
-import type { NewReply, SopRun } from '@sluice/sdk'
+import type { NewApproval, NewReply, SopRun } from '@sluice/sdk'
 
 /** An array is a JSON array in SQLite, and an array in PostgreSQL. A boolean is 0 or 1 in SQLite. */
 export type Value = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[]
@@ -36,6 +36,8 @@ export interface ColdDatabase {
   readonly dialect: Dialect
   all<Row>(text: string, ...values: readonly Value[]): Promise<Row[]>
   get<Row>(text: string, ...values: readonly Value[]): Promise<Row | undefined>
+  /** Runs steps that only read, outside of any transaction. */
+  read<Result>(steps: () => Steps<Result>): Promise<Result>
   /** Runs statements in one commit. Resolves to the rows of the last one. */
   write<Row>(...statements: readonly Statement[]): Promise<Row[]>
   /** Runs steps in one transaction. Nothing is stored when they throw. */
@@ -48,6 +50,15 @@ export interface ColdDatabase {
 export interface Dialect {
   readonly audit: AuditDialect
   readonly sops: SopDialect
+  /** A column of approvals that only this database has. */
+  readonly approvals?: {
+    readonly column: string
+    /** Returns the SQL of the column of a new approval, whose own value is a parameter. */
+    sql(parameter: string): string
+    read(asked: NewApproval): Value
+  }
+  /** Returns the SQL of the condition that a column is among the values of an array. */
+  among(column: string, parameter: string, type: 'text' | 'bigint'): string
   /** Returns the SQL of a column by which the database is not to choose an index. */
   unindexed(column: string): string
   /** Ends a message without running it, and aborts the turn it may have started. Returns false if it had ended before. */

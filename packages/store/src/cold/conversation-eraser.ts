@@ -169,5 +169,5 @@ export async function eraseConversation(
   }
 }
 
-/** What one transaction has erased. */
+/** The numbers of rows that one transaction has erased. */
 type Slice = Partial<Pick<Counts, 'messages' | 'turns' | 'replies' | 'approvals' | 'held'>>

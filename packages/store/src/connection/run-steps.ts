@@ -21,6 +21,7 @@ export const createColdDatabase = (db: Database, writer: Writer, dialect: Dialec
     const row = db.read(() => db.get<Row>(text, ...values.map(toInput)))
     return row && { ...row }
   },
+  read: async (steps) => db.read(() => runSteps(db, steps())),
   write: <Row>(...statements: readonly Statement[]) =>
     writer.write(() => statements.reduce<unknown[]>((_, one) => rowsOf(db, one), [])) as Promise<Row[]>,
   transaction: (steps) => writer.write(() => runSteps(db, steps())),

@@ -17,6 +17,7 @@ export const AUDIT: AuditDialect = {
 export const DIALECT: Dialect = {
   audit: AUDIT,
   sops: { lock: [], columns: {}, starter: "run_json -> '$.event.starter'" },
+  among: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   unindexed: (column) => `+${column}`,
   endMessage,
   queueReplies,

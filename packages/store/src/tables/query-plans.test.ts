@@ -9,12 +9,12 @@ import { arrival, reply, replyParts, STARTS_MAX } from '@sluice/testkit/store-ru
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { audited, ended, sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createApprovals } from '../cold/approvals.ts'
 import { createSops } from '../cold/sops.ts'
 import { Database } from '../connection/database.ts'
 import { GroupCommit } from '../connection/group-commit.ts'
 import { createColdDatabase } from '../connection/run-steps.ts'
 import { migrate } from '../schema/migrate.ts'
-import { createApprovals } from './approvals.ts'
 import { DIALECT } from './dialect.ts'
 import { HistoryCache } from './history-cache.ts'
 import { createIdempotency } from './idempotency.ts'
@@ -144,8 +144,9 @@ async function useProcedures(): Promise<void> {
   const { clock, log } = testHost()
   const writer = new GroupCommit(db, { clock, log })
   const idempotency = createIdempotency(db, clock)
-  const approvals = createApprovals(db, writer)
-  const sops = createSops(createColdDatabase(db, writer, DIALECT), idempotency.keys)
+  const cold = createColdDatabase(db, writer, DIALECT)
+  const approvals = createApprovals(cold)
+  const sops = createSops(cold, idempotency.keys)
   const key = { runId: 'r1', stepId: 'step-1' }
   await approvals.open(asked('r1'), [reply('a')])
   await createOutbox(db, writer, testHost().clock).sent(1, { providerId: 'p', atMs: 1 })

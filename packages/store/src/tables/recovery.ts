@@ -12,11 +12,13 @@ import {
   type ShardRange,
   type TurnRow,
 } from '@sluice/sdk'
+import { APPROVAL_COLUMNS, type ApprovalColumns } from '../cold/approval-row.ts'
+import { numberOf, withPrompts } from '../cold/approvals.ts'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
-import { APPROVAL_COLUMNS, type ApprovalColumns } from './approval-row.ts'
-import { createFindApproval } from './approvals.ts'
+import { runSteps } from '../connection/run-steps.ts'
 import { createDeliveryTable } from './delivery-table.ts'
+import { DIALECT } from './dialect.ts'
 import { INBOX_TABLE, type InboxColumns } from './inbox-row.ts'
 import { ASKS, OUTBOX_TABLE, type OutboxColumns } from './outbox-row.ts'
 import { COLUMNS as TURN_COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
@@ -114,7 +116,6 @@ export function recoverAdmissions(db: Database, writer: Writer, shards: ShardRan
 }
 
 export function recoverApprovals(db: Database, shards: ShardRange | null): Pick<OwnedApprovalStore, 'unfinished'> {
-  const { numberOf, withPrompts } = createFindApproval(db)
   const turn = "CASE gate WHEN 'tool' THEN (SELECT session_id FROM turns WHERE turns.id = run_id) END"
   const condition = within(shards, `shard_of_turn(${turn}, run_id)`)
   const listOf = (more: string): string =>
@@ -124,9 +125,9 @@ export function recoverApprovals(db: Database, shards: ShardRange | null): Pick<
   return {
     async unfinished({ after, limit, decided }) {
       return db.read(() => {
-        const start = after ? numberOf(after) : 0
+        const start = after ? runSteps(db, numberOf(after)) : 0
         if (start === undefined) return []
-        return db.all<ApprovalColumns>(decided ? UNSETTLED_DECIDED : UNSETTLED, start, limit).map(withPrompts)
+        return runSteps(db, withPrompts(DIALECT, db.all<ApprovalColumns>(decided ? UNSETTLED_DECIDED : UNSETTLED, start, limit)))
       })
     },
   }
