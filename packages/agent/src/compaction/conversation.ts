@@ -7,12 +7,16 @@ import { endpointLimits, windowOf } from '../model/endpoint-limits.ts'
 import type { TurnScope } from '../turn/turn-scope.ts'
 import type { SummarizeDeps } from './summarize.ts'
 
+/** The built-in model repeats what was said before, and reads no more than this. */
+const OFFLINE_MESSAGES_MAX = 50
+
 const NOTHING: Conversation = { upTo: 0, summary: undefined, messages: [] }
 
 /** Rejects as the store does. */
 export async function readConversation(scope: TurnScope): Promise<Conversation> {
   const { turn } = scope
   if (turn.session === null) return NOTHING
+  if (isOffline(scope)) return turn.home.sessions.conversation(turn.session, scope.agent.max_history_messages ?? OFFLINE_MESSAGES_MAX)
   const { messagesMax } = windowOf(scope)
   // One message more than the limit shows that the limit is exceeded.
   return turn.home.sessions.conversation(turn.session, maySummarize(scope) ? messagesMax + 1 : messagesMax)
@@ -57,8 +61,9 @@ export async function makeRoom(deps: SummarizeDeps, scope: TurnScope, room: Room
 }
 
 /** Tells whether a summary may be written. The built-in model is not a language model. */
-const maySummarize = ({ agent, registry, progress }: TurnScope): boolean =>
-  agent.summarize_history && registry.models.labels[progress.entry]?.provider !== OFFLINE
+const maySummarize = (scope: TurnScope): boolean => scope.agent.summarize_history && !isOffline(scope)
+
+const isOffline = ({ registry, progress }: TurnScope): boolean => registry.models.labels[progress.entry]?.provider === OFFLINE
 
 const COMMAND = /^\/compact(?:@\S{1,100})?(?:\s+([\s\S]{1,2000}))?$/i
 

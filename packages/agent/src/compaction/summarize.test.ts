@@ -355,6 +355,13 @@ test('messages are not counted: a conversation of many short messages is not sum
   expect(model.asked[0]?.prompt).toHaveLength(402)
 })
 
+test('the built-in model gets the newest fifty messages', async () => {
+  const offline = scriptedModel([{ text: 'You said this.' }])
+  const { agent } = testAgent({ models: [offline], labels: [{ provider: 'offline', model: 'offline' }], books: booksOf(400) })
+  await agent.run(inRoom('go on'))
+  expect(offline.asked[0]?.prompt).toHaveLength(52)
+})
+
 test('a conversation is summarised once it fills four fifths of the window without the reply', async () => {
   const model = extractor({ text: 'Yes.' }, NOT_COUNTED)
   const settings = [{ kind: 'scripted', context_window: 10_000, max_output_tokens: 2000 }] as const
