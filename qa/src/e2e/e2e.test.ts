@@ -39,6 +39,7 @@ const STANDARD_FLAGS = [
   'mcp',
   'skills',
   'schedule',
+  'web',
   'dashboard',
 ]
 const SPECIFIED_FLAGS: Record<string, readonly string[]> = {
