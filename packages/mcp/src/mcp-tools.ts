@@ -5,6 +5,7 @@ import type { Definition } from './definition.ts'
 import { changesOf } from './definition-changes.ts'
 import type { McpServer } from './mcp-server.ts'
 import { resultText } from './result-text.ts'
+import { savePictures } from './save-pictures.ts'
 import { toolName } from './tool-name.ts'
 import { riskOf } from './tool-risk.ts'
 
@@ -42,7 +43,7 @@ function toolOf(server: McpServer, present: Definition, accepted: Definition): T
           ),
     async run(input, context) {
       const result = await server.call(present, input, context)
-      const text = resultText(result)
+      const text = resultText(result, await savePictures(result.content, toolName(server.name, accepted.name), context))
       if (result.isError) throw new AppError('upstream', text || `The tool '${accepted.name}' failed without a reason`)
       if (result.structuredContent !== undefined) context.report?.({ data: JSON.stringify(result.structuredContent) })
       return text

@@ -8,8 +8,9 @@ export interface CallResult {
   readonly isError?: boolean | undefined
 }
 
-export function resultText({ content, structuredContent }: CallResult): string {
-  const text = content.map(blockText).join('\n')
+/** `saved` are the paths of the pictures that are kept in the workspace. */
+export function resultText({ content, structuredContent }: CallResult, saved: ReadonlyMap<ContentBlock, string> = new Map()): string {
+  const text = content.map((block) => (saved.has(block) ? `[image ${saved.get(block)}]` : blockText(block))).join('\n')
   return text === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : text
 }
 

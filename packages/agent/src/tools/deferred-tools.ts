@@ -1,5 +1,5 @@
 /**
- * Deferred tools: where the descriptions of all tools are too long, those that other programs bring, such as MCP servers, are found by
+ * Deferred tools: where the descriptions of the tools that other programs bring, such as MCP servers, are too long, they are found by
  * `tool_search` and called by `tool_call`. The described tools are then the same in all requests of a session.
  */
 import { defineTool, type ModelTool, type Tool } from '@sluice/sdk'
@@ -9,7 +9,7 @@ import { estimateTokens } from '../history/tokens.ts'
 export const TOOL_SEARCH = 'tool_search'
 export const TOOL_CALL = 'tool_call'
 
-/** The largest part of the window that described tools take, and the largest number of tokens. */
+/** The largest part of the window that tools of other programs take, and the largest number of tokens. */
 const WINDOW_SHARE = 1 / 10
 const TOKENS_MAX = 8000
 const FOUND_MAX = 5
@@ -24,11 +24,11 @@ const callInput = v.object({
 /** A tool that another program describes. */
 const isDeferrable = ({ inputSchema }: Tool): boolean => inputSchema !== undefined
 
-/** Returns the described tools, with the two tools for the deferred ones if all together are too long for a window of this size. */
+/** Returns the described tools, with the two tools for the deferred ones if these are too long for a window of this size. */
 export function describedTools(tools: readonly Tool[], specs: readonly ModelTool[], windowTokens: number): ModelTool[] {
   const deferred = new Set(tools.filter(isDeferrable).map(({ name }) => name))
   if (deferred.size === 0) return [...specs]
-  const tokens = estimateTokens(JSON.stringify(specs))
+  const tokens = estimateTokens(JSON.stringify(specs.filter(({ name }) => deferred.has(name))))
   if (tokens <= Math.min(TOKENS_MAX, windowTokens * WINDOW_SHARE)) return [...specs]
   return [...specs.filter(({ name }) => !deferred.has(name)), searchSpec([...deferred]), CALL_SPEC]
 }

@@ -1,0 +1,33 @@
+/** Keeps the pictures of a result in the workspace, where the agent shows them to a model that reads pictures. */
+import type { ContentBlock } from '@modelcontextprotocol/client'
+import { ownerFolder, sha256Hex, type ToolContext } from '@sluice/sdk'
+
+const ENDINGS: Readonly<Record<string, string>> = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp' }
+const PICTURES_MAX = 4
+const BYTES_MAX = 5 * 1024 * 1024
+const NAME_DIGITS = 12
+
+/** Resolves to the paths of the kept pictures by their blocks. A picture that cannot be kept is left out. */
+export async function savePictures(
+  content: readonly ContentBlock[],
+  tool: string,
+  { session, workspace }: Pick<ToolContext, 'session' | 'workspace'>,
+): Promise<ReadonlyMap<ContentBlock, string>> {
+  const saved = new Map<ContentBlock, string>()
+  // A turn without a session has no results of its own.
+  const folder = session === null ? 'pictures' : `results/${ownerFolder(session)}`
+  for (const block of content) {
+    if (block.type !== 'image' || saved.size >= PICTURES_MAX) continue
+    const ending = ENDINGS[block.mimeType]
+    const bytes = Buffer.from(block.data, 'base64')
+    if (ending === undefined || bytes.length === 0 || bytes.length > BYTES_MAX) continue
+    const path = `${folder}/${tool}-${sha256Hex(bytes).slice(0, NAME_DIGITS)}.${ending}`
+    try {
+      await workspace.write(path, bytes)
+      saved.set(block, path)
+    } catch {
+      // The text of the result says that the picture is not shown.
+    }
+  }
+  return saved
+}
