@@ -53,6 +53,7 @@ export {
   wordsOf,
 } from './channel/inbound-parts.ts'
 export type { Gap, ListenContext, ListenCursors, ListenReport } from './channel/listen.ts'
+export type { Markup, StyledText, StyleKind, TextStyle } from './channel/markup.ts'
 export type { MarkedFile, NewReply, ReplyExtras, ReplyFile } from './channel/reply.ts'
 export { markedFiles, replaceFileMarkers, replyLane } from './channel/reply.ts'
 export type { CatalogueId, CommandHelp, FeatureId, FeatureKind, OwnRow, Profile, Row } from './feature/catalogue.ts'

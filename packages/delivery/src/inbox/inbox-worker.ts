@@ -33,6 +33,7 @@ import { DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from '
 import { watchAttempt } from '../observe.ts'
 import { type Draft, openDraft } from '../outbox/draft.ts'
 import { repliesOf } from '../outbox/replies-of.ts'
+import { loadReplyParts, type ReplyParts } from '../outbox/reply-parts.ts'
 import { awayDelayMs, retryDelayMs } from '../outbox/retry-delay.ts'
 import { startTyping } from '../outbox/typing.ts'
 import { acknowledge } from './acknowledge.ts'
@@ -101,6 +102,7 @@ interface Beginning {
 interface Turn extends Omit<Beginning, 'message'> {
   readonly owned: OwnedStore
   readonly started: StartedMessage
+  readonly partsOf: ReplyParts
   readonly draft: Draft | undefined
   readonly trace: Trace
   readonly onWait: (isWaiting: boolean) => void
@@ -389,14 +391,15 @@ export class InboxWorker {
     if (!started) return 'done'
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
     void telemetry.within(trace, () => acknowledge({ owned, channel, started, turnId, log, signal: stopping }))
-    const drafting = { ...this.#options, owned, channel, started, signal: stopping }
+    const partsOf = await loadReplyParts(channel)
+    const drafting = { ...this.#options, owned, channel, started, partsOf, signal: stopping }
     const draft = await telemetry.within(trace, () => openDraft(drafting))
     const typing = startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
     const running = this.#running.begin(lane)
     const { signal } = running
     let isStopped = false
     try {
-      const replies = await this.#answer({ owned, channel, started, client, attempt, draft, trace, onWait: typing.pause, signal })
+      const replies = await this.#answer({ owned, channel, started, client, attempt, partsOf, draft, trace, onWait: typing.pause, signal })
       ended('ok')
       await draft?.stop()
       onReplies(replies)
@@ -414,7 +417,7 @@ export class InboxWorker {
   }
 
   /** Runs the turn inside the permit of the job. Resolves to its replies, which are in the outbox by then. */
-  async #answer({ owned, channel, started, client, attempt, draft, trace, onWait, signal }: Turn): Promise<readonly QueuedReply[]> {
+  async #answer({ owned, channel, started, client, attempt, partsOf, draft, trace, onWait, signal }: Turn): Promise<readonly QueuedReply[]> {
     const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
     const caller = senderOf(channel.name, message)
@@ -457,6 +460,7 @@ export class InboxWorker {
             channel,
             started,
             nowMs: clock.nowMs(),
+            partsOf,
             draft: draft?.id,
             trace: telemetry.traces() ? formatTraceContext(span) : undefined,
           }),

@@ -3,6 +3,7 @@ import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
 import { openDraft } from './draft.ts'
+import { loadReplyParts } from './reply-parts.ts'
 
 const STARTED: StartedMessage = {
   number: 7,
@@ -38,8 +39,9 @@ function bench(changes: Partial<Channel> = {}, started = STARTED) {
     },
     ...changes,
   }
-  const open = () =>
+  const open = async () =>
     openDraft({
+      partsOf: await loadReplyParts(channel),
       owned: { inbox: { draft: async (...args) => void kept.push(args) }, lease: { mayAct: () => held.may } },
       clock,
       log: testHost({ clock }).log,

@@ -1,8 +1,9 @@
 /** Shows a reply while the model writes it: one message, edited as the text grows. The outbox replaces it by the whole reply. */
 
 import type { TurnPart } from '@sluice/agent'
-import { signalScope, splitText } from '@sluice/kit'
+import { measure, signalScope } from '@sluice/kit'
 import { AppError, type Channel, type Clock, type Lease, type Logger, type OwnedStore, type StartedMessage } from '@sluice/sdk'
+import type { ReplyPart, ReplyParts } from './reply-parts.ts'
 
 export interface DraftOptions {
   readonly owned: { readonly inbox: Pick<OwnedStore['inbox'], 'draft'>; readonly lease: Pick<Lease, 'mayAct'> }
@@ -10,11 +11,14 @@ export interface DraftOptions {
   readonly log: Logger
   readonly channel: Channel
   readonly started: StartedMessage
+  readonly partsOf: ReplyParts
   /** Aborts when the daemon stops. */
   readonly signal: AbortSignal
 }
 
 const PLACEHOLDER = '…'
+/** Text beyond this multiple of a message's length is not read for a draft, which shows one message. */
+const READ_LENGTHS = 4
 /** The longest delay of the turn by sending the draft, and of the reply by one edit. */
 const SEND_MS_MAX = 5000
 
@@ -70,13 +74,15 @@ export class Draft {
 
   /** Edits as long as there is new text, with the channel's delay after each edit. */
   async #show(): Promise<void> {
-    const { channel, clock, log, owned, started } = this.#options
-    const limits = { ...channel.limits, text: channel.limits.text - PLACEHOLDER.length }
+    const { channel, clock, log, owned, partsOf, started } = this.#options
+    const { limits } = channel
+    const shorter = { ...channel, limits: { ...limits, text: limits.text - measure(PLACEHOLDER, limits.unit) } }
     try {
       for (let next = this.#text; next !== this.#shown && !this.#stopped.signal.aborted; next = this.#text) {
         this.#shown = next
         if (!owned.lease.mayAct()) return this.#stopped.abort()
-        const delayMs = await this.#edit((splitText(next, limits)[0] ?? '') + PLACEHOLDER)
+        const [first = { text: '' }] = partsOf(next.slice(0, READ_LENGTHS * limits.text), shorter)
+        const delayMs = await this.#edit({ ...first, text: first.text + PLACEHOLDER })
         await clock.sleep(delayMs, this.#stopped.signal)
       }
     } catch (error) {
@@ -88,12 +94,12 @@ export class Draft {
   }
 
   /** Resolves to the delay before the next edit. */
-  async #edit(text: string): Promise<number> {
+  async #edit(part: ReplyPart): Promise<number> {
     const { channel, started, signal } = this.#options
     const everyMs = channel.draftEveryMs ?? 0
     try {
       using limit = signalScope([signal], SEND_MS_MAX)
-      await channel.update?.(started.message.to, { id: this.id }, { text, clientId: `draft-${started.turnId}` }, limit.signal)
+      await channel.update?.(started.message.to, { id: this.id }, { ...part, clientId: `draft-${started.turnId}` }, limit.signal)
       return everyMs
     } catch (error) {
       if (error instanceof AppError && error.code === 'rate_limited') return Math.max(everyMs, (error.retryAfterSecs ?? 1) * 1000)

@@ -154,7 +154,7 @@ export class OutboxWorker {
 
   async #outbound({ limits }: Channel, { text, clientId, extras = {} }: StartedReply): Promise<Outbound> {
     const { features, approvals } = this.#options
-    const { buttons, topic, files = [], agent = MAIN_AGENT, session } = extras
+    const { buttons, topic, styles, files = [], agent = MAIN_AGENT, session } = extras
     const bytesMax = limits.attachments?.bytesMax ?? 0
     const all = features.workspace(agent)
     // The turn has judged the files; a reply of an earlier release does not say whose it is.
@@ -162,6 +162,7 @@ export class OutboxWorker {
     const { attachments, notes } = await loadFiles(files, { workspace, bytesMax, texts: features.texts() })
     const message: Outbound = {
       text: withNotes(text, notes, limits, features.texts()),
+      ...(styles && { styles }),
       clientId,
       ...(attachments.length > 0 && { attachments }),
       ...(buttons && { buttons }),

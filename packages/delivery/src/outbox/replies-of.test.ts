@@ -1,6 +1,9 @@
 import { type Channel, markedFiles, type ReplyExtras, type StartedMessage } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { repliesOf } from './replies-of.ts'
+import { loadReplyParts } from './reply-parts.ts'
+
+const partsOf = await loadReplyParts({ name: 'x', allow: [], limits: { text: 20, unit: 'utf16' }, send: async () => ({ id: '' }) })
 
 const CHANNEL: Channel = {
   name: 'x',
@@ -27,7 +30,7 @@ const STARTED: StartedMessage = {
 
 const attached = (answer: string) => markedFiles(answer).map((path) => ({ path }))
 const replies = (answer: string, draft?: string) =>
-  repliesOf(answer, attached(answer), { channel: CHANNEL, started: STARTED, nowMs: 5, draft })
+  repliesOf(answer, attached(answer), { channel: CHANNEL, started: STARTED, nowMs: 5, partsOf, draft })
 /** The text and the extras of each reply. */
 const shown = (answer: string, draft?: string): (readonly [text: string, extras: ReplyExtras])[] =>
   replies(answer, draft).map(({ text, extras = {} }) => [text, extras] as const)

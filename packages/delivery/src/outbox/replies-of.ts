@@ -1,6 +1,5 @@
 /** Splits the reply of a turn into messages of the platform's length, each with a client id that stays the same over retries. */
 import { randomUUID } from 'node:crypto'
-import { splitText } from '@sluice/kit'
 import {
   agentOfSession,
   type Channel,
@@ -11,6 +10,7 @@ import {
   type StartedMessage,
 } from '@sluice/sdk'
 import { takeFiles } from './reply-files.ts'
+import type { ReplyPart, ReplyParts } from './reply-parts.ts'
 
 /** Replaces the draft of a reply without text. */
 const NO_TEXT = '(no answer)'
@@ -20,6 +20,7 @@ export interface ReplyOptions {
   readonly channel: Channel
   readonly started: StartedMessage
   readonly nowMs: number
+  readonly partsOf: ReplyParts
   /** The provider's id of the draft, which the first part replaces. */
   readonly draft?: string | undefined
   /** The span of the turn; see `NewReply.trace`. */
@@ -29,18 +30,19 @@ export interface ReplyOptions {
 export function repliesOf(
   answer: string,
   marked: readonly MarkedFile[],
-  { channel, started, nowMs, draft, trace }: ReplyOptions,
+  { channel, started, nowMs, partsOf, draft, trace }: ReplyOptions,
 ): NewReply[] {
   const { account, session, message, turnId } = started
   const agent = agentOfSession(session)
   const { text, files } = takeFiles(answer, marked, channel.limits)
-  const split = splitText(text, channel.limits)
-  const parts = split.length === 0 && draft !== undefined ? [files.length > 0 ? FILES_ONLY : NO_TEXT] : split
+  const split = partsOf(text, channel)
+  const parts: ReplyPart[] = split.length === 0 && draft !== undefined ? [{ text: files.length > 0 ? FILES_ONLY : NO_TEXT }] : [...split]
   // An edit carries no files.
-  if (files.length > 0 && (parts.length === 0 || (draft !== undefined && parts.length === 1))) parts.push('')
+  if (files.length > 0 && (parts.length === 0 || (draft !== undefined && parts.length === 1))) parts.push({ text: '' })
   const { replyTo: _, ...unquoted } = message.to
-  return parts.map((part, index) => {
+  return parts.map(({ text: part, styles }, index) => {
     const extras: ReplyExtras = {
+      ...(styles && { styles }),
       ...(draft !== undefined && index === 0 && { edits: draft, elseSend: true }),
       ...(files.length > 0 && index === parts.length - 1 && { files, session, ...(agent !== MAIN_AGENT && { agent }) }),
       ...(channel.limits.replyWindow && { answersAtMs: message.sentAtMs ?? nowMs }),

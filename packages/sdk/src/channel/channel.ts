@@ -4,6 +4,7 @@ import type { Attachment } from './attachments.ts'
 import type { ChannelLink } from './channel-link.ts'
 import type { Addressed, Forwarded, Quoted, Thing } from './inbound-parts.ts'
 import type { ListenContext, ListenCursors } from './listen.ts'
+import type { Markup, TextStyle } from './markup.ts'
 
 /** A request as it arrived: header names in lower case, the URL, and the raw bytes of the body. */
 export interface Raw {
@@ -100,7 +101,10 @@ export interface Button {
 
 /** One message to send. */
 export interface Outbound {
+  /** Each character is meant as it is, where `styles` is present. */
   readonly text: string
+  /** How parts of the text look, of the kinds that `Channel.markup` names. Absent for texts that Sluice itself writes. */
+  readonly styles?: readonly TextStyle[]
   /** The attachments with their bytes. */
   readonly attachments?: readonly Attachment[]
   /** Buttons for platforms that have them; the text is complete without them. In `update`, no list removes the buttons. */
@@ -258,6 +262,8 @@ export interface Channel {
     /** How many attachments one message can carry, and the largest size of each. Absent when the channel sends none. */
     readonly attachments?: { readonly count: number; readonly bytesMax: number }
   }
+  /** What the platform shows of a formatted reply. Absent: the channel receives the Markdown of the agent. */
+  readonly markup?: Markup
   /** The destination of notifications: the target name of this channel, and its configured conversation. */
   readonly notifications?: {
     /** Equals the `target` of the catalogue row. A channel outside the catalogue chooses a lower-case name. */

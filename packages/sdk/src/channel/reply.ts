@@ -1,5 +1,6 @@
 /** A reply to send, and the lane that orders it. */
 import type { Address, Button } from './channel.ts'
+import type { TextStyle } from './markup.ts'
 
 /** A file of the workspace to attach, read when the message is sent. */
 export interface ReplyFile {
@@ -36,6 +37,8 @@ export function replaceFileMarkers(answer: string, replace: (file: ReplyFile) =>
 
 /** The parts of a message other than its text; JSON. */
 export interface ReplyExtras {
+  /** See `Outbound.styles`. */
+  readonly styles?: readonly TextStyle[]
   /** The platform's id of a sent message whose text this one replaces. */
   readonly edits?: string
   /** True to send the message when the other one can no longer be edited. */

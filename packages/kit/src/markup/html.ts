@@ -1,0 +1,42 @@
+/** Writes a styled text as HTML, for mail and for Matrix. */
+import type { StyledText, TextStyle } from '@sluice/sdk'
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+const TAGS = { bold: 'strong', italic: 'em', strike: 'del', code: 'code', quote: 'blockquote' } as const
+const LANGUAGE = /^[\w+#.-]{1,20}$/
+
+const escaped = (text: string): string => text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? character)
+
+/** Spaces at the beginning of a line stay visible. */
+const asLines = (text: string): string =>
+  escaped(text)
+    .replace(/\n +/g, (spaces) => `\n${'&nbsp;'.repeat(spaces.length - 1)}`)
+    .replaceAll('\n', '<br>\n')
+
+/** Returns HTML without anything but these tags: `a`, `blockquote`, `br`, `code`, `del`, `em`, `pre`, `strong`. */
+export function writeHtml({ text, styles }: StyledText): string {
+  // A block of its own brings its own line breaks.
+  const tidy = (html: string): string => html.replace(/(<\/(?:pre|blockquote)>)(?:<br>\n)+/g, '$1').replace(/(?:<br>\n)+(?=<(?:pre|blockquote)>)/g, '')
+  return tidy(spanOf(text, 0, text.length, styles))
+}
+
+function spanOf(text: string, from: number, to: number, styles: readonly TextStyle[]): string {
+  let html = ''
+  let at = from
+  for (const [index, style] of styles.entries()) {
+    if (style.from < at || style.to > to) continue
+    const inner = styles.slice(index + 1).filter((other) => other.from >= style.from && other.to <= style.to)
+    html += asLines(text.slice(at, style.from)) + elementOf(text, style, inner)
+    at = style.to
+  }
+  return html + asLines(text.slice(at, to))
+}
+
+function elementOf(text: string, { kind, from, to, value = '' }: TextStyle, inner: readonly TextStyle[]): string {
+  if (kind === 'pre') {
+    const language = LANGUAGE.test(value) ? ` class="language-${escaped(value)}"` : ''
+    return `<pre><code${language}>${escaped(text.slice(from, to))}\n</code></pre>`
+  }
+  const body = spanOf(text, from, to, inner)
+  return kind === 'link' ? `<a href="${escaped(value)}">${body}</a>` : `<${TAGS[kind]}>${body}</${TAGS[kind]}>`
+}

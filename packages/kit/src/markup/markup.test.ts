@@ -1,0 +1,144 @@
+import type { StyledText, StyleKind } from '@sluice/sdk'
+import { RAW_MARK, replyCorpus } from '@sluice/testkit/reply-corpus'
+import { describe, expect, test } from 'vitest'
+import { measure } from '../text/split-text-units.ts'
+import { splitStyled, writeCommonMark, writeDiscord, writeHtml, writeLark, writeUnescaped, writeWhatsapp } from './index.ts'
+import { renderMarkdown } from './markdown.ts'
+
+const ALL: readonly StyleKind[] = ['bold', 'italic', 'strike', 'code', 'pre', 'quote', 'link']
+const styled = (source: string, shows = ALL) => renderMarkdown(source, { shows })
+const plain = (source: string) => renderMarkdown(source, { shows: [] }).text
+const spoken = (source: string) => renderMarkdown(source, { shows: [], spoken: true }).text
+/** The styles with the words that they cover. */
+const covered = ({ text, styles }: StyledText) => styles.map(({ kind, from, to, value }) => [kind, text.slice(from, to), ...(value ? [value] : [])])
+const CORPUS = replyCorpus(200)
+
+describe('reading Markdown', () => {
+  test.each<[string, string, string, readonly (readonly string[])[]]>([
+    ['emphasis', '**a** *b* ~~c~~ `d`', 'a b c d', [['bold', 'a'], ['italic', 'b'], ['strike', 'c'], ['code', 'd']]],
+    ['emphasis within a word', 'un**believ**able', 'unbelievable', [['bold', 'believ']]],
+    ['names with underscores', 'snake_case_name __init__', 'snake_case_name init', [['bold', 'init']]],
+    ['a heading', '## Title *x*\ntext', 'Title x\n\ntext', [['bold', 'Title x'], ['italic', 'x']]],
+    ['a link', '[words](https://a.b/c_d)', 'words', [['link', 'words', 'https://a.b/c_d']]],
+    ['a bare address', 'https://a.b/c_d_e', 'https://a.b/c_d_e', []],
+    ['an address in brackets', '<https://a.b> a@b.c', 'https://a.b a@b.c', []],
+    ['a link that claims another address', '[https://a.b](https://c.d)', 'https://a.b (https://c.d)', []],
+    ['a link to a scheme that platforms refuse', '[x](javascript:y)', 'x (javascript:y)', []],
+    ['code with its own marks', '```js\na **b**\n  c\n```', 'a **b**\n  c', [['pre', 'a **b**\n  c', 'js']]],
+    ['code that is never closed', '```\na', 'a', [['pre', 'a']]],
+    ['a mark that is never closed', '**a', '**a', []],
+    ['HTML and references', '<b>x</b> &lt;&#65;&#x42;&amp;', '<b>x</b> <AB&', []],
+    ['Markdown within HTML', '<div>\n**a**\n</div>', '<div>\na\n</div>', [['bold', 'a']]],
+    ['lines', 'a\nb', 'a\nb', []],
+    ['lists', '- a\n  - b\n    - c\n- [ ] d\n- [x] e', '• a\n  ◦ b\n    ▪ c\n☐ d\n☑ e', []],
+    ['numbers', '3. a\n4. b', '3. a\n4. b', []],
+    ['paragraphs of an item', '- a\n\n  b', '• a\n\n  b', []],
+    ['code of an item', '- a\n  ```\n  b\n  ```', '• a\nb', [['pre', 'b']]],
+    ['a quote', '> a\n> **b**', 'a\nb', [['quote', 'a\nb'], ['bold', 'b']]],
+    ['a narrow table', '| a | b |\n|---|---|\n| 東京 | `d` |', 'a     b\n────  ─\n東京  d', [['pre', 'a     b\n────  ─\n東京  d']]],
+    ['a line', 'a\n\n---\n\nb', 'a\n\n———\n\nb', []],
+    ['only a definition', '[a]: https://b.c', '[a]: https://b.c', []],
+  ])('%s', (_what, source, text, styles) => {
+    expect([styled(source).text, covered(styled(source))]).toEqual([text, styles])
+  })
+
+  test('two neighbours of one kind are one', () => {
+    expect(covered(styled('**a****b**')).flat()).not.toContain('a')
+  })
+
+  test('a wide table is a list of its rows, and so is a table with links', () => {
+    const wide = `| a | b |\n|---|---|\n| ${'x'.repeat(60)} | y |`
+    expect(styled(wide).text).toBe(`• a: ${'x'.repeat(60)}\n  b: y`)
+    expect(styled('| a | b |\n|---|---|\n| [c](https://d.e) | y |').text).toBe('• a: c\n  b: y')
+  })
+
+  test('writes what a platform does not show as words', () => {
+    expect(plain('**a** [b](https://c.d) ![e](https://f.g)\n> h')).toBe('a b (https://c.d) e (https://f.g)\n\n“h”')
+    expect(plain('| a | b |\n|---|---|\n| c | |\n| d | e |')).toBe('• a: c\n• a: d\n  b: e')
+  })
+
+  test('speaks words without marks and addresses', () => {
+    expect(spoken('# a\n- **b** [c](https://d.e/f)\n- https://g.h/i')).toBe('a\n\nb c\ng.h')
+  })
+
+  test('takes a short time for any text', () => {
+    const long = 30_000
+    for (const piece of ['*', '*a ', 'a**b', '_a ', '[', '[a](', '`a``b', '<', '>', '- ', '|a', '~a~~b', '![a', '\\', '<!-- ', '\n', '> - '])
+      expect(plain(piece.repeat(long / piece.length)).length).toBeGreaterThan(0)
+    const nested = Array.from({ length: 300 }, (_, at) => `${' '.repeat(2 * at)}- x`).join('\n')
+    expect(plain(nested).split('x').length).toBe(301)
+  })
+})
+
+describe('writing marks', () => {
+  test.each<[string, string, string, string]>([
+    ['emphasis', '**a** *b* ~~c~~ `d`', '**a** _b_ ~~c~~ `d`', '*a* _b_ ~c~ `d`'],
+    ['emphasis within a word', 'un**believ**able', 'un**believ**able', 'unbelievable'],
+    ['emphasis that a letter touches', 'a**"b"**c', 'a**"b"**c', 'a**"b"**c'],
+    ['both', '***a***', '**_a_**', '*_a_*'],
+    ['names', 'snake_case_name', 'snake_case_name', 'snake_case_name'],
+    ['characters that are no marks', '2 * 3 \\*a\\* \\_b\\_ \\`c', '2 * 3 \\*a\\* \\_b\\_ \\`c', '2 * 3 *\u200ba*\u200b _\u200bb_\u200b `\u200bc'],
+    ['what begins a line', '\\# a\n\n\\> b\n\n\\- c', '\\# a\n\n\\> b\n\n\\- c', '#\u200b a\n\n>\u200b b\n\n-\u200b c'],
+    ['addresses', 'https://a.b/c_d_ [e](https://f.g/h_(i))', 'https://a.b/c_d_ [e](https://f.g/h_%28i%29)', ''],
+    ['a block of code', '```js\na `b`\n```', '```js\na `b`\n```', '```\na `b`\n```'],
+    ['a quote', '> a\n> b', '> a\n> b', '> a\n> b'],
+  ])('%s', (_what, source, common, whatsapp) => {
+    expect(writeCommonMark(styled(source))).toBe(source.includes('a**"b"') ? String.raw`a\*\*"b"\*\*c` : common)
+    if (whatsapp !== '' && !source.includes('a**"b"')) expect(writeWhatsapp(styled(source))).toBe(whatsapp)
+  })
+
+  test('code with backticks', () => {
+    expect(writeCommonMark(styled('`` a`b ``'))).toBe('`` a`b ``')
+    expect(writeCommonMark(styled('````\n```\n````'))).toBe('````\n```\n````')
+    expect(writeDiscord(styled('````\n```\n````'))).not.toContain('\n```\n```')
+    expect(writeLark(styled('\\*a\\*'))).toBe('&#42;a&#42;')
+    expect(writeUnescaped(styled('\\*a\\*'))).toBe('*\u200ba*\u200b')
+  })
+
+  test('HTML has no tag that the text brings', () => {
+    const html = writeHtml(styled('<i>x</i> **b** [l](https://a.b/?c="d")\n> q\n\n```js\n<i>\n```'))
+    expect(html).toBe(
+      '&lt;i&gt;x&lt;/i&gt; <strong>b</strong> <a href="https://a.b/?c=&quot;d&quot;">l</a>'
+        .concat('<blockquote>q</blockquote><pre><code class="language-js">&lt;i&gt;\n</code></pre>'),
+    )
+  })
+
+  test('a reader of the dialect sees the text and the styles again', () => {
+    const tidy = (text: string) => text.replace(/[\s\u00a0\u200b]+/g, ' ').trim()
+    for (const { markdown } of CORPUS) {
+      for (const write of [writeCommonMark, writeDiscord]) {
+        const before = styled(markdown)
+        const again = styled(write(before))
+        expect(tidy(again.text), markdown.slice(0, 300)).toBe(tidy(before.text))
+        const bold = (text: StyledText) => covered(text).filter(([kind]) => kind === 'code' || kind === 'pre').map(([, words = '']) => tidy(words))
+        expect(bold(again), markdown.slice(0, 300)).toEqual(bold(before))
+      }
+    }
+  })
+})
+
+describe('the corpus', () => {
+  test.each([
+    ['styles beside the text', ALL, undefined],
+    ['plain text', [], undefined],
+    ['CommonMark', ALL, writeCommonMark],
+    ['Discord', ALL, writeDiscord],
+    ['WhatsApp', ALL.filter((kind) => kind !== 'link'), writeWhatsapp],
+    ['Lark', ALL, writeLark],
+  ] as const)('%s: parts keep the limit, show no mark, and lose no word', (_what, shows, write) => {
+    for (const { markdown, words, literals } of CORPUS) {
+      for (const unit of ['utf16', 'byte'] as const) {
+        const parts = splitStyled(renderMarkdown(markdown, { shows }), { text: 1500, unit }, write)
+        for (const part of parts) {
+          expect(measure(write ? write(part) : part.text, unit), markdown.slice(0, 300)).toBeLessThanOrEqual(1500)
+          for (const { from, to } of part.styles) expect([from < to, to <= part.text.length]).toEqual([true, true])
+        }
+        const text = parts.map((part) => part.text).join('\n')
+        const lost = [...words, ...literals].filter((word) => !text.includes(word))
+        expect(lost, markdown.slice(0, 300)).toEqual([])
+        const rest = literals.reduce((left, literal) => left.replace(literal, ''), text).replace(/https:\S+/g, '')
+        expect(RAW_MARK.exec(rest)?.[0], markdown.slice(0, 300)).toBeUndefined()
+      }
+    }
+  })
+})
