@@ -1,7 +1,7 @@
 // Generates the pages of docs/ that list features, keys, commands, routes and events, from the data that the program itself uses.
 // `--check` writes nothing and fails if a page is out of date. `--feature <package>` prints the page of a feature in an npm package that is
 // installed in the working directory.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -194,8 +194,19 @@ function metrics() {
   )
 }
 
+/** The columns of the table of styles: title and kind. */
+const MARKUP_COLUMNS = [
+  ['bold', 'bold'],
+  ['italic', 'italic'],
+  ['struck through', 'strike'],
+  ['code', 'code'],
+  ['blocks of code', 'pre'],
+  ['quotes', 'quote'],
+  ['words of links', 'link'],
+]
+
 /** Returns the page of channels with its table filled in: each channel's name, platform, way of arrival and page. */
-function channels() {
+async function channels() {
   const rows = ROWS.filter(([, row]) => row.kind === 'channel').map(([id, { routes = [], target, moreSections = [] }]) => {
     const { description, dependencies } = JSON.parse(readFileSync(join(ROOT, 'packages', id, 'package.json'), 'utf8'))
     const names = [id.replace('channel-', '').replaceAll('-', '_'), ...moreSections.map((path) => path.split('.').at(-1))].map(code)
@@ -208,9 +219,20 @@ function channels() {
       `[set up](../../packages/${id}/README.md)`,
     ]
   })
+  const markupRows = []
+  for (const [id] of ROWS.filter(([, row]) => row.kind === 'channel')) {
+    const file = join(ROOT, 'packages', id, 'src/markup.ts')
+    if (!existsSync(file)) continue
+    const { MARKUP } = await import(pathToFileURL(file))
+    const cells = MARKUP_COLUMNS.map(([, kind]) => (MARKUP.shows.includes(kind) ? 'yes' : ''))
+    markupRows.push([code(id.replace('channel-', '').replaceAll('-', '_')), ...cells, MARKUP.shows.includes('pre') ? 'columns, or a list' : 'a list'])
+  }
   const page = readFileSync(join(ROOT, 'docs/channels/README.md'), 'utf8')
   const filled = ['<!-- channels -->', table(['channel', 'platform and API', 'how messages arrive', 'page'], rows), '<!-- /channels -->']
-  return page.replace(/<!-- channels -->.*<!-- \/channels -->/s, () => filled.join('\n'))
+  const shown = ['<!-- markup -->', table(['channel', ...MARKUP_COLUMNS.map(([title]) => title), 'tables'], markupRows), '<!-- /markup -->']
+  return page
+    .replace(/<!-- channels -->.*<!-- \/channels -->/s, () => filled.join('\n'))
+    .replace(/<!-- markup -->.*<!-- \/markup -->/s, () => shown.join('\n'))
 }
 
 /** The systems of the table of compatibility: the key of a row of the catalogue, and whether the tests run there. */
@@ -249,7 +271,7 @@ if (asked > 0) {
 
 const pages = {
   'docs/compatibility.md': compatibility(),
-  'docs/channels/README.md': channels(),
+  'docs/channels/README.md': await channels(),
   'docs/embedding.md': embedding(),
   'docs/features.md': features(),
   'docs/tools.md': await decisionsPage(everything),

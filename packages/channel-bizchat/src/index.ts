@@ -2,6 +2,7 @@
 import { allowlistForm } from '@sluice/kit/phone-numbers'
 import { type Channel, defineFeature, type Host, type ReplyWindow } from '@sluice/sdk'
 import { type BizchatConfig, bizchatSection } from './config.ts'
+import { MARKUP } from './markup.ts'
 import { fetchMedia } from './media.ts'
 import { type Api, sendMessage } from './send.ts'
 import { createWebhook } from './webhook.ts'
@@ -26,6 +27,7 @@ function bizchat(host: Host, config: BizchatConfig): Channel {
     name: 'bizchat',
     allow: config.allowed_numbers,
     normalise: allowlistForm,
+    markup: MARKUP,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW, attachments: FILES },
     webhook: createWebhook({ secret: config.webhook_secret?.reveal().trim() ?? '', account: config.tenant_id ?? DEFAULT_ACCOUNT }),
     send: (to, message, signal) => sendMessage(api, to, message, { clock: host.clock, signal }),

@@ -5,6 +5,7 @@ import { type ChatappWebConfig, chatappWebSection, secondSection } from './confi
 import type { Connection } from './connection.ts'
 import { LICENCE_NOTE, missingLibrary } from './library.ts'
 import type { Linker } from './linker.ts'
+import { MARKUP } from './markup.ts'
 
 /** A length that every client shows. */
 const TEXT_MAX = 4096
@@ -44,6 +45,7 @@ function createChatappWeb(host: Host, config: ChatappWebConfig, path: string): {
     normalise: allowlistForm,
     link,
     listen: async (deliver, context) => (await connection()).listen(deliver, context),
+    markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'utf16', dedupesClientIds: true, attachments: FILES },
     send: async (to, message, signal) => (await connection()).send(to, message, signal),
     update: async (to, sent, message, signal) => (await connection()).update(to, sent, message, signal),

@@ -4,6 +4,8 @@ import { type Address, errorText, type Host, type Outbound } from '@sluice/sdk'
 import { type Sender, sendVoice } from './send.ts'
 
 const WAITING_MAX = 8
+/** An address behind the words of a link. */
+const ADDRESS = / \(https?:[^\s)]*\)/g
 const SPEAK_MS_MAX = 120_000
 /** Voice messages whose answer was spoken: a long reply has several parts, of which the first is spoken. */
 const SPOKEN_MAX = 500
@@ -18,7 +20,7 @@ export class VoiceReplies {
   }
 
   /** Speaks the reply to a voice message. A failure is logged: the person has the text. */
-  speak(sender: Sender, to: Address, { text, clientId, buttons }: Outbound): void {
+  speak(sender: Sender, to: Address, { text, plain = text, clientId, buttons }: Outbound): void {
     const speak = this.#host.service('speak')
     const { replyTo } = to
     if (!speak || to.more?.voice === undefined || replyTo === undefined || text === '' || buttons?.length || this.#spoken.has(replyTo))
@@ -28,7 +30,7 @@ export class VoiceReplies {
     const work = async (): Promise<void> => {
       using limit = signalScope([], SPEAK_MS_MAX)
       const { signal } = limit
-      const { bytes, mime, format } = await speak(text, { formats: ['ogg', 'wav'], signal, workspace })
+      const { bytes, mime, format } = await speak(plain.replace(ADDRESS, ''), { formats: ['ogg', 'wav'], signal, workspace })
       const file = { kind: 'audio', name: `voice.${format}`, mime, source: { bytes } } as const
       await sendVoice(sender, to, file, clientId, signal)
     }

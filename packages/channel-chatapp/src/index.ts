@@ -3,6 +3,7 @@ import { allowlistForm } from '@sluice/kit/phone-numbers'
 import { AppError, type Channel, defineFeature, type Host, type ReplyWindow } from '@sluice/sdk'
 import { createGraph } from './api.ts'
 import { type CloudConfig, chatappSection, isCloud } from './config.ts'
+import { MARKUP } from './markup.ts'
 import { fetchMedia } from './media.ts'
 import { sendMessage, showTyping } from './send.ts'
 import { createWebhook } from './webhook.ts'
@@ -44,6 +45,7 @@ function chatapp(host: Host, config: CloudConfig, account: string): Channel {
       account,
     }),
     // The platform does not say whether it counts characters or UTF-16 units. A text never has fewer UTF-16 units.
+    markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW, attachments: FILES },
     async send(to, message, signal) {
       try {

@@ -4,6 +4,7 @@ import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { DingtalkApi } from './api.ts'
 import { type DingtalkConfig, dingtalkSection } from './config.ts'
 import type { Connection } from './connection.ts'
+import { MARKUP } from './markup.ts'
 
 /** DingTalk takes 20,000 bytes, of which markup, a title and a mention are a part. */
 const TEXT_CHARS_MAX = 4000
@@ -29,6 +30,7 @@ function dingtalkChannel(host: Host, config: DingtalkConfig): Channel {
     allow: config.allowed_users,
     listen: async (deliver, context) => (await connection()).listen(deliver, context),
     cursors: presence,
+    markup: MARKUP,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16', attachments: FILES },
     send: async (to, message, signal) => (await import('./send.ts')).sendMessage(api, host.clock, to, message, signal),
     fetchMedia: async (attachment, { bytesMax, signal }) => (await import('./media.ts')).fetchMedia(api, attachment, bytesMax, signal),

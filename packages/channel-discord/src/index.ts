@@ -7,6 +7,7 @@ import type { DiscordApi } from './api.ts'
 import { accountOf, type DiscordConfig, discordSection } from './config.ts'
 import type { Connection } from './connection.ts'
 import { createCursors } from './cursors.ts'
+import { MARKUP } from './markup.ts'
 import { fetchMedia } from './media.ts'
 import type { ListenSettings } from './parse.ts'
 import { editMessage, LIMITS, postMessage, showTyping } from './send.ts'
@@ -51,6 +52,7 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
   return {
     name: 'discord',
     allow: config.allowed_users,
+    markup: MARKUP,
     limits: {
       text: LIMITS.text,
       unit: 'codepoint',

@@ -3,6 +3,7 @@ import { normaliseAddress } from '@sluice/mail-common'
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type EmailConfig, emailSection } from './config.ts'
 import { coversSender } from './identity.ts'
+import { MARKUP } from './markup.ts'
 
 /** A mail of this length stays below the limits of servers even if each character needs several bytes. */
 const TEXT_MAX = 500_000
@@ -40,6 +41,7 @@ function createEmail(config: EmailConfig, mail: () => Promise<Mail>): Channel {
     listen: async (deliver, context) => (await mail()).connection.listen(deliver, context),
     send: async (to, message, signal) => (await mail()).send(to, message, signal),
     fetchMedia: async (attachment, { bytesMax, signal }) => (await mail()).media.fetch(attachment, bytesMax, signal),
+    markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: { count: ATTACHMENTS_MAX, bytesMax: config.max_attachment_bytes } },
   }
 }

@@ -1,4 +1,5 @@
 /** Composes a reply and hands it to the SMTP server. */
+import { mailTexts, sliceStyled } from '@sluice/kit/markup'
 import { isAddress, messageIds, replySubject } from '@sluice/mail-common'
 import { composeMail } from '@sluice/mail-common/composing'
 import { type Address, AppError, type Host, type Outbound, type Sent } from '@sluice/sdk'
@@ -11,11 +12,12 @@ import { ownMessageId } from './thread.ts'
 const SUBJECT_LINE = /^Subject:[ \t]{1,10}(\S[^\r\n]{0,500})(?:\r?\n|$)/i
 
 /** Throws `invalid_request` if the recipient is not a mail address. No value of the address can add another header. */
-export async function composeReply(to: Address, { text, clientId, attachments = [] }: Outbound, settings: Settings, nowMs: number) {
+export async function composeReply(to: Address, { text, styles = [], clientId, attachments = [] }: Outbound, settings: Settings, nowMs: number) {
   if (!isAddress(to.to)) throw new AppError('invalid_request', 'email sends only to mail addresses')
   const { address, name, defaultSubject } = settings
   const isReply = to.replyTo !== undefined || to.thread !== undefined
   const [first, given] = SUBJECT_LINE.exec(text) ?? []
+  const body = first === undefined ? text : text.slice(first.length).replace(/^(?:\r?\n)+/, '')
   const known = to.more?.subject || defaultSubject
   const messageId = ownMessageId(clientId, to.thread, address)
   const [inReplyTo] = messageIds(to.replyTo ?? '')
@@ -29,7 +31,7 @@ export async function composeReply(to: Address, { text, clientId, attachments = 
     inReplyTo,
     references: inReplyTo === undefined || references.includes(inReplyTo) ? references : [...references, inReplyTo],
     isReply,
-    text: first === undefined ? text : text.slice(first.length).replace(/^(?:\r?\n)+/, ''),
+    ...(styles.length === 0 ? { text: body } : mailTexts(sliceStyled({ text, styles }, text.length - body.length, text.length))),
     attachments,
   }
   return { id: messageId, mail: await composeMail(mail, nowMs) }

@@ -1,5 +1,6 @@
 /** The content of the events that the bot sends (client-server API, "Instant messaging", "Threading", "Rich replies" and "Event replacements"). */
-import { type Address, AppError, type Attachment } from '@sluice/sdk'
+import { withAddresses, writeHtml } from '@sluice/kit/markup'
+import { type Address, AppError, type Attachment, type StyledText } from '@sluice/sdk'
 
 /** Limits of one message. An event has at most 65,536 bytes; an encrypted edit has the text twice, and quotes take two bytes each. */
 export const LIMITS = { textBytes: 8000, files: 10, fileBytes: 26_214_400 } as const
@@ -23,21 +24,32 @@ const mentionsOf = ({ more, replyTo }: Address): object => ({
   'm.mentions': more?.sender !== undefined && replyTo !== undefined ? { user_ids: [more.sender] } : {},
 })
 
-export const textContent = (to: Address, text: string): object => ({
+/** An event with a longer text and its HTML could be too large for the homeserver, so such a text goes without styles. */
+const BOTH_BYTES_MAX = 20_000
+
+/** The text, and its styles as HTML. */
+function bodyOf(styled: StyledText): { readonly body: string; readonly format?: string; readonly formatted_body?: string } {
+  const plain = { body: harmless(withAddresses(styled)) }
+  const formatted_body = harmless(writeHtml(styled))
+  const isShort = Buffer.byteLength(JSON.stringify([plain.body, formatted_body])) <= BOTH_BYTES_MAX
+  return styled.styles.length > 0 && isShort ? { ...plain, format: 'org.matrix.custom.html', formatted_body } : plain
+}
+
+export const textContent = (to: Address, styled: StyledText): object => ({
   msgtype: 'm.text',
-  body: harmless(text),
+  ...bodyOf(styled),
   ...mentionsOf(to),
   ...relationOf(to),
 })
 
 /** An edit mentions nobody again. */
-export function editContent(message: string, text: string): object {
-  const body = harmless(text)
+export function editContent(message: string, styled: StyledText): object {
+  const content = bodyOf(styled)
   return {
     msgtype: 'm.text',
-    body: `* ${body}`,
+    body: `* ${content.body}`,
     'm.mentions': {},
-    'm.new_content': { msgtype: 'm.text', body, 'm.mentions': {} },
+    'm.new_content': { msgtype: 'm.text', ...content, 'm.mentions': {} },
     'm.relates_to': { rel_type: 'm.replace', event_id: message },
   }
 }

@@ -4,6 +4,7 @@ import { checkFedchat, fedchatCommands } from './commands.ts'
 import { LIMITS } from './compose.ts'
 import { type FedchatConfig, fedchatSection, folded } from './config.ts'
 import type { Connection } from './connection.ts'
+import { MARKUP } from './markup.ts'
 
 export default defineFeature({
   id: 'channel-fedchat',
@@ -37,6 +38,7 @@ function createFedchat(config: FedchatConfig, connection: () => Promise<Connecti
     update: async (to, sent, message, signal) => (await connection()).update(to, sent, message, signal),
     typing: async (to, signal) => (await connection()).typing(to, signal),
     fetchMedia: async (attachment, options) => (await connection()).fetchMedia(attachment, options),
+    markup: MARKUP,
     limits: {
       text: LIMITS.textBytes,
       unit: 'byte',

@@ -1,6 +1,7 @@
 /** Sends messages, edits, reactions and the typing indicator. The transaction id of a message is the same in each attempt. */
 import { text } from '@sluice/kit/foreign-json'
-import { type Address, AppError, type Clock, errorText, type Logger, type Outbound, type Sent, sha256Hex } from '@sluice/sdk'
+import { sliceStyled } from '@sluice/kit/markup'
+import { type Address, AppError, type Clock, errorText, type Logger, type Outbound, type Sent, type StyledText, sha256Hex } from '@sluice/sdk'
 import { isRefused, refusalOf } from './api.ts'
 import { bytesOf, editContent, fileContent, mimeOf, reactionContent, textContent } from './compose.ts'
 import { upload } from './media.ts'
@@ -28,10 +29,10 @@ export async function sendMessage(
   { log, pace }: { readonly log: Logger; readonly pace: ParagraphPace | undefined },
   signal: AbortSignal,
 ): Promise<Sent> {
-  const { text: body, attachments = [], buttons = [], clientId } = message
+  const { text: body, styles = [], attachments = [], buttons = [], clientId } = message
   const room = await session.rooms.targetOf(to.to, signal)
   const ids: string[] = []
-  const paragraphs = body !== '' || attachments.length === 0 ? paragraphsOf(body, pace) : []
+  const paragraphs = body !== '' || attachments.length === 0 ? paragraphsOf({ text: body, styles }, pace) : []
   for (const [index, paragraph] of paragraphs.entries()) {
     if (index > 0 && pace && pace.everyMs > 0) await pace.clock.sleep(pace.everyMs, signal)
     const txn = index === 0 ? clientId : `${clientId}.p${index}`
@@ -59,7 +60,7 @@ export async function updateMessage(
   signal: AbortSignal,
 ): Promise<void> {
   const room = await session.rooms.targetOf(to.to, signal)
-  await sendEvent(session, room, editContent(id, message.text), crypto.randomUUID(), signal)
+  await sendEvent(session, room, editContent(id, { text: message.text, styles: message.styles ?? [] }), crypto.randomUUID(), signal)
   if ((message.buttons ?? []).length === 0) await hideButtons(session, room, id, log, signal)
 }
 
@@ -143,14 +144,28 @@ async function hideButtons(session: Session, room: string, message: string, log:
 }
 
 /** Splits at blank lines outside of code blocks. */
-export function paragraphsOf(body: string, pace: ParagraphPace | undefined): readonly string[] {
-  if (!pace) return [body]
+export function paragraphsOf(styled: StyledText, pace: ParagraphPace | undefined): readonly StyledText[] {
+  if (!pace) return [styled]
+  let at = 0
+  return paragraphTexts(styled).map((paragraph) => {
+    const from = styled.text.indexOf(paragraph, at)
+    at = from + paragraph.length
+    return sliceStyled(styled, from, at)
+  })
+}
+
+function paragraphTexts({ text: body, styles }: StyledText): readonly string[] {
+  const blocks = styles.filter(({ kind }) => kind === 'pre')
+  let at = 0
   const found: string[] = []
   let isCode = false
   let isNew = true
   for (const line of body.split('\n')) {
     const isFence = line.trimStart().startsWith('```')
-    if (line.trim() === '' && !isCode) isNew = found.length < PARAGRAPHS_MAX || isNew
+    const place = at
+    at += line.length + 1
+    const isBlock = blocks.some(({ from, to }) => from < place && place < to)
+    if (line.trim() === '' && !isCode && !isBlock) isNew = found.length < PARAGRAPHS_MAX || isNew
     if (line.trim() !== '' && isNew && !isCode && found.length < PARAGRAPHS_MAX) found.push(line)
     else if (found.length > 0) found[found.length - 1] += `\n${line}`
     if (line.trim() !== '') isNew = false

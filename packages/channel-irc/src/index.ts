@@ -4,6 +4,7 @@ import { members } from '@sluice/kit/foreign-json'
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type IrcConfig, ircSection } from './config.ts'
 import type { Connection } from './connection.ts'
+import { MARKUP } from './markup.ts'
 import { folded } from './wire.ts'
 
 /** A reply is sent as a few lines, so that a break of the connection leaves little uncertain. */
@@ -44,6 +45,7 @@ function createIrc(host: Host, config: IrcConfig): Channel {
     cursors,
     send: async (to, message, signal) => (await connection()).send(to, message, signal),
     typing: async (to) => (await connection()).typing(to),
+    markup: MARKUP,
     limits: { text: TEXT_BYTES_MAX, unit: 'byte' },
   }
 }

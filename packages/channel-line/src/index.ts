@@ -2,6 +2,7 @@
 import { AppError, type Channel, defineFeature, type Host, type ReplyWindow } from '@sluice/sdk'
 import { LineApi } from './api.ts'
 import { type LineConfig, lineSection } from './config.ts'
+import { MARKUP } from './markup.ts'
 import { fetchMedia } from './media.ts'
 import { sendMessage, showLoading, TEXT_MAX } from './send.ts'
 import { createWebhook } from './webhook.ts'
@@ -34,6 +35,7 @@ function createLine(host: Host, config: LineConfig): Channel {
       // The daemon has one allowlist for all conversations, so the list for groups is checked here if everybody may write directly.
       groupSenders: isOpen ? config.allowed_users : undefined,
     }),
+    markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW },
     async send(to, message, signal) {
       try {

@@ -94,5 +94,9 @@ channelConformance({
       rule: 'a text of the maximum length is sent in full',
       why: 'the rule looks for the text in the request, which contains it in base64',
     },
+    {
+      rule: 'a reply with styles is sent with all its words',
+      why: 'the rule looks for the words in the request, which contains them in base64; `send.test.ts` reads the mail',
+    },
   ],
 })

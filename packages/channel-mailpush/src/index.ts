@@ -6,6 +6,7 @@ import { ApiClient } from './api-client.ts'
 import { type MailpushConfig, mailpushSection } from './config.ts'
 import type { Connection } from './connection.ts'
 import { MailApi } from './mail-api.ts'
+import { MARKUP } from './markup.ts'
 import { fetchMedia } from './media.ts'
 import { pushOptions } from './push-options.ts'
 import { composeReply } from './send.ts'
@@ -58,6 +59,7 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
       const mail = await untilAborted(composeReply(to, message, host.clock.nowMs()), signal, 'The mail was aborted before it was sent')
       return { id: await api.send(mail, to.thread, signal) }
     },
+    markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: ATTACHMENTS },
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
   }

@@ -1,10 +1,11 @@
 /** Composes a reply as a complete mail (RFC 5322) for the mail API. */
+import { mailTexts } from '@sluice/kit/markup'
 import { isAddress, messageIds, replySubject } from '@sluice/mail-common'
 import { composeMail } from '@sluice/mail-common/composing'
 import { type Address, AppError, type Outbound, sha256Hex } from '@sluice/sdk'
 
 /** Throws `invalid_request` if the recipient is not a mail address. No value of the address can add another header. */
-export async function composeReply(to: Address, { text, attachments = [], clientId }: Outbound, nowMs: number): Promise<Buffer> {
+export async function composeReply(to: Address, { text, styles, attachments = [], clientId }: Outbound, nowMs: number): Promise<Buffer> {
   if (!isAddress(to.to)) throw new AppError('invalid_request', 'mailpush sends only to mail addresses')
   const { from = '', subject = '' } = to.more ?? {}
   const isReply = to.thread !== undefined
@@ -16,7 +17,7 @@ export async function composeReply(to: Address, { text, attachments = [], client
     inReplyTo: messageIds(to.replyTo ?? '')[0],
     references: messageIds(to.more?.references ?? ''),
     isReply,
-    text,
+    ...mailTexts({ text, styles: styles ?? [] }),
     attachments,
   }
   return composeMail(mail, nowMs)

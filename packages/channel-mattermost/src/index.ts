@@ -4,6 +4,7 @@ import { MattermostApi } from './api.ts'
 import { type MattermostConfig, mattermostSection } from './config.ts'
 import type { Connection } from './connection.ts'
 import { createCursors } from './cursors.ts'
+import { MARKUP } from './markup.ts'
 import { FILES, fetchMedia } from './media.ts'
 import { Sender, TEXT_MAX } from './send.ts'
 
@@ -27,6 +28,7 @@ function createMattermost(host: Host, config: MattermostConfig): Channel {
     name: 'mattermost',
     allow: config.allowed_users,
     ...(api.token === '' && { missingConfig: 'bot_token' }),
+    markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'codepoint', attachments: FILES },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     listen: async (deliver, context) => (await connection()).listen(deliver, context),

@@ -5,6 +5,7 @@ import { replyWindow } from './address.ts'
 import { QqApi } from './api.ts'
 import { type QqConfig, qqSection } from './config.ts'
 import type { Connection } from './connection.ts'
+import { MARKDOWN, MARKUP } from './markup.ts'
 import { BotKey } from './proof.ts'
 import type { Sender } from './send.ts'
 import { Session } from './session.ts'
@@ -47,6 +48,7 @@ function qqChannel(host: Host, config: QqConfig): Channel {
       listen: async (deliver, context) => (await connection()).listen(deliver, context),
       cursors: session,
     }),
+    markup: config.markdown ? MARKDOWN : MARKUP,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16', attachments: FILES, replyWindow },
     send: async (to, message, signal) => (await sender()).send(to, message, signal),
     fetchMedia: async (attachment, { bytesMax, signal }) => (await import('./media.ts')).fetchMedia(api, attachment, bytesMax, signal),

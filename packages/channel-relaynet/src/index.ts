@@ -2,6 +2,7 @@
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type RelaynetConfig, relaynetSection } from './config.ts'
 import type { Connection } from './connection.ts'
+import { MARKUP } from './markup.ts'
 import { Positions } from './positions.ts'
 
 /**
@@ -34,6 +35,7 @@ function createRelaynet(host: Host, config: RelaynetConfig): { readonly channel:
     allow: config.allowed_pubkeys,
     listen: async (deliver, context) => (await connection()).listen(deliver, context),
     cursors: positions,
+    markup: MARKUP,
     limits: {
       text: TEXT_BYTES_MAX,
       unit: 'byte',

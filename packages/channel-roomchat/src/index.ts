@@ -1,6 +1,7 @@
 /** roomchat: rooms of Nextcloud Talk; signed bot webhooks in, signed bot calls out. See `README.md`. */
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type RoomchatConfig, roomchatSection } from './config.ts'
+import { MARKUP } from './markup.ts'
 import { normaliseSender } from './parse.ts'
 import { react, sendMessage } from './send.ts'
 import { serverOf } from './server.ts'
@@ -27,6 +28,7 @@ function roomchat(host: Host, config: RoomchatConfig): Channel {
       botName: config.bot_name,
     }),
     // The server accepts a second message with the same reference id, so it does not drop repeats.
+    markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'codepoint' },
     send: (to, message, signal) => sendMessage(server, to, message, signal),
     ...(config.ack_reactions && server.secret && { acknowledge: (message, signal) => react(server, message, signal) }),

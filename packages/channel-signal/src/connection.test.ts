@@ -129,6 +129,15 @@ describe('sending', () => {
     ])
   })
 
+  test('shows its styles by ranges in UTF-16 units', async () => {
+    const styles = [
+      { kind: 'bold', from: 3, to: 7 },
+      { kind: 'code', from: 8, to: 12 },
+    ] as const
+    await channel.send({ to: ADA }, { text: '😀 bold code', styles, clientId: 'c-1' }, signal)
+    expect(fake.sent).toMatchObject([{ message: '😀 bold code', textStyle: ['3:4:BOLD', '8:4:MONOSPACE'] }])
+  })
+
   test('goes to a group, with files', async () => {
     const attachments = [{ kind: 'file', name: 'a b.txt', mime: 'text/plain', source: { bytes: Buffer.from('hi') } }] as const
     await channel.send({ to: 'group:Z3JvdXA=' }, { text: '', attachments, clientId: 'c-1' }, signal)

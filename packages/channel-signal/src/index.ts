@@ -3,6 +3,7 @@ import { type Channel, defineFeature, type Host, normaliseE164 } from '@sluice/s
 import { type SignalConfig, signalSection } from './config.ts'
 import { Connection } from './connection.ts'
 import { EventCursor } from './event-cursor.ts'
+import { MARKUP } from './markup.ts'
 import { fetchMedia } from './media.ts'
 import type { Rpc } from './rpc.ts'
 import { sendMessage, sendTyping } from './send.ts'
@@ -28,6 +29,7 @@ function signalChannel(host: Host, config: SignalConfig): Channel {
     normalise: (sender) => (sender.startsWith('+') ? normaliseE164(sender) : sender.toLowerCase()),
     listen: (deliver, context) => connection.listen(deliver, context),
     cursors: cursor,
+    markup: MARKUP,
     limits: { text: TEXT_BYTES_MAX, unit: 'byte', attachments: ATTACHMENTS },
     send: (to, message, signal) => sendMessage(rpc, to, message, signal),
     typing: (to, signal) => sendTyping(rpc, to, signal),

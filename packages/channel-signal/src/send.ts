@@ -1,6 +1,6 @@
 /** Sends messages and files, and shows that a reply is being written. */
 import { list, members, text as textOf } from '@sluice/kit/foreign-json'
-import { type Address, AppError, type Attachment, type ErrorCode, type Outbound, type Sent } from '@sluice/sdk'
+import { type Address, AppError, type Attachment, type ErrorCode, type Outbound, type Sent, type StyleKind, type TextStyle } from '@sluice/sdk'
 import { groupOf, partsOf } from './parse.ts'
 import { call, type Rpc } from './rpc.ts'
 
@@ -20,6 +20,7 @@ export async function sendMessage(rpc: Rpc, to: Address, message: Outbound, sign
     {
       ...recipientOf(to),
       message: message.text,
+      ...(message.styles?.length && { textStyle: message.styles.flatMap(textStyle) }),
       ...(message.attachments?.length && { attachments: message.attachments.map(dataUrl) }),
       ...(quoted && { quoteTimestamp: quoted.atMs, quoteAuthor: quoted.author }),
     },
@@ -31,6 +32,20 @@ export async function sendMessage(rpc: Rpc, to: Address, message: Outbound, sign
     throw new AppError(FAILURES[failed] ?? 'upstream', `signal-cli did not send the message: ${failed}`)
   if (!Number.isSafeInteger(timestamp)) throw new AppError('upstream', 'signal-cli accepted the message but returned no time for it')
   return { id: `${rpc.account}/${timestamp}` }
+}
+
+const STYLES: Readonly<Partial<Record<StyleKind, string>>> = {
+  bold: 'BOLD',
+  italic: 'ITALIC',
+  strike: 'STRIKETHROUGH',
+  code: 'MONOSPACE',
+  pre: 'MONOSPACE',
+}
+
+/** Names a style as the option `--text-style` of signal-cli does: start and length in UTF-16 units, and what the part looks like. */
+const textStyle = ({ kind, from, to }: TextStyle): string[] => {
+  const name = STYLES[kind]
+  return name === undefined ? [] : [`${from}:${to - from}:${name}`]
 }
 
 /** Implements `Channel.typing`. */

@@ -7,6 +7,7 @@ import { SlackApi } from './api.ts'
 import { accountOf, type SlackConfig, slackSection } from './config.ts'
 import type { Connection } from './connection.ts'
 import { createCursors, scopeOf } from './cursors.ts'
+import { MARKUP } from './markup.ts'
 import { fetchMedia } from './media.ts'
 import { sendMessage, ThreadStatus, updateMessage } from './send.ts'
 
@@ -48,6 +49,7 @@ function createSlack(host: Host, config: SlackConfig): Channel {
     cursors,
     send,
     update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),
+    markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: FILES },
     notifications: {
       target: 'workspace',

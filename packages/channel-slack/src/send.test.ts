@@ -45,6 +45,33 @@ describe('a message', () => {
     expect(fake.messages().map(({ thread_ts }) => thread_ts)).toEqual([undefined, undefined])
   })
 
+  test('shows its styles in a block of rich text, in which no character is a mark', async () => {
+    const text = 'a *b* link\n\ncode\n\nend'
+    const styles = [
+      { kind: 'bold', from: 0, to: 1 },
+      { kind: 'link', from: 6, to: 10, value: 'https://a.b' },
+      { kind: 'pre', from: 12, to: 16 },
+    ] as const
+    await send({ text, styles })
+    await send({ text: '2 * 3', styles: [] })
+    const section = (...elements: object[]) => ({ type: 'rich_text_section', elements })
+    const words = (text: string, style?: object) => ({ type: 'text', text, ...(style && { style }) })
+    expect(fake.messages().map(({ blocks }) => blocks)).toEqual([
+      [
+        {
+          type: 'rich_text',
+          elements: [
+            section(words('a', { bold: true }), words(' *b* '), { type: 'link', url: 'https://a.b', text: 'link' }),
+            { type: 'rich_text_preformatted', elements: [words('code')] },
+            section(words('end')),
+          ],
+        },
+      ],
+      [{ type: 'rich_text', elements: [section(words('2 * 3'))] }],
+    ])
+    expect(texts()).toEqual([text, '2 * 3'])
+  })
+
   test('whose blocks Slack refuses is sent as plain text', async () => {
     const two = { label: 'Approve', value: 'v'.repeat(3000), tone: 'good' } as const
     await send({ text: 'May it run?', buttons: [two] })

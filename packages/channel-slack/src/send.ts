@@ -4,6 +4,7 @@ import { type Address, AppError, type Button, type Outbound, type Sent } from '@
 import type { SlackApi } from './api.ts'
 import { uploadFiles } from './media.ts'
 import { isBadBlocks, isThreadGone } from './refusal.ts'
+import { needsRichText, richText } from './rich-text.ts'
 import { isTimestamp } from './timestamp.ts'
 
 export interface SentToSlack extends Sent {
@@ -115,7 +116,8 @@ const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '
 export const escapeText = (plain: string): string => plain.replaceAll(/[&<>]/g, (character) => ESCAPES[character] ?? character)
 
 /** Returns plain text where possible, and blocks for a message with buttons or a text that is too long for an edit. */
-export function contentOf({ text, buttons = [] }: { readonly text: string; readonly buttons?: Outbound['buttons'] }): Content {
+export function contentOf({ text, styles, buttons = [] }: Pick<Outbound, 'text' | 'styles' | 'buttons'>): Content {
+  if (styles && needsRichText({ text, styles })) return { text: splitEscaped(text, TEXT_CHARS_MAX)[0] ?? '', blocks: [richText({ text, styles })] }
   const escaped = escapeText(text)
   if (buttons.length === 0 && escaped.length <= TEXT_CHARS_MAX) return { text: escaped, blocks: [] }
   const parts = splitEscaped(text, SECTION_CHARS_MAX)

@@ -8,6 +8,7 @@ import { type TelegramConfig, telegramSection } from './config.ts'
 import type { Connection } from './connection.ts'
 import { PollCursor } from './cursor.ts'
 import { KnownNames, normaliseUser } from './known-names.ts'
+import { MARKUP } from './markup.ts'
 import { fetchMedia, UPLOAD_BYTES_MAX } from './media.ts'
 import { editMessage, MessageSender, showTyping } from './send.ts'
 
@@ -43,6 +44,7 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
     cursors,
     send: (to, message, signal) => sender.send(to, message, signal),
     update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),
+    markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: { count: FILES_MAX, bytesMax: UPLOAD_BYTES_MAX } },
     notifications: {
       target: 'messenger',

@@ -63,11 +63,17 @@ const METHODS = {
 } as const
 type Field = keyof typeof METHODS
 
+/** The text under a file; empty for none. */
+export interface Caption {
+  readonly text: string
+  readonly entities?: readonly object[]
+}
+
 /** Sends one file and returns the message as the API shows it. Throws `invalid_request` for an attachment without bytes. */
 export async function upload(
   api: BotApi,
   attachment: Attachment,
-  caption: string,
+  caption: Caption,
   chat: ChatParams,
   signal: AbortSignal,
 ): Promise<unknown> {
@@ -85,9 +91,9 @@ export async function upload(
   }
 }
 
-function formOf(field: Field, file: File, caption: string, chat: ChatParams): FormData {
+function formOf(field: Field, file: File, { text, entities }: Caption, chat: ChatParams): FormData {
   const form = new FormData()
-  for (const [name, value] of Object.entries({ ...chat, ...(caption !== '' && { caption }) })) {
+  for (const [name, value] of Object.entries({ ...chat, ...(text !== '' && { caption: text, ...(entities && { caption_entities: entities }) }) })) {
     form.set(name, typeof value === 'object' ? JSON.stringify(value) : String(value))
   }
   form.set(field, file)

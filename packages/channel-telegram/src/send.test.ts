@@ -34,6 +34,36 @@ describe('a text', () => {
     expect(sent.id).toBe(`${TELEGRAM_FORUM}:${fake.sent()[0]?.id}`)
   })
 
+  test('shows its styles as entities, counted in UTF-16 units, and also under a file and in an edit', async () => {
+    const { fake, channel } = harness
+    const styles = [
+      { kind: 'bold', from: 3, to: 7 },
+      { kind: 'link', from: 8, to: 12, value: 'https://a.b' },
+    ] as const
+    const styled = { ...hello, text: '😀 bold link', styles }
+    const entities = [
+      { type: 'bold', offset: 3, length: 4 },
+      { type: 'text_link', offset: 8, length: 4, url: 'https://a.b' },
+    ]
+    const attachments = [{ kind: 'file', name: 'a.txt', source: { bytes: new TextEncoder().encode('a') } }] as const
+    const by = channel().channel
+    const sent = await by.send({ to: GROUP }, styled, signal)
+    await by.send({ to: GROUP }, { ...styled, attachments }, signal)
+    await by.update?.({ to: GROUP }, sent, { ...styled, text: '😀 Bold link' }, signal)
+    const bodies = fake.requests.filter(({ path }) => /sendMessage|sendDocument|editMessageText/.test(path))
+    expect(bodies.map(({ json }) => (json as { entities?: object } | undefined)?.entities)).toEqual([entities, undefined, entities])
+    expect(bodies[1]?.body.toString()).toContain(JSON.stringify(entities))
+  })
+
+  test('is sent without styles when the platform refuses them', async () => {
+    const { fake, channel } = harness
+    fake.fail(status(400, { ok: false, error_code: 400, description: "Bad Request: can't parse entities" }), {
+      matches: ({ path }) => path.endsWith('sendMessage'),
+    })
+    await channel().channel.send({ to: GROUP }, { ...hello, styles: [{ kind: 'bold', from: 0, to: 5 }] }, signal)
+    expect(fake.sent()).toMatchObject([{ text: 'hello' }])
+  })
+
   test('can quote a message by the id that send returned', async () => {
     const { fake, channel } = harness
     const question = fake.say({ chat: TELEGRAM_GROUP, text: '?' })

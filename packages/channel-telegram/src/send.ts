@@ -1,7 +1,7 @@
 /** Sends messages and files, edits messages, and shows the typing indicator. */
-import type { InlineKeyboardMarkup } from '@grammyjs/types'
+import type { InlineKeyboardMarkup, MessageEntity } from '@grammyjs/types'
 import { members } from '@sluice/kit/foreign-json'
-import { type Address, AppError, type Button, type Host, type Outbound, type Sent } from '@sluice/sdk'
+import { type Address, AppError, type Button, type Host, type Outbound, type Sent, type TextStyle } from '@sluice/sdk'
 import { type BotApi, refusalOf } from './api.ts'
 import { type ChatParams, upload } from './media.ts'
 import { chatOf, messageId, messageNumber } from './parse.ts'
@@ -29,7 +29,7 @@ export class MessageSender {
   }
 
   /**
-   * See `Channel.send`. Text is sent without markup. A short text becomes the caption of the first file; buttons go under the
+   * See `Channel.send`. Styles are sent as entities, beside the text. A short text becomes the caption of the first file; buttons go under the
    * first part. A failure of a later part throws `upstream`, so that the first part is not sent twice.
    */
   async send(to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> {
@@ -42,15 +42,19 @@ export class MessageSender {
     return sent
   }
 
-  #partsOf({ text, attachments = [] }: Outbound, signal: AbortSignal): Part[] {
+  #partsOf({ text, styles, attachments = [] }: Outbound, signal: AbortSignal): Part[] {
     const [first] = attachments
     const caption = first && text.length <= CAPTION_MAX ? text : ''
     const hasTextPart = caption === '' && (text !== '' || !first)
-    const textPart: Part = (chat) => this.#api.call('sendMessage', { ...chat, text }, { signal })
+    const entities = entitiesOf(styles)
+    const textPart: Part = (chat) =>
+      withoutRefusedEntities(entities, (shown) => this.#api.call('sendMessage', { ...chat, text, ...shown }, { signal }))
     const files = attachments.map(
       (attachment): Part =>
         (chat) =>
-          upload(this.#api, attachment, attachment === first ? caption : '', chat, signal),
+          attachment === first && caption !== ''
+            ? withoutRefusedEntities(entities, (shown) => upload(this.#api, attachment, { text: caption, ...shown }, chat, signal))
+            : upload(this.#api, attachment, { text: '' }, chat, signal),
     )
     return hasTextPart ? [textPart, ...files] : files
   }
@@ -96,19 +100,44 @@ export async function editMessage(api: BotApi, to: Address, sent: Sent, message:
   if (number === undefined) throw new AppError('invalid_request', `'${sent.id}' is not a message id of telegram`)
   if (message.attachments?.length) throw new AppError('invalid_request', 'An edit cannot add files to a message')
   try {
-    await api.call(
-      'editMessageText',
-      {
-        // After a group became a supergroup, the id names the chat in which the message was sent.
-        chat_id: chatOf(sent.id) ?? to.to,
-        message_id: number,
-        text: message.text,
-        reply_markup: keyboardOf(message.buttons ?? []),
-      },
-      { signal },
-    )
+    const edit = {
+      // After a group became a supergroup, the id names the chat in which the message was sent.
+      chat_id: chatOf(sent.id) ?? to.to,
+      message_id: number,
+      text: message.text,
+      reply_markup: keyboardOf(message.buttons ?? []),
+    }
+    await withoutRefusedEntities(entitiesOf(message.styles), (shown) => api.call('editMessageText', { ...edit, ...shown }, { signal }))
   } catch (error) {
     if (!UNCHANGED.test(refusalOf(error)?.description ?? '')) throw error
+  }
+}
+
+/** Names the styles of a text as Telegram does, which counts UTF-16 units, too. */
+function entitiesOf(styles: readonly TextStyle[] = []): MessageEntity[] {
+  return styles.map(({ kind, from, to, value = '' }): MessageEntity => {
+    const place = { offset: from, length: to - from }
+    if (kind === 'link') return { type: 'text_link', ...place, url: value }
+    if (kind === 'pre') return { type: 'pre', ...place, ...(value !== '' && { language: value }) }
+    return { type: ENTITIES[kind], ...place }
+  })
+}
+
+const ENTITIES = { bold: 'bold', italic: 'italic', strike: 'strikethrough', code: 'code', quote: 'blockquote' } as const
+const BAD_ENTITIES = /entit|url/i
+
+/** Sends the text again without its styles if the platform refuses them. */
+async function withoutRefusedEntities<T>(
+  entities: MessageEntity[],
+  send: (shown: { readonly entities?: MessageEntity[] }) => Promise<T>,
+): Promise<T> {
+  if (entities.length === 0) return send({})
+  try {
+    return await send({ entities })
+  } catch (error) {
+    const refusal = refusalOf(error)
+    if (refusal?.code !== 400 || !BAD_ENTITIES.test(refusal.description)) throw error
+    return send({})
   }
 }
 

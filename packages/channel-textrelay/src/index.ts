@@ -2,6 +2,7 @@
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type TextrelayConfig, textrelaySection } from './config.ts'
 import { normaliseHandle } from './handle.ts'
+import { MARKUP } from './markup.ts'
 import { fetchMedia } from './media.ts'
 import { sendMessage, showTyping } from './send.ts'
 import { createWebhook } from './webhook.ts'
@@ -24,6 +25,7 @@ function textrelay(host: Host, config: TextrelayConfig): Channel {
     name: 'textrelay',
     allow: config.allowed_senders,
     normalise: normaliseHandle,
+    markup: MARKUP,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16', dedupesClientIds: true, attachments: FILES },
     webhook: createWebhook({ secret: config.signing_secret?.reveal().trim() ?? '', fromPhone }),
     send: (to, message, signal) => sendMessage(api, to, message, signal),

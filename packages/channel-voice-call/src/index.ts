@@ -5,6 +5,7 @@ import { Calls, type CallsOptions } from './calls.ts'
 import { telnyx } from './command-provider.ts'
 import { API_URLS, missingKeys, type VoiceCallConfig, voiceCallSection } from './config.ts'
 import { plivo, twilio } from './form-provider.ts'
+import { MARKUP } from './markup.ts'
 import type { ProviderOptions } from './provider.ts'
 import { callerOf, STREAM_PATH } from './telephony.ts'
 import { NO_CALLS, voiceCallTool } from './tool.ts'
@@ -37,6 +38,7 @@ function voiceCall(host: Host, config: VoiceCallConfig): Parts {
     name: 'voice_call',
     allow: config.allowed_numbers,
     normalise: callerOf,
+    markup: MARKUP,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16', ...(config.provider === 'telnyx' && { dedupesClientIds: true as const }) },
     webhook: { ...webhook, answer: (raw) => calls.answer(raw) },
     send: (to, message, signal) => calls.send(to, message, signal),

@@ -1,6 +1,7 @@
 /** The `voice-wake` channel: commands spoken into a local microphone after a wake word. See `README.md`. */
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type VoiceWakeConfig, voiceWakeSection } from './config.ts'
+import { MARKUP } from './markup.ts'
 
 /** The text of a reply goes nowhere, so it is never split. */
 const TEXT_MAX = 1_000_000
@@ -20,6 +21,7 @@ function createVoiceWake(host: Host, config: VoiceWakeConfig): Channel {
       const { VoiceListener } = await import('./listener.ts')
       await new VoiceListener(host, config).listen(deliver, context)
     },
+    markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'codepoint', dedupesClientIds: true },
     /** The channel only listens: a reply is kept in the session and shown nowhere else. */
     send: async (_to, { clientId }) => ({ id: clientId }),

@@ -7,6 +7,7 @@ import type { Way } from './address.ts'
 import { WecomApi } from './api.ts'
 import type { BotConnection } from './bot.ts'
 import { appOf, isEmpty, missingIn, type WecomConfig, wecomSection } from './config.ts'
+import { MARKUP } from './markup.ts'
 import type { Sender } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
@@ -55,6 +56,7 @@ function wecomChannel(host: Host, config: WecomConfig): Channel {
     allow: config.allowed_users,
     ...(app && { webhook: createWebhook({ ...app, nowMs: () => host.clock.nowMs() }) }),
     ...(hasBot && { listen: async (deliver, context) => (await bot()).listen(deliver, context), cursors: presence }),
+    markup: ways.includes('app') ? { shows: [] } : MARKUP,
     limits: { text: Math.min(...ways.map((way) => TEXT_BYTES[way]), TEXT_BYTES.bot), unit: 'byte', attachments: FILES },
     send: async (to, message, signal) => (await sender()).send(to, message, signal),
     fetchMedia: async (attachment, { bytesMax, signal }) => (await import('./media.ts')).fetchMedia(api, attachment, bytesMax, signal),

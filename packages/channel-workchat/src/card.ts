@@ -28,9 +28,9 @@ export function cardOf({ text, buttons = [] }: Pick<Outbound, 'text' | 'buttons'
 }
 
 /** A text message may have 150 KB. It has no buttons. */
-export const textOf = ({ text }: Pick<Outbound, 'text'>): Payload => ({
+export const textOf = ({ text, plain = text }: Pick<Outbound, 'text' | 'plain'>): Payload => ({
   msg_type: 'text',
-  content: JSON.stringify({ text: harmless(text) }),
+  content: JSON.stringify({ text: harmless(plain) }),
 })
 
 const buttonRow = (buttons: readonly Button[], thread: string | undefined): object => ({

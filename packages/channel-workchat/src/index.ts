@@ -10,6 +10,7 @@ import { baseUrlOf, sectionProblems, WORKCHAT, WORKCHAT_CN, type WorkchatConfig,
 import type { Connection } from './connection.ts'
 import { createCursors } from './cursors.ts'
 import { Identities } from './identities.ts'
+import { MARKUP } from './markup.ts'
 import { FILE_BYTES_MAX, fetchMedia } from './media.ts'
 import { sendMessage, updateMessage } from './send.ts'
 import { createWebhook } from './webhook.ts'
@@ -42,6 +43,7 @@ function createWorkchat(host: Host, config: WorkchatConfig, path: string): Chann
       : listening({ host, api, config, path, identities })),
     send: (to, message, signal) => sendMessage(api, to, message, signal),
     update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),
+    markup: MARKUP,
     limits: { text: TEXT_BYTES_MAX, unit: 'byte', dedupesForMs: UUID_MS, attachments: { count: FILES_MAX, bytesMax: FILE_BYTES_MAX } },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     ...(config.ack_reactions && { acknowledge: (message, signal) => acknowledge(api, message, signal) }),

@@ -20,6 +20,8 @@ export interface MailToCompose {
   /** Whether it answers a mail, or is sent for another reason. */
   readonly isReply: boolean
   readonly text: string
+  /** The same text as HTML, beside the plain one. */
+  readonly html?: string | undefined
   /** Attachments with their bytes. */
   readonly attachments?: readonly Attachment[]
 }
@@ -29,6 +31,8 @@ const NAME_CHARS_MAX = 200
 const WORD_CHARS_MAX = 52
 const MEDIA_TYPE = /^[\w!#$&.+^-]{1,60}\/[\w!#$&.+^-]{1,60}$/
 const TEXT = 'text/plain; charset=utf-8'
+const HTML = 'text/html; charset=utf-8'
+const ALTERNATIVE = 'multipart/alternative'
 const MIXED = 'multipart/mixed'
 
 /**
@@ -36,10 +40,11 @@ const MIXED = 'multipart/mixed'
  * address. No value adds another header or another recipient.
  */
 export async function composeMail(mail: MailToCompose, nowMs: number): Promise<Buffer> {
-  const { from = '', to, subject, messageId, inReplyTo, references = [], isReply, text, attachments = [] } = mail
+  const { from = '', to, subject, messageId, inReplyTo, references = [], isReply, text, html, attachments = [] } = mail
   if (!isAddress(to)) throw new AppError('invalid_request', 'The recipient is not a mail address')
   const isMixed = attachments.length > 0
-  const node = new MimeNode(isMixed ? MIXED : TEXT, {
+  const textType = html === undefined ? TEXT : ALTERNATIVE
+  const node = new MimeNode(isMixed ? MIXED : textType, {
     disableFileAccess: true,
     disableUrlAccess: true,
     baseBoundary: sha256Hex(messageId).slice(0, 32),
@@ -52,7 +57,9 @@ export async function composeMail(mail: MailToCompose, nowMs: number): Promise<B
   if (inReplyTo !== undefined) node.setHeader('In-Reply-To', inReplyTo)
   if (references.length > 0) node.setHeader('References', references.join(' '))
   node.setHeader('Auto-Submitted', isReply ? 'auto-replied' : 'auto-generated')
-  addContent(isMixed ? node.createChild(TEXT) : node, Buffer.from(text.replace(/\r\n?|\n/g, '\r\n')))
+  const content = isMixed ? node.createChild(textType) : node
+  addContent(html === undefined ? content : content.createChild(TEXT), linesOf(text))
+  if (html !== undefined) addContent(content.createChild(HTML), linesOf(html))
   for (const { name, mime = '', source } of attachments) {
     if (!('bytes' in source)) throw new AppError('invalid_request', 'An attachment of a mail needs its bytes')
     const type = MEDIA_TYPE.test(mime) && !/^(?:multipart|message)\//i.test(mime) ? mime : 'application/octet-stream'
@@ -63,6 +70,8 @@ export async function composeMail(mail: MailToCompose, nowMs: number): Promise<B
   // The library leaves out a header without a value.
   return subject.trim() === '' ? Buffer.concat([Buffer.from('Subject: \r\n'), built]) : built
 }
+
+const linesOf = (text: string): Buffer => Buffer.from(text.replace(/\r\n?|\n/g, '\r\n'))
 
 /** Content in base64 has short lines, none of which can be a boundary, and arrives byte for byte. */
 function addContent(node: MimeNode, content: Buffer): void {

@@ -4,6 +4,7 @@ import { arrivalRules } from './channel-rules/arrivals.ts'
 import { createBench } from './channel-rules/bench.ts'
 import { buildRules } from './channel-rules/build.ts'
 import { listenRules } from './channel-rules/listen.ts'
+import { markupRules } from './channel-rules/markup.ts'
 import { outageRules } from './channel-rules/outage.ts'
 import { sendRules } from './channel-rules/send.ts'
 import { webhookRules } from './channel-rules/webhook.ts'
@@ -31,6 +32,7 @@ export function channelRules(subject: ChannelSubject): Rules {
   const bench = createBench(subject)
   return {
     ...buildRules(bench),
+    ...markupRules(bench),
     ...(subject.webhook ? webhookRules(bench, subject.webhook) : {}),
     ...(subject.arrivals ? arrivalRules(subject.arrivals) : {}),
     ...(subject.send ? sendRules(bench, subject.send) : {}),

@@ -28,6 +28,7 @@ const sendSchema = v.strictObject({
   ...quoted,
   account: v.string(),
   message: v.string(),
+  textStyle: v.optional(v.array(v.pipe(v.string(), v.regex(/^\d+:\d+:(?:BOLD|ITALIC|STRIKETHROUGH|MONOSPACE|SPOILER)$/)))),
   attachments: v.optional(v.array(v.pipe(v.string(), v.regex(/^data:[\w/.+-]+;filename=[^;]*;base64,/)))),
 })
 const callSchema = v.strictObject({

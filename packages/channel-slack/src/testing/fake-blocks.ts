@@ -21,6 +21,7 @@ export const elementsOf = (blocks: readonly unknown[]): readonly Block[] =>
 
 function problems(block: Block): string[] {
   if (block.type === 'section') return sectionProblems(of(block.text))
+  if (block.type === 'rich_text') return richTextProblems(block)
   if (block.type !== 'actions') return [`unsupported type: ${String(block.type)}`]
   const elements = elementsOf([block])
   const ids = elements.map(({ action_id }) => action_id)
@@ -35,6 +36,20 @@ function sectionProblems({ type, text }: Block): string[] {
   if (type !== 'mrkdwn' && type !== 'plain_text') return ['text must be an object']
   const length = typeof text === 'string' ? text.length : 0
   return length === 0 || length > SECTION_CHARS_MAX ? [`text must have 1 to ${SECTION_CHARS_MAX} characters`] : []
+}
+
+const CONTAINERS = ['rich_text_section', 'rich_text_preformatted', 'rich_text_quote']
+
+function richTextProblems({ elements }: Block): string[] {
+  const containers = Array.isArray(elements) ? elements.map(of) : []
+  const parts = containers.flatMap((container) => (Array.isArray(container.elements) ? container.elements.map(of) : []))
+  return [
+    ...(containers.length > 0 && parts.length > 0 ? [] : ['must have elements']),
+    ...(containers.every(({ type }) => CONTAINERS.includes(String(type))) ? [] : ['unsupported element']),
+    ...(parts.every(({ type, text, url }) => text !== '' && (type === 'text' || (type === 'link' && typeof url === 'string')))
+      ? []
+      : ['invalid element']),
+  ]
 }
 
 function buttonProblems({ type, text, value, style, action_id }: Block): string[] {

@@ -3,7 +3,7 @@
 import type { TurnPart } from '@sluice/agent'
 import { measure, signalScope } from '@sluice/kit'
 import { AppError, type Channel, type Clock, type Lease, type Logger, type OwnedStore, type StartedMessage } from '@sluice/sdk'
-import type { ReplyPart, ReplyParts } from './reply-parts.ts'
+import { asOutbound, type ReplyParts } from './reply-parts.ts'
 
 export interface DraftOptions {
   readonly owned: { readonly inbox: Pick<OwnedStore['inbox'], 'draft'>; readonly lease: Pick<Lease, 'mayAct'> }
@@ -82,7 +82,7 @@ export class Draft {
         this.#shown = next
         if (!owned.lease.mayAct()) return this.#stopped.abort()
         const [first = { text: '' }] = partsOf(next.slice(0, READ_LENGTHS * limits.text), shorter)
-        const delayMs = await this.#edit({ ...first, text: first.text + PLACEHOLDER })
+        const delayMs = await this.#edit(asOutbound({ ...first, text: first.text + PLACEHOLDER }, channel))
         await clock.sleep(delayMs, this.#stopped.signal)
       }
     } catch (error) {
@@ -94,7 +94,7 @@ export class Draft {
   }
 
   /** Resolves to the delay before the next edit. */
-  async #edit(part: ReplyPart): Promise<number> {
+  async #edit(part: ReturnType<typeof asOutbound>): Promise<number> {
     const { channel, started, signal } = this.#options
     const everyMs = channel.draftEveryMs ?? 0
     try {

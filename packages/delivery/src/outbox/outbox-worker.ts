@@ -21,6 +21,7 @@ import { DeliveryQueue, type OwnedRow } from '../delivery-queue.ts'
 import { watchAttempt } from '../observe.ts'
 import { observeAmbiguous, observeSent } from './channel-health.ts'
 import { loadFiles, withNotes } from './reply-files.ts'
+import { asOutbound } from './reply-parts.ts'
 import { asAccepted, closedReason } from './reply-window.ts'
 import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
 import { SendPace } from './send-pace.ts'
@@ -152,8 +153,9 @@ export class OutboxWorker {
     return sent
   }
 
-  async #outbound({ limits }: Channel, { text, clientId, extras = {} }: StartedReply): Promise<Outbound> {
+  async #outbound(channel: Channel, { text, clientId, extras = {} }: StartedReply): Promise<Outbound> {
     const { features, approvals } = this.#options
+    const { limits } = channel
     const { buttons, topic, styles, files = [], agent = MAIN_AGENT, session } = extras
     const bytesMax = limits.attachments?.bytesMax ?? 0
     const all = features.workspace(agent)
@@ -161,8 +163,7 @@ export class OutboxWorker {
     const workspace = session === undefined ? all : all?.as({ caller: { owner: fileOwnerOfSession(session), session, isOperator: true } })
     const { attachments, notes } = await loadFiles(files, { workspace, bytesMax, texts: features.texts() })
     const message: Outbound = {
-      text: withNotes(text, notes, limits, features.texts()),
-      ...(styles && { styles }),
+      ...asOutbound({ text: withNotes(text, notes, limits, features.texts()), ...(styles && { styles }) }, channel),
       clientId,
       ...(attachments.length > 0 && { attachments }),
       ...(buttons && { buttons }),

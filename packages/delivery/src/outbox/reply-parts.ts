@@ -1,6 +1,6 @@
 /** Renders the Markdown of a reply for its platform, and splits it into messages of the platform's length. */
-import { splitText } from '@sluice/kit'
-import type { Channel, TextStyle } from '@sluice/sdk'
+import { measure, splitText } from '@sluice/kit'
+import type { Channel, Outbound, TextStyle } from '@sluice/sdk'
 
 export interface ReplyPart {
   readonly text: string
@@ -16,4 +16,12 @@ export async function loadReplyParts({ markup }: Channel): Promise<ReplyParts> {
   if (!markup) return (text, { limits }) => splitText(text, limits).map((part) => ({ text: part }))
   const [{ renderMarkdown }, { splitStyled }] = await Promise.all([import('@sluice/kit/markdown'), import('@sluice/kit/markup')])
   return (text, { limits }) => splitStyled(renderMarkdown(text, markup), limits, markup.write)
+}
+
+/** Returns what the channel receives of a part. A text whose marks leave it no room goes without them. */
+export function asOutbound({ text, styles }: ReplyPart, { limits, markup }: Channel): Pick<Outbound, 'text' | 'styles' | 'plain'> {
+  if (!styles) return { text }
+  if (!markup?.write) return { text, styles }
+  const written = markup.write({ text, styles })
+  return measure(written, limits.unit) <= limits.text ? { text: written, plain: text } : { text }
 }

@@ -1,5 +1,6 @@
 /** Writes a styled text as HTML, for mail and for Matrix. */
 import type { StyledText, TextStyle } from '@sluice/sdk'
+import { withAddresses } from './styled-text.ts'
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 const TAGS = { bold: 'strong', italic: 'em', strike: 'del', code: 'code', quote: 'blockquote' } as const
@@ -40,3 +41,9 @@ function elementOf(text: string, { kind, from, to, value = '' }: TextStyle, inne
   const body = spanOf(text, from, to, inner)
   return kind === 'link' ? `<a href="${escaped(value)}">${body}</a>` : `<${TAGS[kind]}>${body}</${TAGS[kind]}>`
 }
+
+/** Returns the two forms of a mail. A text without styles has no HTML. */
+export const mailTexts = (styled: StyledText): { readonly text: string; readonly html?: string } => ({
+  text: withAddresses(styled),
+  ...(styled.styles.length > 0 && { html: writeHtml(styled) }),
+})

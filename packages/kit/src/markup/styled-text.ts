@@ -68,3 +68,10 @@ function partOf(styled: StyledText, at: number, limits: Limits, kept: readonly T
   const end = reached === text.length ? reached : bestBreak(text, at, { end: reached, avoid })
   return [end, sliceStyled(styled, at, end)]
 }
+
+/** Returns the text alone, with the address behind the words of each link. */
+export const withAddresses = ({ text, styles }: StyledText): string =>
+  styles
+    .filter(({ kind }) => kind === 'link')
+    .toReversed()
+    .reduce((words, { to, value }) => `${words.slice(0, to)} (${value})${words.slice(to)}`, text)

@@ -101,10 +101,12 @@ export interface Button {
 
 /** One message to send. */
 export interface Outbound {
-  /** Each character is meant as it is, where `styles` is present. */
+  /** With the marks of `Markup.write`, where the channel has it and the text is a reply of an agent. */
   readonly text: string
-  /** How parts of the text look, of the kinds that `Channel.markup` names. Absent for texts that Sluice itself writes. */
+  /** How parts of the text look, for a channel with `markup` but without `Markup.write`. Each character of the text is then meant as it is. */
   readonly styles?: readonly TextStyle[]
+  /** The text without marks, where `text` has marks. */
+  readonly plain?: string
   /** The attachments with their bytes. */
   readonly attachments?: readonly Attachment[]
   /** Buttons for platforms that have them; the text is complete without them. In `update`, no list removes the buttons. */

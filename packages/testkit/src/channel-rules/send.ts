@@ -5,7 +5,13 @@ import type { SendSubject } from '../channel-subject.ts'
 import { type TestHost, testHost } from '../host.ts'
 import type { Rules } from '../rules.ts'
 import { within } from '../within.ts'
+import { replyCorpus } from '../reply-corpus.ts'
 import type { Bench } from './bench.ts'
+import { messagesOf } from './markup.ts'
+
+const STYLED_REPLIES = 5
+/** A word that no encoding of a request changes. */
+const ASCII_WORD = /^[a-z0-9_]+$/i
 
 /** Error codes after which the outbox retries: the message was certainly not sent. */
 const NOT_SENT = ['rate_limited', 'unavailable']
@@ -17,7 +23,7 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id, 
   /** Sends a message to a platform that answers with `provider`. Returns the outcome, which may be an error, and the requests. */
   const send = async (
     provider: (request: Request) => Response | Promise<Response>,
-    changes: { text?: string; address?: Address; signal?: AbortSignal } = {},
+    changes: { text?: string; message?: Partial<Outbound>; address?: Address; signal?: AbortSignal } = {},
   ) => {
     const requests: { url: string; body: string }[] = []
     const host: TestHost = testHost({
@@ -31,7 +37,7 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id, 
     })
     const { signal = new AbortController().signal, text = message.text, address = to } = changes
     const outcome = await channel(host)
-      .send(address, { ...message, text }, signal)
+      .send(address, { ...message, text, ...changes.message }, signal)
       .catch((error: unknown) => error)
     expectNoSecret(host, outcome)
     return { outcome, requests }
@@ -53,6 +59,18 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id, 
       const { outcome, requests } = await send(answer, { text: 'Z'.repeat(text) })
       expect(outcome).toMatchObject({ id })
       expect(requests.map(({ body }) => body.split('Z').length - 1).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(text)
+    },
+
+    'a reply with styles is sent with all its words': async () => {
+      for (const { markdown, words } of replyCorpus(STYLED_REPLIES)) {
+        for (const reply of messagesOf(channel(), markdown)) {
+          const { outcome, requests } = await send(answer, { message: reply })
+          expect(outcome).toMatchObject({ id })
+          const { text, plain = text } = reply
+          const bodies = requests.map(({ body }) => body).join('')
+          expect(words.filter((word) => ASCII_WORD.test(word) && plain.includes(word) && !bodies.includes(word))).toEqual([])
+        }
+      }
     },
 
     'no id in an address changes the path of the request': async () => {

@@ -1,0 +1,4 @@
+/** What Matrix shows, by HTML beside the text. */
+import type { Markup } from '@sluice/sdk'
+
+export const MARKUP: Markup = { shows: ['bold', 'italic', 'strike', 'code', 'pre', 'quote', 'link'] }

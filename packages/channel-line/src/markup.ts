@@ -1,0 +1,4 @@
+/** LINE shows text without styles. */
+import type { Markup } from '@sluice/sdk'
+
+export const MARKUP: Markup = { shows: [] }
