@@ -225,7 +225,11 @@ async function channels() {
     if (!existsSync(file)) continue
     const { MARKUP } = await import(pathToFileURL(file))
     const cells = MARKUP_COLUMNS.map(([, kind]) => (MARKUP.shows.includes(kind) ? 'yes' : ''))
-    markupRows.push([code(id.replace('channel-', '').replaceAll('-', '_')), ...cells, MARKUP.shows.includes('pre') ? 'columns, or a list' : 'a list'])
+    markupRows.push([
+      code(id.replace('channel-', '').replaceAll('-', '_')),
+      ...cells,
+      MARKUP.shows.includes('pre') ? 'columns, or a list' : 'a list',
+    ])
   }
   const page = readFileSync(join(ROOT, 'docs/channels/README.md'), 'utf8')
   const filled = ['<!-- channels -->', table(['channel', 'platform and API', 'how messages arrive', 'page'], rows), '<!-- /channels -->']

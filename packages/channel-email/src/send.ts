@@ -1,5 +1,6 @@
 /** Composes a reply and hands it to the SMTP server. */
-import { mailTexts, sliceStyled } from '@sluice/kit/markup'
+import { mailTexts } from '@sluice/kit/styled-html'
+import { sliceStyled } from '@sluice/kit/styled-text'
 import { isAddress, messageIds, replySubject } from '@sluice/mail-common'
 import { composeMail } from '@sluice/mail-common/composing'
 import { type Address, AppError, type Host, type Outbound, type Sent } from '@sluice/sdk'
@@ -12,7 +13,12 @@ import { ownMessageId } from './thread.ts'
 const SUBJECT_LINE = /^Subject:[ \t]{1,10}(\S[^\r\n]{0,500})(?:\r?\n|$)/i
 
 /** Throws `invalid_request` if the recipient is not a mail address. No value of the address can add another header. */
-export async function composeReply(to: Address, { text, styles = [], clientId, attachments = [] }: Outbound, settings: Settings, nowMs: number) {
+export async function composeReply(
+  to: Address,
+  { text, styles = [], clientId, attachments = [] }: Outbound,
+  settings: Settings,
+  nowMs: number,
+) {
   if (!isAddress(to.to)) throw new AppError('invalid_request', 'email sends only to mail addresses')
   const { address, name, defaultSubject } = settings
   const isReply = to.replyTo !== undefined || to.thread !== undefined

@@ -1,5 +1,6 @@
 /** The content of the events that the bot sends (client-server API, "Instant messaging", "Threading", "Rich replies" and "Event replacements"). */
-import { withAddresses, writeHtml } from '@sluice/kit/markup'
+import { writeHtml } from '@sluice/kit/styled-html'
+import { withAddresses } from '@sluice/kit/styled-text'
 import { type Address, AppError, type Attachment, type StyledText } from '@sluice/sdk'
 
 /** Limits of one message. An event has at most 65,536 bytes; an encrypted edit has the text twice, and quotes take two bytes each. */

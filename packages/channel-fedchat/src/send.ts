@@ -1,7 +1,17 @@
 /** Sends messages, edits, reactions and the typing indicator. The transaction id of a message is the same in each attempt. */
 import { text } from '@sluice/kit/foreign-json'
-import { sliceStyled } from '@sluice/kit/markup'
-import { type Address, AppError, type Clock, errorText, type Logger, type Outbound, type Sent, type StyledText, sha256Hex } from '@sluice/sdk'
+import { sliceStyled } from '@sluice/kit/styled-text'
+import {
+  type Address,
+  AppError,
+  type Clock,
+  errorText,
+  type Logger,
+  type Outbound,
+  type Sent,
+  type StyledText,
+  sha256Hex,
+} from '@sluice/sdk'
 import { isRefused, refusalOf } from './api.ts'
 import { bytesOf, editContent, fileContent, mimeOf, reactionContent, textContent } from './compose.ts'
 import { upload } from './media.ts'

@@ -1,5 +1,5 @@
 /** Composes a reply as a complete mail (RFC 5322) for the mail API. */
-import { mailTexts } from '@sluice/kit/markup'
+import { mailTexts } from '@sluice/kit/styled-html'
 import { isAddress, messageIds, replySubject } from '@sluice/mail-common'
 import { composeMail } from '@sluice/mail-common/composing'
 import { type Address, AppError, type Outbound, sha256Hex } from '@sluice/sdk'

@@ -1,5 +1,5 @@
 /** QQ shows Markdown only to bots that it has allowed to send it; without that, it shows text without styles. */
-import { writeUnescaped } from '@sluice/kit/markup'
+import { writeUnescaped } from '@sluice/kit/written-marks'
 import type { Markup } from '@sluice/sdk'
 
 export const MARKUP: Markup = { shows: [] }

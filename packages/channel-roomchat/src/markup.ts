@@ -1,5 +1,5 @@
 /** What Nextcloud Talk shows, by the marks of Markdown. */
-import { writeCommonMark } from '@sluice/kit/markup'
+import { writeCommonMark } from '@sluice/kit/written-marks'
 import type { Markup } from '@sluice/sdk'
 
 export const MARKUP: Markup = { shows: ['bold', 'italic', 'strike', 'code', 'pre', 'quote', 'link'], write: writeCommonMark }

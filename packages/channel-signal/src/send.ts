@@ -1,6 +1,15 @@
 /** Sends messages and files, and shows that a reply is being written. */
 import { list, members, text as textOf } from '@sluice/kit/foreign-json'
-import { type Address, AppError, type Attachment, type ErrorCode, type Outbound, type Sent, type StyleKind, type TextStyle } from '@sluice/sdk'
+import {
+  type Address,
+  AppError,
+  type Attachment,
+  type ErrorCode,
+  type Outbound,
+  type Sent,
+  type StyleKind,
+  type TextStyle,
+} from '@sluice/sdk'
 import { groupOf, partsOf } from './parse.ts'
 import { call, type Rpc } from './rpc.ts'
 

@@ -117,7 +117,8 @@ export const escapeText = (plain: string): string => plain.replaceAll(/[&<>]/g, 
 
 /** Returns plain text where possible, and blocks for a message with buttons or a text that is too long for an edit. */
 export function contentOf({ text, styles, buttons = [] }: Pick<Outbound, 'text' | 'styles' | 'buttons'>): Content {
-  if (styles && needsRichText({ text, styles })) return { text: splitEscaped(text, TEXT_CHARS_MAX)[0] ?? '', blocks: [richText({ text, styles })] }
+  if (styles && needsRichText({ text, styles }))
+    return { text: splitEscaped(text, TEXT_CHARS_MAX)[0] ?? '', blocks: [richText({ text, styles })] }
   const escaped = escapeText(text)
   if (buttons.length === 0 && escaped.length <= TEXT_CHARS_MAX) return { text: escaped, blocks: [] }
   const parts = splitEscaped(text, SECTION_CHARS_MAX)

@@ -93,7 +93,10 @@ export async function upload(
 
 function formOf(field: Field, file: File, { text, entities }: Caption, chat: ChatParams): FormData {
   const form = new FormData()
-  for (const [name, value] of Object.entries({ ...chat, ...(text !== '' && { caption: text, ...(entities && { caption_entities: entities }) }) })) {
+  for (const [name, value] of Object.entries({
+    ...chat,
+    ...(text !== '' && { caption: text, ...(entities && { caption_entities: entities }) }),
+  })) {
     form.set(name, typeof value === 'object' ? JSON.stringify(value) : String(value))
   }
   form.set(field, file)

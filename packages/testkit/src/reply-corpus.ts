@@ -40,7 +40,8 @@ class Writer {
 
   #word(stem?: string): string {
     const number = `${this.#at}x${this.#next++}x`
-    const stems = stem !== undefined ? [stem] : ['plain', 'snake_case_name', 'Grüße', 'שלום', 'مرحبا', '東京', 'don’t', 'v1.2', '😀', 'e\u0301']
+    const stems =
+      stem !== undefined ? [stem] : ['plain', 'snake_case_name', 'Grüße', 'שלום', 'مرحبا', '東京', 'don’t', 'v1.2', '😀', 'e\u0301']
     const word = `${this.#random.pick(stems)}${number}`
     this.#words.push(word)
     return word

@@ -88,7 +88,8 @@ interface Block {
   readonly elements?: readonly { readonly value?: string; readonly elements?: readonly { readonly text?: string }[] }[]
 }
 
-const textIn = (blocks: readonly unknown[]): string => blocks.map((block) => (block as Block).text?.text ?? richTextIn(block as Block)).join('')
+const textIn = (blocks: readonly unknown[]): string =>
+  blocks.map((block) => (block as Block).text?.text ?? richTextIn(block as Block)).join('')
 const richTextIn = ({ type, elements = [] }: Block): string =>
   type === 'rich_text' ? elements.map((container) => (container.elements ?? []).map(({ text = '' }) => text).join('')).join('\n') : ''
 const buttonsIn = (blocks: readonly unknown[]): string[] =>

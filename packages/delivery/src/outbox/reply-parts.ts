@@ -14,7 +14,7 @@ export type ReplyParts = (text: string, channel: Channel) => readonly ReplyPart[
 /** Loads the reader of Markdown, which takes part in no turn of a channel that needs none. */
 export async function loadReplyParts({ markup }: Channel): Promise<ReplyParts> {
   if (!markup) return (text, { limits }) => splitText(text, limits).map((part) => ({ text: part }))
-  const [{ renderMarkdown }, { splitStyled }] = await Promise.all([import('@sluice/kit/markdown'), import('@sluice/kit/markup')])
+  const [{ renderMarkdown }, { splitStyled }] = await Promise.all([import('@sluice/kit/markdown'), import('@sluice/kit/styled-text')])
   return (text, { limits }) => splitStyled(renderMarkdown(text, markup), limits, markup.write)
 }
 

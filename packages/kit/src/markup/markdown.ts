@@ -10,7 +10,7 @@ const PARAGRAPH_CHARS_MAX = 10_000
 const DEPTH_MAX = 12
 /** A wider table becomes a list, because it would be wrapped on a phone. */
 const TABLE_COLUMNS_MAX = 60
-/** A longer address is written out, so that no part of a message consists of an address that nobody sees. */
+/** A longer address is written out, so that readers see where it leads. */
 const ADDRESS_CHARS_MAX = 1000
 const SHOWN_ADDRESS = /^(?:https?|mailto|tel):/i
 const WEB_ADDRESS = /^(?:https?:\/\/|www\.)/i
@@ -65,7 +65,7 @@ const textToken = (source: string): Tokens.Text => ({ type: 'text', raw: source,
 
 /**
  * Returns what a platform shows of a text in CommonMark with tables and strikethrough. A line of the text stays a line. HTML is text. A text
- * of which nothing would be shown stays as it is.
+ * that shows nothing stays as it is.
  */
 export function renderMarkdown(source: string, markup: Pick<Markup, 'shows' | 'spoken'>): StyledText {
   const plain = { text: source, styles: [] }
@@ -80,7 +80,7 @@ class Layout {
   text = ''
   styles: TextStyle[] = []
   readonly #markup: Pick<Markup, 'shows' | 'spoken'>
-  /** What the lines of a list's item begin with. */
+  /** The indentation of lines within the item of a list. */
   #indent = ''
   #depth = 0
   readonly #open = new Set<StyleKind>()

@@ -2,7 +2,9 @@ import type { StyledText, StyleKind } from '@sluice/sdk'
 import { RAW_MARK, replyCorpus } from '@sluice/testkit/reply-corpus'
 import { describe, expect, test } from 'vitest'
 import { measure } from '../text/split-text-units.ts'
-import { splitStyled, writeCommonMark, writeDiscord, writeHtml, writeLark, writeUnescaped, writeWhatsapp } from './index.ts'
+import { writeHtml } from './styled-html.ts'
+import { splitStyled } from './styled-text.ts'
+import { writeCommonMark, writeDiscord, writeLark, writeUnescaped, writeWhatsapp } from './written-marks.ts'
 import { renderMarkdown } from './markdown.ts'
 
 const ALL: readonly StyleKind[] = ['bold', 'italic', 'strike', 'code', 'pre', 'quote', 'link']

@@ -24,7 +24,7 @@ const LANGUAGE = /^[\w+#.-]{1,20}$/
 const SPECIAL = /https?:\/\/[^\s<>]+|^ +|[\\`*_~|<[]|&(?=#?\w{1,31};)|^(?:>|#{1,6}(?=\s|$)|[-+](?=[\s-])|=(?==))/gm
 
 const backslash = (character: string): string => `\\${character}`
-/** A character that nobody sees keeps the mark from being one. */
+/** An invisible character keeps the mark from being one. */
 const apart = (character: string): string => `${character}${ZERO_WIDTH_SPACE}`
 const reference = (character: string): string => `&#${character.codePointAt(0)};`
 

@@ -1,7 +1,7 @@
 /** Rules for replies with bold words, code, links, lists and tables. */
 import { measure } from '@sluice/kit'
 import { renderMarkdown } from '@sluice/kit/markdown'
-import { splitStyled } from '@sluice/kit/markup'
+import { splitStyled } from '@sluice/kit/styled-text'
 import type { Channel, Outbound } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { RAW_MARK, replyCorpus } from '../reply-corpus.ts'
