@@ -146,11 +146,13 @@ function toXml(instruction: Instruction, options: ProviderOptions, { elements, l
 /** Splits a text until each part is within both limits of `Say`. */
 export function sayParts(text: string, charsMax = SAY_CHARS_MAX): readonly string[] {
   return splitText(text, { text: charsMax, unit: 'utf16' }).flatMap((part) => {
-    const encoded = encodeURIComponent(part.toWellFormed()).length
+    const encoded = encodedLength(part)
     if (encoded <= SAY_ENCODED_MAX) return [part]
     return sayParts(part, Math.max(1, Math.floor((part.length * SAY_ENCODED_MAX) / encoded)))
   })
 }
+
+const encodedLength = (text: string): number => new URLSearchParams([['', text]]).toString().replaceAll('+', '%20').length
 
 async function rest({ path, fields, method }: RestCall, options: ProviderOptions, dialect: Dialect, signal: AbortSignal) {
   const { fetch, apiUrl, accountId, authToken } = options

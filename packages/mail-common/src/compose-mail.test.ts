@@ -34,7 +34,10 @@ test('refuses an attachment that has an address instead of bytes, and reads no f
 test('has the same text as plain text and as HTML', async () => {
   const encoded = (text: string) => Buffer.from(text).toString('base64')
   const attachments: Attachment[] = [{ kind: 'file', name: 'a.txt', source: { bytes: Buffer.from('x') } }]
-  for (const mail of [await compose({ text: 'hi', html: '<em>hi</em>' }), await compose({ text: 'hi', html: '<em>hi</em>', attachments })]) {
+  for (const mail of [
+    await compose({ text: 'hi', html: '<em>hi</em>' }),
+    await compose({ text: 'hi', html: '<em>hi</em>', attachments }),
+  ]) {
     expect(mail).toMatch(/multipart\/alternative[\s\S]*text\/plain[\s\S]*text\/html/)
     expect([mail.includes(encoded('hi')), mail.includes(encoded('<em>hi</em>'))]).toEqual([true, true])
   }

@@ -1,6 +1,7 @@
 /** Tool calls that need approval, asked for in the conversation of the turn. See docs/contract.md#approvals. */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { Chat, Shown } from '@sluice/testkit/chat'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { eventually } from '../daemons/bundle.ts'
@@ -21,6 +22,12 @@ afterEach(() => model.close())
 const runsIn = (dataDir: string): number => {
   const file = join(dataDir, 'workspace', 'ran.txt')
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n').length - 1 : 0
+}
+
+/** How many messages the daemon knows to be sent. */
+function sentIn(dataDir: string): number {
+  using db = new DatabaseSync(join(dataDir, 'sluice.db'), { readOnly: true })
+  return db.prepare("SELECT 1 FROM outbox WHERE state = 'sent'").all().length
 }
 
 const runs = ({ dataDir }: ChatDaemon): number => runsIn(dataDir)
@@ -121,6 +128,11 @@ test('after SIGKILL no question is asked twice, and each call runs once', async 
     await up()
     for (const chat of chats) chat.say({ text: 'run it' })
     await everyChatHas('shell wants to run')
+    // A question whose outcome the daemon does not know is asked again after a kill.
+    await eventually(
+      async () => sentIn(dataDir),
+      (sent) => sent === chats.length,
+    )
     await daemon?.kill()
     await up()
     for (const chat of chats) {

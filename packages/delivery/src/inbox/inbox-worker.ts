@@ -417,7 +417,18 @@ export class InboxWorker {
   }
 
   /** Runs the turn inside the permit of the job. Resolves to its replies, which are in the outbox by then. */
-  async #answer({ owned, channel, started, client, attempt, partsOf, draft, trace, onWait, signal }: Turn): Promise<readonly QueuedReply[]> {
+  async #answer({
+    owned,
+    channel,
+    started,
+    client,
+    attempt,
+    partsOf,
+    draft,
+    trace,
+    onWait,
+    signal,
+  }: Turn): Promise<readonly QueuedReply[]> {
     const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
     const caller = senderOf(channel.name, message)

@@ -73,7 +73,14 @@ export function renderMarkdown(source: string, markup: Pick<Markup, 'shows' | 's
   const layout = new Layout(markup)
   layout.blocks(new BoundedLexer({ gfm: true, tokenizer: new TextTokenizer() }).lex(source), '\n\n')
   const { text, styles } = layout
-  return text.trim() === '' ? plain : { text: text.trimEnd(), styles: inOrder(styles.flatMap((style) => trimmed(text.trimEnd(), { ...style, to: Math.min(style.to, text.trimEnd().length) }) ?? [])) }
+  return text.trim() === ''
+    ? plain
+    : {
+        text: text.trimEnd(),
+        styles: inOrder(
+          styles.flatMap((style) => trimmed(text.trimEnd(), { ...style, to: Math.min(style.to, text.trimEnd().length) }) ?? []),
+        ),
+      }
 }
 
 class Layout {
@@ -123,7 +130,10 @@ class Layout {
 
   #quote(tokens: readonly Token[]): void {
     const isShown = this.#markup.shows.includes('quote') && this.#indent === '' && !this.#open.has('quote')
-    if (isShown) return this.#styled('quote', () => this.blocks(tokens, '\n\n'))
+    if (isShown) {
+      this.#styled('quote', () => this.blocks(tokens, '\n\n'))
+      return
+    }
     const marks = this.#markup.spoken ? ['', ''] : ['“', '”']
     this.#write(marks[0] ?? '')
     this.blocks(tokens, '\n\n')
@@ -148,7 +158,10 @@ class Layout {
 
   #table(table: Tokens.Table): void {
     const aligned = this.#markup.shows.includes('pre') && this.#indent === '' ? alignedTable(table) : undefined
-    if (aligned !== undefined) return this.#code(aligned)
+    if (aligned !== undefined) {
+      this.#code(aligned)
+      return
+    }
     const rows = table.rows.length > 0 ? table.rows : [table.header]
     const indent = this.#indent
     for (const [index, row] of rows.entries()) {
@@ -212,7 +225,10 @@ class Layout {
   }
 
   #styled(kind: StyleKind, body: () => void, value?: string): void {
-    if (!this.#markup.shows.includes(kind) || this.#open.has(kind)) return body()
+    if (!this.#markup.shows.includes(kind) || this.#open.has(kind)) {
+      body()
+      return
+    }
     const from = this.text.length
     this.#open.add(kind)
     body()
@@ -245,14 +261,18 @@ function alignedTable({ header, rows }: Tokens.Table): string | undefined {
   if (JSON.stringify([header, rows]).includes('"type":"link"')) return undefined
   const cells = [header, ...rows].map((row) => row.map(({ tokens }) => plainOf(tokens)))
   const widths = header.map((_, column) => Math.max(1, ...cells.map((row) => widthOf(row[column] ?? ''))))
-  if (widths.reduce((sum, width) => sum + width + 2, 0) > TABLE_COLUMNS_MAX || cells.flat().some((cell) => cell.includes('\n'))) return undefined
+  if (widths.reduce((sum, width) => sum + width + 2, 0) > TABLE_COLUMNS_MAX || cells.flat().some((cell) => cell.includes('\n')))
+    return undefined
   const line = (row: readonly string[]): string =>
     row
       .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell)))
       .join('  ')
       .trimEnd()
   const [head = [], ...body] = cells
-  return [...(head.some((cell) => cell !== '') ? [line(head), widths.map((width) => '─'.repeat(width)).join('  ')] : []), ...body.map(line)].join('\n')
+  return [
+    ...(head.some((cell) => cell !== '') ? [line(head), widths.map((width) => '─'.repeat(width)).join('  ')] : []),
+    ...body.map(line),
+  ].join('\n')
 }
 
 function plainOf(tokens: readonly Token[]): string {

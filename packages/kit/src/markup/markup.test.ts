@@ -2,25 +2,44 @@ import type { StyledText, StyleKind } from '@sluice/sdk'
 import { RAW_MARK, replyCorpus } from '@sluice/testkit/reply-corpus'
 import { describe, expect, test } from 'vitest'
 import { measure } from '../text/split-text-units.ts'
+import { renderMarkdown } from './markdown.ts'
 import { writeHtml } from './styled-html.ts'
 import { splitStyled } from './styled-text.ts'
 import { writeCommonMark, writeDiscord, writeLark, writeUnescaped, writeWhatsapp } from './written-marks.ts'
-import { renderMarkdown } from './markdown.ts'
 
 const ALL: readonly StyleKind[] = ['bold', 'italic', 'strike', 'code', 'pre', 'quote', 'link']
 const styled = (source: string, shows = ALL) => renderMarkdown(source, { shows })
 const plain = (source: string) => renderMarkdown(source, { shows: [] }).text
 const spoken = (source: string) => renderMarkdown(source, { shows: [], spoken: true }).text
 /** The styles with the words that they cover. */
-const covered = ({ text, styles }: StyledText) => styles.map(({ kind, from, to, value }) => [kind, text.slice(from, to), ...(value ? [value] : [])])
+const covered = ({ text, styles }: StyledText) =>
+  styles.map(({ kind, from, to, value }) => [kind, text.slice(from, to), ...(value ? [value] : [])])
 const CORPUS = replyCorpus(200)
 
 describe('reading Markdown', () => {
   test.each<[string, string, string, readonly (readonly string[])[]]>([
-    ['emphasis', '**a** *b* ~~c~~ `d`', 'a b c d', [['bold', 'a'], ['italic', 'b'], ['strike', 'c'], ['code', 'd']]],
+    [
+      'emphasis',
+      '**a** *b* ~~c~~ `d`',
+      'a b c d',
+      [
+        ['bold', 'a'],
+        ['italic', 'b'],
+        ['strike', 'c'],
+        ['code', 'd'],
+      ],
+    ],
     ['emphasis within a word', 'un**believ**able', 'unbelievable', [['bold', 'believ']]],
     ['names with underscores', 'snake_case_name __init__', 'snake_case_name init', [['bold', 'init']]],
-    ['a heading', '## Title *x*\ntext', 'Title x\n\ntext', [['bold', 'Title x'], ['italic', 'x']]],
+    [
+      'a heading',
+      '## Title *x*\ntext',
+      'Title x\n\ntext',
+      [
+        ['bold', 'Title x'],
+        ['italic', 'x'],
+      ],
+    ],
     ['a link', '[words](https://a.b/c_d)', 'words', [['link', 'words', 'https://a.b/c_d']]],
     ['a bare address', 'https://a.b/c_d_e', 'https://a.b/c_d_e', []],
     ['an address in brackets', '<https://a.b> a@b.c', 'https://a.b a@b.c', []],
@@ -36,7 +55,15 @@ describe('reading Markdown', () => {
     ['numbers', '3. a\n4. b', '3. a\n4. b', []],
     ['paragraphs of an item', '- a\n\n  b', '• a\n\n  b', []],
     ['code of an item', '- a\n  ```\n  b\n  ```', '• a\nb', [['pre', 'b']]],
-    ['a quote', '> a\n> **b**', 'a\nb', [['quote', 'a\nb'], ['bold', 'b']]],
+    [
+      'a quote',
+      '> a\n> **b**',
+      'a\nb',
+      [
+        ['quote', 'a\nb'],
+        ['bold', 'b'],
+      ],
+    ],
     ['a narrow table', '| a | b |\n|---|---|\n| 東京 | `d` |', 'a     b\n────  ─\n東京  d', [['pre', 'a     b\n────  ─\n東京  d']]],
     ['a line', 'a\n\n---\n\nb', 'a\n\n———\n\nb', []],
     ['only a definition', '[a]: https://b.c', '[a]: https://b.c', []],
@@ -65,7 +92,25 @@ describe('reading Markdown', () => {
 
   test('takes a short time for any text', () => {
     const long = 30_000
-    for (const piece of ['*', '*a ', 'a**b', '_a ', '[', '[a](', '`a``b', '<', '>', '- ', '|a', '~a~~b', '![a', '\\', '<!-- ', '\n', '> - '])
+    for (const piece of [
+      '*',
+      '*a ',
+      'a**b',
+      '_a ',
+      '[',
+      '[a](',
+      '`a``b',
+      '<',
+      '>',
+      '- ',
+      '|a',
+      '~a~~b',
+      '![a',
+      '\\',
+      '<!-- ',
+      '\n',
+      '> - ',
+    ])
       expect(plain(piece.repeat(long / piece.length)).length).toBeGreaterThan(0)
     const nested = Array.from({ length: 300 }, (_, at) => `${' '.repeat(2 * at)}- x`).join('\n')
     expect(plain(nested).split('x').length).toBe(301)
@@ -79,7 +124,12 @@ describe('writing marks', () => {
     ['emphasis that a letter touches', 'a**"b"**c', 'a**"b"**c', 'a**"b"**c'],
     ['both', '***a***', '**_a_**', '*_a_*'],
     ['names', 'snake_case_name', 'snake_case_name', 'snake_case_name'],
-    ['characters that are no marks', '2 * 3 \\*a\\* \\_b\\_ \\`c', '2 * 3 \\*a\\* \\_b\\_ \\`c', '2 * 3 *\u200ba*\u200b _\u200bb_\u200b `\u200bc'],
+    [
+      'characters that are no marks',
+      '2 * 3 \\*a\\* \\_b\\_ \\`c',
+      '2 * 3 \\*a\\* \\_b\\_ \\`c',
+      '2 * 3 *\u200ba*\u200b _\u200bb_\u200b `\u200bc',
+    ],
     ['what begins a line', '\\# a\n\n\\> b\n\n\\- c', '\\# a\n\n\\> b\n\n\\- c', '#\u200b a\n\n>\u200b b\n\n-\u200b c'],
     ['addresses', 'https://a.b/c_d_ [e](https://f.g/h_(i))', 'https://a.b/c_d_ [e](https://f.g/h_%28i%29)', ''],
     ['a block of code', '```js\na `b`\n```', '```js\na `b`\n```', '```\na `b`\n```'],
@@ -100,8 +150,9 @@ describe('writing marks', () => {
   test('HTML has no tag that the text brings', () => {
     const html = writeHtml(styled('<i>x</i> **b** [l](https://a.b/?c="d")\n> q\n\n```js\n<i>\n```'))
     expect(html).toBe(
-      '&lt;i&gt;x&lt;/i&gt; <strong>b</strong> <a href="https://a.b/?c=&quot;d&quot;">l</a>'
-        .concat('<blockquote>q</blockquote><pre><code class="language-js">&lt;i&gt;\n</code></pre>'),
+      '&lt;i&gt;x&lt;/i&gt; <strong>b</strong> <a href="https://a.b/?c=&quot;d&quot;">l</a>'.concat(
+        '<blockquote>q</blockquote><pre><code class="language-js">&lt;i&gt;\n</code></pre>',
+      ),
     )
   })
 
@@ -112,7 +163,10 @@ describe('writing marks', () => {
         const before = styled(markdown)
         const again = styled(write(before))
         expect(tidy(again.text), markdown.slice(0, 300)).toBe(tidy(before.text))
-        const bold = (text: StyledText) => covered(text).filter(([kind]) => kind === 'code' || kind === 'pre').map(([, words = '']) => tidy(words))
+        const bold = (text: StyledText) =>
+          covered(text)
+            .filter(([kind]) => kind === 'code' || kind === 'pre')
+            .map(([, words = '']) => tidy(words))
         expect(bold(again), markdown.slice(0, 300)).toEqual(bold(before))
       }
     }

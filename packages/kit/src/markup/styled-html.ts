@@ -17,7 +17,8 @@ const asLines = (text: string): string =>
 /** Returns HTML without anything but these tags: `a`, `blockquote`, `br`, `code`, `del`, `em`, `pre`, `strong`. */
 export function writeHtml({ text, styles }: StyledText): string {
   // A block of its own brings its own line breaks.
-  const tidy = (html: string): string => html.replace(/(<\/(?:pre|blockquote)>)(?:<br>\n)+/g, '$1').replace(/(?:<br>\n)+(?=<(?:pre|blockquote)>)/g, '')
+  const tidy = (html: string): string =>
+    html.replace(/(<\/(?:pre|blockquote)>)(?:<br>\n)+/g, '$1').replace(/(?:<br>\n)+(?=<(?:pre|blockquote)>)/g, '')
   return tidy(spanOf(text, 0, text.length, styles))
 }
 

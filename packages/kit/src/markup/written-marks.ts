@@ -12,7 +12,7 @@ interface Dialect {
   /** The word behind the marks of a block names its language. */
   readonly languages: boolean
   /** Returns the character so that the platform shows it and does not read it as a mark. */
-  escape(character: string): string
+  protect(character: string): string
 }
 
 const ZERO_WIDTH_SPACE = '\u200b'
@@ -34,18 +34,18 @@ const COMMON: Dialect = {
   overLines: true,
   longFences: true,
   languages: true,
-  escape: backslash,
+  protect: backslash,
 }
 const DISCORD: Dialect = { ...COMMON, longFences: false }
-const LARK: Dialect = { ...COMMON, longFences: false, escape: reference }
-const WECOM: Dialect = { ...COMMON, longFences: false, escape: apart }
+const LARK: Dialect = { ...COMMON, longFences: false, protect: reference }
+const WECOM: Dialect = { ...COMMON, longFences: false, protect: apart }
 const WHATSAPP: Dialect = {
   marks: { bold: '*', italic: '_', strike: '~' },
   inWords: false,
   overLines: false,
   longFences: false,
   languages: false,
-  escape: apart,
+  protect: apart,
 }
 
 /** CommonMark with strikethrough, as Mattermost, Nextcloud Talk and DingTalk read it. */
@@ -118,7 +118,8 @@ function markOf(text: string, { kind, from, to }: TextStyle, inner: readonly Tex
 }
 
 /** An address is not escaped, so a mark in it could end a style. */
-const isFree = (mark: string, text: string): boolean => !(text.match(/https?:\/\/[^\s<>]+/g) ?? []).some((address) => address.includes(mark[0] ?? ''))
+const isFree = (mark: string, text: string): boolean =>
+  !(text.match(/https?:\/\/[^\s<>]+/g) ?? []).some((address) => address.includes(mark[0] ?? ''))
 
 /** Beyond an end of the text there is white space. */
 const characterAt = (text: string, at: number): string => String.fromCodePoint(text.codePointAt(at) ?? 0x20)
@@ -132,28 +133,28 @@ function blockOfCode(code: string, language: string, { longFences, languages }: 
   return `${marks}${languages && LANGUAGE.test(language) ? language : ''}\n${body}\n${marks}`
 }
 
-function spanOfCode(code: string, { longFences, escape }: Dialect): string {
+function spanOfCode(code: string, { longFences, protect }: Dialect): string {
   const run = longestRun(code)
   if (run === 0) return `\`${code}\``
-  if (!longFences || code.includes('\n')) return `\`${code.replaceAll('`', escape === apart ? apart('`') : '\u02cb')}\``
+  if (!longFences || code.includes('\n')) return `\`${code.replaceAll('`', protect === apart ? apart('`') : '\u02cb')}\``
   const marks = '`'.repeat(run + 1)
   return `${marks} ${code} ${marks}`
 }
 
-function escaped(text: string, from: number, to: number, { escape, inWords }: Dialect): string {
+function escaped(text: string, from: number, to: number, { protect, inWords }: Dialect): string {
   const part = text.slice(from, to)
   return part.replace(SPECIAL, (found, index: number) => {
     const at = from + index
     const isLineStart = at === 0 || text[at - 1] === '\n'
     if (found.startsWith('http')) return found
     if (found.startsWith(' ')) return isLineStart ? NO_BREAK_SPACE.repeat(found.length) : found
-    if (/^[>#+=-]/.test(found)) return isLineStart ? escape(found[0] ?? '') + found.slice(1) : found
+    if (/^[>#+=-]/.test(found)) return isLineStart ? protect(found[0] ?? '') + found.slice(1) : found
     const [before, after] = [characterBefore(text, at), characterAt(text, at + 1)]
     if (found === '_' && WORD.test(before) && WORD.test(after)) return found
     if (/[*_~]/.test(found) && !isLineStart && /\s/.test(before) && /\s/.test(after)) return found
     if (!inWords && /[\\<[&|]/.test(found)) return found
-    if (found === '\\' && escape === apart) return found
+    if (found === '\\' && protect === apart) return found
     if (found === '<' && !/[a-z/!?@#:&]/i.test(text[at + 1] ?? '')) return found
-    return escape(found)
+    return protect(found)
   })
 }

@@ -14,7 +14,9 @@ const REPLIES = 200
 export function messagesOf({ limits, markup }: Channel, markdown: string): readonly Pick<Outbound, 'text' | 'styles' | 'plain'>[] {
   if (!markup) return []
   const { write } = markup
-  return splitStyled(renderMarkdown(markdown, markup), limits, write).map((part) => (write ? { text: write(part), plain: part.text } : part))
+  return splitStyled(renderMarkdown(markdown, markup), limits, write).map((part) =>
+    write ? { text: write(part), plain: part.text } : part,
+  )
 }
 
 export function markupRules({ channel }: Bench): Rules {
@@ -27,7 +29,8 @@ export function markupRules({ channel }: Bench): Rules {
         const start = markdown.slice(0, 200)
         for (const { text, styles = [] } of messages) {
           expect(measure(text, limits.unit), start).toBeLessThanOrEqual(limits.text)
-          for (const { kind, from, to } of styles) expect([markup?.shows.includes(kind), from < to, to <= text.length]).toEqual([true, true, true])
+          for (const { kind, from, to } of styles)
+            expect([markup?.shows.includes(kind), from < to, to <= text.length]).toEqual([true, true, true])
         }
         const all = messages.map(({ text, plain = text }) => plain).join('\n')
         expect(
