@@ -4,6 +4,7 @@ import { withAddresses } from './styled-text.ts'
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 const TAGS = { bold: 'strong', italic: 'em', strike: 'del', code: 'code', quote: 'blockquote' } as const
+const BLOCKS = ['pre', 'blockquote']
 const LANGUAGE = /^[\w+#.-]{1,20}$/
 
 const escaped = (text: string): string => text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? character)
@@ -16,10 +17,12 @@ const asLines = (text: string): string =>
 
 /** Returns HTML without anything but these tags: `a`, `blockquote`, `br`, `code`, `del`, `em`, `pre`, `strong`. */
 export function writeHtml({ text, styles }: StyledText): string {
+  const html = spanOf(text, 0, text.length, styles)
   // A block of its own brings its own line breaks.
-  const tidy = (html: string): string =>
-    html.replace(/(<\/(?:pre|blockquote)>)(?:<br>\n)+/g, '$1').replace(/(?:<br>\n)+(?=<(?:pre|blockquote)>)/g, '')
-  return tidy(spanOf(text, 0, text.length, styles))
+  return html.replace(/(?:<br>\n)+/g, (breaks, at: number) => {
+    const isBeside = BLOCKS.some((block) => html.endsWith(`</${block}>`, at) || html.startsWith(`<${block}>`, at + breaks.length))
+    return isBeside ? '' : breaks
+  })
 }
 
 function spanOf(text: string, from: number, to: number, styles: readonly TextStyle[]): string {
