@@ -47,6 +47,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'POST /api/hardware/stop': 'operator',
   'POST /api/hardware/reset': 'operator',
   'GET /api/memories': 'client',
+  'GET /api/notices': 'operator',
   'DELETE /api/memories': 'operator',
   'POST /api/memories/assign': 'operator',
   'GET /api/memory-owners': 'operator',

@@ -32,8 +32,8 @@ function macOf(algorithm: HmacAlgorithm, secret: Bytes, parts: readonly Bytes[])
 }
 
 /**
- * Tells whether `signature` is the HMAC of the parts, after an optional `prefix`: in hex of either case, in base64url without padding, or in
- * base64, for which the form of base64url is taken too.
+ * Tells whether `signature` is the HMAC of the parts, in hex of either case after an optional `prefix`, in base64, or in base64url without
+ * padding.
  */
 export function verifyHmac(
   secret: Bytes,
@@ -44,7 +44,6 @@ export function verifyHmac(
   if (!signature.startsWith(prefix)) return false
   const given = signature.slice(prefix.length)
   // The texts are compared, because a digest as a buffer of its own costs more, and a digest has one accepted text.
-  const isUrlForm = encoding === 'base64url' || (encoding === 'base64' && !given.endsWith('=') && !/[+/]/.test(given))
-  const wanted = macOf(algorithm, secret, parts).digest(isUrlForm ? 'base64url' : encoding)
+  const wanted = macOf(algorithm, secret, parts).digest(encoding)
   return equalDigests(Buffer.from(wanted), Buffer.from(encoding === 'hex' ? given.toLowerCase() : given))
 }

@@ -76,7 +76,7 @@ function tokenFor(scheme: SecretScheme, secret: string): string {
 }
 
 function verifySignature(scheme: HmacScheme, secrets: readonly string[], request: SignedRequest, windowSecs: number): Proof {
-  const { header: first, otherHeader, prefix = '', separator, encoding, algorithm, timestamp } = scheme
+  const { header: first, otherHeader, prefix = '', separator, encoding, takesUrlForm, algorithm, timestamp } = scheme
   const name = otherHeader !== undefined && header(request, first) === undefined ? otherHeader : first
   const value = header(request, name)
   if (!value) return invalid(`${name} is missing`)
@@ -90,9 +90,10 @@ function verifySignature(scheme: HmacScheme, secrets: readonly string[], request
   if (time !== undefined && !isTimely(time, request, windowSecs)) return invalid(`the timestamp is not within ${windowSecs} s`)
   const parts = signedParts(scheme, request, time)
   if (!parts) return invalid(`${scheme.idHeaders?.[0]} is missing`)
+  const encodingOf = (item: string) => (takesUrlForm && !/=$|[+/]/.test(item.slice(prefix.length)) ? 'base64url' : encoding)
   const matches = (secret: string) => {
     const key = keyOf(scheme, secret)
-    return key !== undefined && signatures.some((item) => verifyHmac(key, parts, item, { prefix, encoding, algorithm }))
+    return key !== undefined && signatures.some((item) => verifyHmac(key, parts, item, { prefix, encoding: encodingOf(item), algorithm }))
   }
   const secret = secrets.find(matches)
   if (secret === undefined) {

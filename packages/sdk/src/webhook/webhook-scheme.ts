@@ -23,6 +23,8 @@ export interface HmacScheme extends Delivery {
   readonly algorithm: HmacAlgorithm
   /** `base64url` is without padding. */
   readonly encoding: 'hex' | 'base64' | 'base64url'
+  /** With `base64`, base64url without padding is taken too: documentation of senders says base64 for both. */
+  readonly takesUrlForm?: true
   /** The text before each signature. */
   readonly prefix?: string
   /** The text between the items of the header, if it has several. Items without the prefix are skipped. */

@@ -159,6 +159,7 @@ function hmacOf(keys: WebhookKeys): Omit<HmacScheme, 'kind' | 'header'> {
   return {
     algorithm,
     encoding,
+    ...(encoding === 'base64' && { takesUrlForm: true }),
     payload,
     ...(key && { key }),
     ...(separator && { separator }),
