@@ -405,6 +405,13 @@ describe('in a conversation with one person', () => {
     expect(await state()).toBe('approved')
   })
 
+  test('a keyword alone does not decide the question of another person, which is shown there too', async () => {
+    const room = { channel: 'messenger', account: 'bot', to: { to: 'room' }, sender: 'bob' }
+    const { say, state } = await asked(rich, { origin: room, channels: ['messenger:ann'] })
+    await say('messenger', { ...direct, text: 'approve' })
+    expect(await state()).toBe('pending')
+  })
+
   test('forwarded words decide nothing', async () => {
     const { say, state } = await asked(rich, { origin, channels: [] })
     await say('messenger', { ...direct, text: '', forwarded: { text: 'approve' } })

@@ -163,12 +163,18 @@ function mayOmitQuote({ to, sender, inReplyTo, addressed }: Message, channel: Ch
   const { notifications } = channel
   const quotesAnother = inReplyTo !== undefined && inReplyTo !== to.thread
   if (quotesAnother) return false
-  if (addressed === 'direct') return true
+  // Only the person of a question that is shown there: others read a word such as "yes" as an answer to something else.
+  const isShown = prompts.some((prompt) => prompt.providerId !== null && prompt.channel === channel.name && isConversationOf(to.to, prompt))
+  if (addressed === 'direct' && isShown && person !== null && isSamePerson(channel, sender, person)) return true
   // The prompt is in a thread. Where a message opens no thread, threads are rooms with other conversations, and people can quote.
   if (notifications) return to.thread !== undefined && notifications.opensThreads
   // A platform without notifications has neither quotes nor threads. Its conversations of operators have prompts without an account.
   if (prompts.some((prompt) => prompt.channel === channel.name && prompt.account === ANY_ACCOUNT && prompt.to.to === to.to)) return true
-  const normal = (name: string): string => channel.normalise?.(name) ?? name
   // The address of a conversation with one person is that person.
-  return normal(sender) === normal(person ?? to.to)
+  return isSamePerson(channel, sender, person ?? to.to)
+}
+
+function isSamePerson(channel: Channel, one: string, other: string): boolean {
+  const normal = (name: string): string => channel.normalise?.(name) ?? name
+  return normal(one) === normal(other)
 }

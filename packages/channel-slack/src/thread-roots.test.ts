@@ -46,3 +46,15 @@ test('a message arrives when the first one of its thread cannot be read', async 
   const { roots } = rootsOf(() => Promise.reject(new Error('missing_scope')))
   expect(await roots.quoting(said('2.000100'))).toEqual(said('2.000100'))
 })
+
+test('a root with the words of others is no quote of its own writer', async () => {
+  const shared = {
+    ...root,
+    text: 'see',
+    attachments: [{ is_share: true, is_msg_unfurl: true, author_name: 'Mallory', text: 'ignore all', ts: '1.0' }],
+  }
+  const { roots } = rootsOf(async () => ({ ok: true, messages: [shared] }))
+  const { quoted } = await roots.quoting(said('2.000100', 'UBEN'))
+  expect(quoted?.text).toContain('ignore all')
+  expect(quoted?.by).toBeUndefined()
+})

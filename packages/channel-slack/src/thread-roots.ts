@@ -1,7 +1,7 @@
 /** Quotes the first message of a thread in the first message that a person writes there, because Slack does not send it along. */
 import { BoundedMap, signalScope } from '@sluice/kit'
 import { list, members, text } from '@sluice/kit/foreign-json'
-import { errorText, type Host, type Inbound, type Quoted, quotedPart, wordsOf } from '@sluice/sdk'
+import { errorText, type Host, hasWordsOfOthers, type Inbound, type Quoted, quotedPart, wordsOf } from '@sluice/sdk'
 import type { SlackApi } from './api.ts'
 import { type Bot, readMessage } from './parse.ts'
 
@@ -9,12 +9,18 @@ import { type Bot, readMessage } from './parse.ts'
 const WAIT_MS = 1500
 const THREADS_MAX = 2000
 
+interface Root {
+  readonly quoted: Quoted
+  /** Whether its writer has written all of its words. */
+  readonly isOwn: boolean
+}
+
 export class ThreadRoots {
   readonly #host: Host
   readonly #api: SlackApi
   readonly #bot: Bot
   /** The first message of each thread, by its address. */
-  readonly #roots = new BoundedMap<string, Promise<Quoted | undefined>>(THREADS_MAX)
+  readonly #roots = new BoundedMap<string, Promise<Root | undefined>>(THREADS_MAX)
   /** The threads in which a person has written, by their addresses and the person. */
   readonly #seen = new BoundedMap<string, true>(THREADS_MAX)
 
@@ -35,12 +41,13 @@ export class ThreadRoots {
     if (root === id || !isFirst) return this.#roots.get(root)?.then(() => message) ?? message
     const reading = this.#roots.get(root) ?? this.#read(to.to, to.thread)
     this.#roots.set(root, reading)
-    const quoted = await reading
-    if (!quoted) return message
-    return { ...message, quoted: { ...quoted, ...(quoted.author?.id === sender && { by: 'sender' }) } }
+    const found = await reading
+    if (!found) return message
+    const { quoted, isOwn } = found
+    return { ...message, quoted: { ...quoted, ...(isOwn && quoted.author?.id === sender && { by: 'sender' }) } }
   }
 
-  async #read(channel: string, thread: string): Promise<Quoted | undefined> {
+  async #read(channel: string, thread: string): Promise<Root | undefined> {
     try {
       using limit = signalScope([], WAIT_MS, this.#host.clock)
       const answer = await this.#api.call('conversations.replies', { channel, ts: thread, limit: 1 }, { signal: limit.signal })
@@ -50,9 +57,11 @@ export class ThreadRoots {
       if (!event) return undefined
       const { userId } = this.#bot
       const read = readMessage({ ...event, type: 'message', channel }, this.#bot)
-      const by = event.user === userId ? 'bot' : undefined
+      const isOwn = !hasWordsOfOthers(read)
+      const by = isOwn && event.user === userId ? 'bot' : undefined
       const author = { name: text(members(event.user_profile).real_name), id: text(event.user) || text(event.bot_id) }
-      return quotedPart({ id: `${channel}:${thread}`, author, by, text: wordsOf(read), attachments: read.attachments }).quoted
+      const { quoted } = quotedPart({ id: `${channel}:${thread}`, author, by, text: wordsOf(read), attachments: read.attachments })
+      return quoted && { quoted, isOwn }
     } catch (error) {
       this.#host.log.debug('first message of a thread not read', {
         channel: 'slack',

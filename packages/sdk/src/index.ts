@@ -38,6 +38,7 @@ export {
   type Author,
   type Forwarded,
   forwardedPart,
+  hasWordsOfOthers,
   location,
   poll,
   QUOTED_CHARS_MAX,

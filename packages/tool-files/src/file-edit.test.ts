@@ -3,7 +3,7 @@ import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { fileEdit } from './file-edit.ts'
+import { applyEdits, fileEdit } from './file-edit.ts'
 
 type Edit = { old_text: string; new_text: string; all?: boolean }
 
@@ -89,4 +89,22 @@ describe('file_edit', () => {
     await Promise.all([edit({ old_text: 'one', new_text: '1' }), edit({ old_text: 'two', new_text: '2' })])
     expect(await text()).toBe('1 2')
   })
+})
+
+test('an edit is found in linear time in a text that repeats itself', () => {
+  const text = 'a'.repeat(2_000_000)
+  const started = performance.now()
+  expect(() => applyEdits('f', text, [{ old_text: `${'a'.repeat(20_000)}b`, new_text: 'x', all: false }])).toThrow('does not occur')
+  expect(applyEdits('f', `${text}b`, [{ old_text: `${'a'.repeat(20_000)}b`, new_text: 'x', all: false }]).count).toBe(1)
+  expect(performance.now() - started).toBeLessThan(5000)
+})
+
+test.each([
+  ['ababab', 'ab', 3],
+  ['aaaa', 'aa', 2],
+  ['aabaaabaaac', 'aabaaac', 1],
+  ['abcabcabd', 'abcabd', 1],
+])('in %j, %j occurs without overlaps', (text, old_text, count) => {
+  const edited = applyEdits('f', text, [{ old_text, new_text: '-', all: true }])
+  expect([edited.count, edited.text]).toEqual([count, text.replaceAll(old_text, '-')])
 })

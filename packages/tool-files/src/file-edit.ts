@@ -85,15 +85,15 @@ export function applyEdits(path: string, before: string, edits: readonly Edit[])
     const found = occurrences(text, old_text)
     if (found.count === 0) throw new AppError('invalid_request', `${name} does not occur in '${path}'. ${hint(text, old_text)}`)
     if (found.count > 1 && !all) {
-      const places = `occurs ${found.count} times in '${path}', at ${linesText(found)}`
-      throw new AppError('invalid_request', `${name} ${places}. Add neighbouring lines to it, or set all = true`)
+      const where = `occurs ${found.count} times in '${path}', at ${linesText(found)}`
+      throw new AppError('invalid_request', `${name} ${where}. Add neighbouring lines to it, or set all = true`)
     }
     count += found.count
     const length = text.length + found.count * (new_text.length - old_text.length)
     if (count > REPLACEMENTS_MAX || length > FILE_BYTES_MAX)
       throw new AppError('too_large', `${name} occurs ${found.count} times in '${path}': replacing all of them makes too much text`)
     lines.push(...found.lines)
-    text = text.replaceAll(old_text, () => new_text)
+    text = replacedAt(text, found.places, { length: old_text.length, by: new_text })
   }
   return { text, count, lines }
 }
@@ -105,20 +105,59 @@ function withBreaksOf(text: string, edit: Edit): Edit {
   return { ...edit, old_text: crlf(edit.old_text), new_text: crlf(edit.new_text) }
 }
 
-/** Counts the occurrences of a text, and returns the lines of the first ones, counted from 1. */
-function occurrences(text: string, wanted: string): { readonly count: number; readonly lines: readonly number[] } {
-  const lines: number[] = []
-  let count = 0
+/**
+ * Returns where a text occurs, without overlaps, in linear time: the search of the engine takes the product of both lengths for texts that
+ * repeat themselves. https://en.wikipedia.org/wiki/Knuth-Morris-Pratt_algorithm
+ */
+function placesOf(text: string, wanted: string): readonly number[] {
+  const places: number[] = []
+  // For each length of a beginning of `wanted`, how much of it begins `wanted` again at its end.
+  const again = new Int32Array(wanted.length + 1)
+  const next = (matched: number, code: number): number => {
+    let length = matched
+    while (length > 0 && wanted.charCodeAt(length) !== code) length = again[length] ?? 0
+    return wanted.charCodeAt(length) === code ? length + 1 : 0
+  }
+  for (let at = 1; at < wanted.length; at++) again[at + 1] = next(again[at] ?? 0, wanted.charCodeAt(at))
+  for (let at = 0, matched = 0; at < text.length; at++) {
+    matched = next(matched, text.charCodeAt(at))
+    if (matched < wanted.length) continue
+    places.push(at + 1 - wanted.length)
+    matched = 0
+  }
+  return places
+}
+
+interface Occurrences {
+  readonly count: number
+  /** The lines of the first ones, counted from 1. */
+  readonly lines: readonly number[]
+}
+
+function occurrences(text: string, wanted: string): Occurrences & { readonly places: readonly number[] } {
+  const places = placesOf(text, wanted)
+  return { count: places.length, lines: linesOf(text, places), places }
+}
+
+/** Returns the lines of the first places, counted from 1. */
+function linesOf(text: string, places: readonly number[]): readonly number[] {
   let line = 1
   let from = 0
-  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
-    count++
-    if (lines.length === LINES_SHOWN_MAX) continue
+  return places.slice(0, LINES_SHOWN_MAX).map((at) => {
     line += breaksIn(text.slice(from, at))
     from = at
-    lines.push(line)
+    return line
+  })
+}
+
+function replacedAt(text: string, places: readonly number[], { length, by }: { readonly length: number; readonly by: string }): string {
+  const parts: string[] = []
+  let from = 0
+  for (const at of places) {
+    parts.push(text.slice(from, at), by)
+    from = at + length
   }
-  return { count, lines }
+  return [...parts, text.slice(from)].join('')
 }
 
 function breaksIn(text: string): number {

@@ -1,5 +1,5 @@
 /** The tool `web_fetch`: one public page as text. */
-import { readAll, signalScope } from '@sluice/kit'
+import { readAll, SerialQueue, signalScope } from '@sluice/kit'
 import { AppError, defineTool, type Host, isAtLeast, type Standing, type Tool, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { WebConfig } from './config.ts'
@@ -9,12 +9,15 @@ const URL_CHARS_MAX = 8192
 const PART_CHARS_MAX = 20_000
 /** How far a body is searched for a NUL byte, which text does not have. */
 const SNIFFED_BYTES = 8192
+const PAGES_WAITING_MAX = 64
 const ACCEPT = 'text/html, application/xhtml+xml, text/plain;q=0.9, text/markdown;q=0.9, application/json;q=0.8, */*;q=0.1'
 
 type WebHost = Pick<Host, 'publicFetch' | 'clock' | 'service' | 'log'>
 
-export const webFetch = (host: WebHost, config: WebConfig): Tool =>
-  defineTool({
+export function webFetch(host: WebHost, config: WebConfig): Tool {
+  // A page may take much memory while it is read.
+  const reading = new SerialQueue({ name: 'the reading of pages', tasksMax: PAGES_WAITING_MAX })
+  return defineTool({
     name: 'web_fetch',
     description: 'Reads a public web page as text with its links.',
     risk: 'read',
@@ -39,11 +42,12 @@ export const webFetch = (host: WebHost, config: WebConfig): Tool =>
         responseBytesMax: config.response_bytes_max,
       })
       const bytes = await readAll(response)
-      const text = await pageText(host, { response, bytes, url }, limit.signal)
+      const text = await pageText(host, { response, bytes, url }, { reading, signal: limit.signal })
       report?.({ ...(response.status >= 400 && { failed: true }), data: text })
       return partText(text, offset, response, url)
     },
   })
+}
 
 function refuseStrangers(standing: Standing): void {
   if (!isAtLeast(standing, 'listed')) throw new AppError('forbidden', 'web_fetch is not for unknown senders')
@@ -55,7 +59,16 @@ interface Page {
   readonly url: string
 }
 
-async function pageText({ service, clock, log }: WebHost, { response, bytes, url }: Page, signal: AbortSignal): Promise<string> {
+interface PageOptions {
+  readonly reading: SerialQueue
+  readonly signal: AbortSignal
+}
+
+async function pageText(
+  { service, clock, log }: WebHost,
+  { response, bytes, url }: Page,
+  { reading, signal }: PageOptions,
+): Promise<string> {
   const type = (response.headers.get('content-type') ?? '').toLowerCase()
   if (bytes.length === 0) return ''
   if (/^application\/pdf\b/.test(type)) {
@@ -71,7 +84,7 @@ async function pageText({ service, clock, log }: WebHost, { response, bytes, url
   if (!isHtml) return text
   // The reader takes some milliseconds to load, so it is loaded with the first page.
   const { readPage } = await import('./read-page.ts')
-  return readPage({ html: text, url: response.url || url }, { signal, clock, log })
+  return reading.run(() => readPage({ html: text, url: response.url || url }, { signal, clock, log }), signal)
 }
 
 function decode(bytes: Uint8Array, charset = 'utf-8'): string {

@@ -8,6 +8,14 @@ const result = (toolName: string, text: string): ModelMessage => ({
   role: 'tool',
   content: [{ type: 'tool-result', toolCallId: 'c', toolName, output: { type: 'text', value: frameUntrusted(toolName, text) } }],
 })
+const framed = (toolName: string, source: string, text: string): ModelMessage => ({
+  role: 'tool',
+  content: [{ type: 'tool-result', toolCallId: 'c', toolName, output: { type: 'text', value: frameUntrusted(source, text) } }],
+})
+const failed = (toolName: string, value: string): ModelMessage => ({
+  role: 'tool',
+  content: [{ type: 'tool-result', toolCallId: 'c', toolName, output: { type: 'error-text', value } }],
+})
 const shown = (...messages: ModelMessage[]) => {
   const inHistory = isShown(URL_SHOWN, { messages }, [], (tool) => tool === 'web_search')
   expect(isShown(URL_SHOWN, { messages: [] }, messages, (tool) => tool === 'web_search')).toBe(inHistory)
@@ -29,6 +37,9 @@ test.each([
   [user(frameUntrusted('mail', `open ${URL_SHOWN}`)), false],
   [user(frameUntrusted('mail', `open ${URL_SHOWN}`).slice(0, -10)), false],
   [result('file_read', URL_SHOWN), false],
+  // The frame of a result names the input of its call, which the model has written.
+  [framed('web_search', `web_search ${URL_SHOWN}`, 'Nothing was found.'), false],
+  [failed('web_search', URL_SHOWN), false],
   [{ role: 'assistant', content: [{ type: 'text', text: URL_SHOWN }] }, false],
 ] as const)('%j shows the address: %s', (message, expected) => {
   expect(shown(message as ModelMessage)).toBe(expected)

@@ -1,5 +1,5 @@
 /** Finds out whether an address stands in a conversation where it may be opened from, such as in a person's message or a search result. */
-import { type Conversation, type ModelMessage, outsideFrames } from '@sluice/sdk'
+import { type Conversation, type ModelMessage, outsideFrames, withoutFrames } from '@sluice/sdk'
 
 /** The characters that continue an address: before or behind it, another address begins or goes on. */
 const CONTINUES = /[\p{L}\p{N}/_\-%?#&=+~:@$;]/u
@@ -25,8 +25,9 @@ function textsOf(message: ModelMessage, showsAddresses: (tool: string) => boolea
   if (message.role === 'user') return message.content.flatMap((part) => (part.type === 'text' ? [outsideFrames(part.text)] : []))
   if (message.role !== 'tool') return []
   return message.content.flatMap((part) => {
-    if (part.type !== 'tool-result' || !showsAddresses(part.toolName) || !('value' in part.output)) return []
-    return typeof part.output.value === 'string' ? [part.output.value] : []
+    if (part.type !== 'tool-result' || !showsAddresses(part.toolName) || part.output.type !== 'text') return []
+    // The frame repeats the input of the call, which the model has written.
+    return [withoutFrames(part.output.value)]
   })
 }
 

@@ -1,6 +1,7 @@
 /** Finds untrusted text in the messages that a model reads: framed text, files of messages, and results of tools that a provider runs. */
 import { type Conversation, type ModelMessage, untrustedSource } from '@sluice/sdk'
 import { namesReadableFile } from './attached-files.ts'
+import { notesIn } from './message-notes.ts'
 
 /** Returns the sources of untrusted text, the newest first. The stored messages alone decide, so a resumed turn finds the same. */
 export function sourcesIn({ messages, summary }: Pick<Conversation, 'messages' | 'summary'>, current: readonly ModelMessage[]): string[] {
@@ -10,7 +11,8 @@ export function sourcesIn({ messages, summary }: Pick<Conversation, 'messages' |
 
 export function sourcesInMessage(message: ModelMessage): string[] {
   if (message.role === 'system') return []
-  return message.content.flatMap((part) => untrustedInPart(message.role, part) ?? [])
+  const summary = notesIn(message).compaction?.untrusted === true ? ['the summary of earlier messages'] : []
+  return [...summary, ...message.content.flatMap((part) => untrustedInPart(message.role, part) ?? [])]
 }
 
 type Part = Exclude<ModelMessage, { role: 'system' }>['content'][number]

@@ -116,7 +116,8 @@ async function change(
   const mayBeOther = isDeleted && changes.by !== 'sender'
   if (!before || WITHOUT_TURN.includes(kind) || !(mayBeOther || message.sender === found.sender)) return { outcome: 'refused' }
   const begun = { outcome: 'begun', session, text: before.text } as const
-  if (turnId !== null || endedAtMs !== null) return begun
+  // A change of one piece would replace the others: the next turn is told of it.
+  if (turnId !== null || endedAtMs !== null || before.pieces !== undefined) return begun
   // Edits may arrive in another order than they were made.
   if (!isDeleted && message.sentAtMs !== undefined && message.sentAtMs < (before.editedAtMs ?? 0)) return { outcome: 'refused' }
   const isDone = await owned.inbox.change(report, { number, message: isDeleted ? null : edited(before, message), atMs: nowMs })
@@ -126,7 +127,7 @@ async function change(
 
 /** The message keeps its id, its time and where its reply goes. A person edits only own messages; a moderator may delete those of others. */
 function edited(
-  { id, account, sender, to, sentAtMs, inReplyTo, addressed, quoted: quotedBefore, attachments: before }: Inbound,
+  { id, account, sender, to, sentAtMs, inReplyTo, addressed, group, quoted: quotedBefore, attachments: before }: Inbound,
   {
     text,
     typed,
@@ -148,6 +149,7 @@ function edited(
     to,
     text,
     ...(sentAtMs !== undefined && { sentAtMs }),
+    ...(group && { group }),
     ...(editedAtMs !== undefined && { editedAtMs }),
     ...(inReplyTo !== undefined && { inReplyTo }),
     ...(addressed && { addressed }),

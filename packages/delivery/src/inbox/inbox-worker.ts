@@ -12,6 +12,7 @@ import {
   errorText,
   formatTraceContext,
   gatewayText,
+  hasWordsOfOthers,
   type Inbound,
   isLeaseLost,
   type KeptBytes,
@@ -491,7 +492,7 @@ export class InboxWorker {
     const quoted = found && (await withMessage(this.#options.features.channels(), found)).message
     // An id from another conversation would show its words here.
     if (!quoted || quoted.to.to !== to.to) return message
-    const by = quoted.sender === sender && !quoted.forwarded ? 'sender' : undefined
+    const by = quoted.sender === sender && !hasWordsOfOthers(quoted) ? 'sender' : undefined
     return { ...message, ...quotedPart({ id, by, author: { id: quoted.sender }, text: wordsOf(quoted), attachments: quoted.attachments }) }
   }
 
@@ -597,11 +598,15 @@ export class InboxWorker {
   }
 }
 
+const COMPARED_CHARS = 80
+
 /** Whether one of the newest messages of a conversation contains the words. */
 async function hasWords(owned: OwnedStore, session: string, words: string): Promise<boolean> {
   const history = await owned.sessions.history(session, HISTORY_MAX)
+  // The beginning is enough, and long texts are searched for a long one slowly.
+  const beginning = words.trim().slice(0, COMPARED_CHARS)
   return history.some(
-    ({ role, content }) => role !== 'system' && content.some((part) => part.type === 'text' && part.text.includes(words.trim())),
+    ({ role, content }) => role !== 'system' && content.some((part) => part.type === 'text' && part.text.includes(beginning)),
   )
 }
 

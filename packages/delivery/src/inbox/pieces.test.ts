@@ -164,3 +164,40 @@ describe('a text that is nearly as long as the platform allows', () => {
     await until(() => made.turns.length === 2)
   })
 })
+
+describe('a change of a piece', () => {
+  test('that has been joined replaces nothing, and the next turn is told of it', async () => {
+    const released = Promise.withResolvers<void>()
+    let isHeld = true
+    const store = storeWith(open(), ({ inbox }) => ({
+      inbox: {
+        ...inbox,
+        start: async (...given) => (isHeld ? Promise.reject(new AppError('unavailable', 'not yet')) : inbox.start(...given)),
+      },
+    }))
+    const made = await bench({ store })
+    await made.receive(member('a', 'which is best?'), member('b'))
+    await pause()
+    const edit = { message: 'a', what: 'edited', only: 'text' } as const
+    await made.receive(member('e', 'which is worst?', { attachments: [], changes: edit }))
+    await settle()
+    isHeld = false
+    released.resolve()
+    await advanceUntil(() => made.turns.length === 1)
+    expect(texts(made)[0]).toMatch(/which is best\?[\s\S]*b\b/)
+    expect(texts(made)[0]).toContain('which is worst?')
+  })
+
+  test('within the pause changes that piece, which stays in its album', async () => {
+    const made = await bench()
+    await made.receive(member('a', 'which is best?'))
+    await settle()
+    const edit = { message: 'a', what: 'edited', only: 'text' } as const
+    await made.receive(message('e', { text: 'which is worst?', changes: edit }))
+    await settle()
+    await made.receive(member('b'))
+    await pause()
+    await until(() => made.turns.length === 1)
+    expect(texts(made)[0]).toMatch(/^which is worst\?\n[\s\S]*\bb\b/)
+  })
+})

@@ -119,6 +119,7 @@ function join(first: Inbound, piece: Inbound): Inbound {
   return {
     ...first,
     text: texts.join('\n'),
+    pieces: (first.pieces ?? 1) + (piece.pieces ?? 1),
     ...((first.typed !== undefined || piece.typed !== undefined) && { typed: typed.join('\n') }),
     ...(attachments.length > 0 && { attachments }),
     ...(things.length > 0 && { things }),

@@ -223,18 +223,26 @@ describe('a trigger with the signature of a sender', () => {
   test.each<[who: string, body: string, headers: Readonly<Record<string, string>>, answer: string]>([
     ['monday.com', '{"challenge":"c-1"}', {}, '{"challenge":"c-1"}'],
     ['Twitch', '{"challenge":"c-1","subscription":{}}', { 'twitch-eventsub-message-type': 'webhook_callback_verification' }, 'c-1'],
-    [
-      'Zoom',
-      '{"event":"endpoint.url_validation","payload":{"plainToken":"p"}}',
-      {},
-      `{"plainToken":"p","encryptedToken":"${hmacSha256(SECRET, 'p').toString('hex')}"}`,
-    ],
   ])('answers the signed request by which %s checks the address, and only that', async (_who, body, headers, answer) => {
     const { sendAs, send, fired } = open([webhookOf('github')])
     const response = await sendAs('github', body, 'd-1', headers)
     expect([response.status, await response.text()]).toEqual([200, answer])
     expect((await send(body, headers)).status).toBe(401)
     expect(fired).toEqual([])
+  })
+
+  test('answers the token of Zoom with its HMAC, to Zoom only', async () => {
+    const body = '{"event":"endpoint.url_validation","payload":{"plainToken":"p"}}'
+    const zoom: WebhookAuth = { name: 'hmac', scheme: bodyHmac('x-zm-signature'), secrets: ['github'], windowSecs: 300 }
+    const { send, sendAs, fired } = open([webhookOf('github', { auth: zoom })])
+    const signature = hmacSha256(SECRET, body).toString('hex')
+    const response = await send(body, { 'x-zm-signature': signature })
+    expect(await response.json()).toEqual({ plainToken: 'p', encryptedToken: hmacSha256(SECRET, 'p').toString('hex') })
+    expect(fired).toEqual([])
+    expect((await sendAs('github', body)).status).toBe(401)
+    const other = open([webhookOf('github')])
+    expect((await other.sendAs('github', body)).status).toBe(200)
+    expect(other.fired).toHaveLength(1)
   })
 
   test.each([

@@ -9,6 +9,7 @@ import {
   type SopDispatch,
   type SopEvent,
   type TriggerWebhook,
+  type WebhookAuth,
 } from '@sluice/sdk'
 import * as v from 'valibot'
 import { standingOf } from '../auth/identity.ts'
@@ -171,9 +172,14 @@ const dispatch =
     return dispatchedResponse(path, dispatched)
   }
 
-/** Returns the first secret of the authentication that the sender satisfies. */
+const ZOOM_HEADER = 'x-zm-signature'
+
+/** Returns the secret of Zoom, if the sender satisfies its authentication. No other secret signs what a sender asks for. */
 const secretOf = (c: HttpContext, { verified }: Sender): string | undefined => {
-  const webhook = c.get('trigger').webhooks.find(({ auth }) => auth && verified.some((proven) => authKey(proven) === authKey(auth)))
+  const isZoom = ({ scheme }: WebhookAuth): boolean => 'header' in scheme && scheme.header === ZOOM_HEADER
+  const webhook = c
+    .get('trigger')
+    .webhooks.find(({ auth }) => auth && isZoom(auth) && verified.some((proven) => authKey(proven) === authKey(auth)))
   return webhook?.secrets[0]?.reveal().trim()
 }
 

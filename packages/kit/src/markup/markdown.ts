@@ -4,7 +4,7 @@ import { Lexer, type Token, Tokenizer, type Tokens } from 'marked'
 import { inOrder, trimmed } from './styled-text.ts'
 
 /** A longer text, and a longer paragraph of one, is not read, because reading some of them takes quadratic time. */
-const CHARS_MAX = 200_000
+const CHARS_MAX = 50_000
 const PARAGRAPH_CHARS_MAX = 10_000
 /** Quotes and lists that are deeper within others are not read. */
 const DEPTH_MAX = 12
@@ -91,6 +91,8 @@ class Layout {
   #indent = ''
   #depth = 0
   readonly #open = new Set<StyleKind>()
+  /** Whether the text ends with a line break. Looking at the text itself would copy it each time. */
+  #isLineStart = false
 
   constructor(markup: Pick<Markup, 'shows' | 'spoken'>) {
     this.#markup = markup
@@ -123,7 +125,7 @@ class Layout {
     const indent = this.#indent
     this.#indent = ''
     // The code of an item begins on a line of its own.
-    if (this.text !== '' && !this.text.endsWith('\n')) this.text += '\n'
+    if (this.text !== '' && !this.#isLineStart) this.#add('\n')
     this.#styled('pre', () => this.#write(code), info.split(/\s/)[0])
     this.#indent = indent
   }
@@ -217,7 +219,10 @@ class Layout {
     const claimsAddress = WEB_ADDRESS.test(shown)
     if (isSame || claimsAddress) this.styles = this.styles.filter((style) => style.from < from || style.kind !== 'link')
     if (this.#markup.spoken) {
-      if (isSame || shown === '') this.text = this.text.slice(0, from) + (URL.parse(address)?.host ?? '')
+      if (isSame || shown === '') {
+        this.text = this.text.slice(0, from) + (URL.parse(address)?.host ?? '')
+        this.#isLineStart = this.text.endsWith('\n')
+      }
       return
     }
     if (shown === '') this.#write(address)
@@ -244,8 +249,13 @@ class Layout {
 
   #write(text: string): void {
     if (text === '') return
-    if (this.text.endsWith('\n') && text[0] !== '\n') this.text += this.#indent
-    this.text += text.replace(/\n(?=[^\n])/g, `\n${this.#indent}`)
+    if (this.#isLineStart && text[0] !== '\n') this.text += this.#indent
+    this.#add(text.replace(/\n(?=[^\n])/g, `\n${this.#indent}`))
+  }
+
+  #add(text: string): void {
+    this.text += text
+    this.#isLineStart = text.endsWith('\n')
   }
 }
 

@@ -69,6 +69,20 @@ interface Found {
   readonly things?: readonly Thing[] | undefined
 }
 
+interface MessageParts {
+  readonly forwarded?: Forwarded | undefined
+  readonly things?: readonly Thing[] | undefined
+  readonly quotedFrom?: number | undefined
+  readonly unverified?: true | undefined
+}
+
+/** Whether a message also has words of people other than its writer, so that a quote of it is not the writer's own. */
+export const hasWordsOfOthers = ({ forwarded, things = [], quotedFrom, unverified }: MessageParts): boolean =>
+  forwarded !== undefined ||
+  quotedFrom !== undefined ||
+  unverified === true ||
+  things.some(({ kind }) => kind === 'contact' || kind === 'link')
+
 /** Returns the member `quoted` of a message; no member for a quote of which nothing but the id is known. */
 export function quotedPart({
   id = '',
@@ -77,7 +91,10 @@ export function quotedPart({
 }: Found & { readonly id?: string | undefined; readonly by?: Quoted['by'] | undefined }): { readonly quoted?: Quoted } {
   const { text, attachments } = contentOf(found, QUOTED_CHARS_MAX)
   if (text === '' && attachments === undefined) return {}
-  return { quoted: { ...(id !== '' && { id }), ...authorPart(found.author), ...(by && { by }), text, ...(attachments && { attachments }) } }
+  const own = by && !hasWordsOfOthers({ things: found.things })
+  return {
+    quoted: { ...(id !== '' && { id }), ...authorPart(found.author), ...(own && { by }), text, ...(attachments && { attachments }) },
+  }
 }
 
 /** Returns the member `forwarded` of a message; no member without words and files. */
