@@ -299,6 +299,6 @@ describe('sluice sop simulate', () => {
       '[provider]\nkind = "openai"\nmodel = "m"\napi_key = "k"\n[cost.prices.m]\ninput = 1\noutput = 2\n',
     )
     const { value } = await json('simulate', 'daily-digest', '--event', event({ source: 'manual', topic: 'daily-digest' }))
-    expect(value[0].cost).toMatchObject({ modelCalls: { min: 2, max: 20 }, usd: { max: 0.8 } })
+    expect(value[0].cost).toMatchObject({ modelCalls: { min: 2, max: 200 }, usd: { max: 4 } })
   })
 })
