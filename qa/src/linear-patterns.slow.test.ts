@@ -38,6 +38,7 @@ const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly in
  * checker reports quadratic growth up to such a bound as unlimited growth. The text is the worst case of each pattern.
  */
 const BOUNDED: readonly (readonly [pattern: RegExp, text: string])[] = [
+  [/\btoken (?:count|limit)\b[^.]{0,80}\bexceed/i, 'token limit '.repeat(8)],
   [/<untrusted source="([^"\n]{0,400})" id="[0-9a-f]{16}">\n/, `${'<untrusted source="<'.repeat(20)}\n`],
   [/\beyJ[\w-]{8,300}\.[\w-]{8,4096}\.[\w-]{8,4096}/g, `${'eyJ-'.repeat(75)}.${'eyJ-'.repeat(1024)}.`],
   [
