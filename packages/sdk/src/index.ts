@@ -39,6 +39,7 @@ export {
   type Forwarded,
   forwardedPart,
   hasWordsOfOthers,
+  isOfOthers,
   location,
   poll,
   QUOTED_CHARS_MAX,

@@ -8,6 +8,7 @@ import {
   frameUntrusted,
   type Inbound,
   isAtLeast,
+  isOfOthers,
   type Quoted,
   type Standing,
   type Thing,
@@ -52,9 +53,6 @@ export async function textForModel(message: Inbound, { standing, ...options }: T
   const all = parts.filter((part) => part !== '').join('\n')
   return isKnown ? all : frameUntrusted(sourceOfMessage(options.channel.name, sender), all)
 }
-
-/** The words of a contact card and of a page are not the sender's own. */
-const isOfOthers = ({ kind }: Thing): boolean => kind === 'contact' || kind === 'link'
 
 type Frame = (what: string, words: string) => string
 type PartOptions = Omit<TextOptions, 'standing'>

@@ -1,6 +1,6 @@
 /**
- * Tells operators what needs them: in the chats of `[notify]`, on the page and in the metrics. Most notices follow from events; others are
- * told directly.
+ * Notifies operators of what needs them: in the chats of `[notify]`, on the page and in the metrics. Most notices follow from events; callers
+ * pass the others to the function that `startOperatorNotices` returns.
  */
 import { randomUUID } from 'node:crypto'
 import { approvalsSection, notifySection } from '@sluice/config'
@@ -104,7 +104,7 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
   }
 }
 
-/** A message that a model refused is told as `refused`, with its agent. */
+/** The worker of the inbox reports a message that a model refused as `refused`, with its agent. */
 function givenUp({ direction, channel, number, error }: Extract<SluiceEvent, { readonly type: 'delivery' }>): OperatorNotice | undefined {
   const reason = error ?? 'no reason is known'
   if (direction === 'inbound') {

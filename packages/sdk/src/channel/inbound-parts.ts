@@ -76,12 +76,12 @@ interface MessageParts {
   readonly unverified?: true | undefined
 }
 
+/** Whether content has words of people other than the sender: a contact card, or the preview of a page. */
+export const isOfOthers = ({ kind }: Thing): boolean => kind === 'contact' || kind === 'link'
+
 /** Whether a message also has words of people other than its writer, so that a quote of it is not the writer's own. */
 export const hasWordsOfOthers = ({ forwarded, things = [], quotedFrom, unverified }: MessageParts): boolean =>
-  forwarded !== undefined ||
-  quotedFrom !== undefined ||
-  unverified === true ||
-  things.some(({ kind }) => kind === 'contact' || kind === 'link')
+  forwarded !== undefined || quotedFrom !== undefined || unverified === true || things.some(isOfOthers)
 
 /** Returns the member `quoted` of a message; no member for a quote of which nothing but the id is known. */
 export function quotedPart({
