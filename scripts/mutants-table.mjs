@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const STORE = 'packages/store/src'
-const REPLAYS = 'qa/src/e2e/replay.test.ts'
+const REPLAYS = 'qa/src/e2e/replay.slow.test.ts'
 const VECTORS = 'qa/src/vectors/vectors.test.ts'
 const FUZZ = 'qa/src/fuzz/fuzz.test.ts'
 const SOURCES = 'qa/src/repo.test.ts'

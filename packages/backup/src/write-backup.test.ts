@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   chmodSync,
   existsSync,
@@ -13,8 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
+import { dirname, join } from 'node:path'
 import { openStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { testClock } from '@sluice/testkit/clock'
@@ -24,7 +21,6 @@ import { readArchive } from './archive.ts'
 import { type Backup, type BackupOptions, writeBackup } from './write-backup.ts'
 
 const TIMEOUT = { timeout: 120_000 }
-const WRITER = resolve(import.meta.dirname, '../../store/fixtures/answer-messages.ts')
 
 let folder: string
 let dataDir: string
@@ -61,11 +57,11 @@ const backup = (options: Partial<BackupOptions> = {}): Promise<Backup> =>
   })
 
 /** Returns the texts of the files in a backup, and `->` with the target of a link. */
-async function contents(passphrase?: string): Promise<Record<string, string>> {
+async function contents(): Promise<Record<string, string>> {
   const found: Record<string, string> = {}
   await readArchive({
     file: file(),
-    passphrase: async () => passphrase,
+    passphrase: async () => undefined,
     async take({ path, type, header, chunks }) {
       const parts: Uint8Array[] = []
       for await (const chunk of chunks) parts.push(chunk)
@@ -156,15 +152,6 @@ describe('the contents', () => {
     chmodSync(join(dataDir, 'workspace/closed'), 0)
     expect((await backup()).warnings).toEqual([expect.stringContaining('workspace/closed')])
   })
-
-  test('can be encrypted', TIMEOUT, async () => {
-    await makeDatabase()
-    write('workspace/notes.md', 'notes in the clear')
-    await backup({ passphrase: 'open sesame' })
-    expect(readFileSync(file(), 'latin1')).not.toContain('notes in the clear')
-    expect(await contents('open sesame')).toMatchObject({ 'workspace/notes.md': 'notes in the clear' })
-    await expect(contents()).rejects.toThrow('its passphrase is needed')
-  })
 })
 
 describe('the file', () => {
@@ -214,45 +201,4 @@ describe('the file', () => {
     await expect(backup()).rejects.toThrow(/damaged|malformed/)
     expect(existsSync(file())).toBe(false)
   })
-})
-
-test('a backup of a database under load is consistent and has everything that was acknowledged before it', TIMEOUT, async () => {
-  const database = join(dataDir, 'sluice.db')
-  const child = spawn(process.execPath, [WRITER, database], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const exited = once(child, 'exit')
-  const acknowledged: string[] = []
-  const lines = createInterface(child.stdout).on('line', (line) => acknowledged.push(line))
-  const reach = async (count: number): Promise<void> => {
-    while (acknowledged.length < count) await once(lines, 'line')
-  }
-  try {
-    for (let round = 1; round <= 2; round++) {
-      await reach(round * 1000)
-      const before = [...acknowledged]
-      await backup({ isPaced: round % 2 === 0 })
-      const restored = join(folder, `restored-${round}`)
-      mkdirSync(restored)
-      for (const [path, text] of Object.entries(await contents())) {
-        if (path.startsWith('sluice.db')) writeFileSync(join(restored, path), text, 'latin1')
-      }
-      rmSync(file())
-      const store = openStore({ file: join(restored, 'sluice.db'), clock: testClock(Date.now()), log: testHost().log })
-      expect(await store.check()).toEqual([])
-      const rows = await store.inbox.list({ limit: 100_000 })
-      const stateOf = new Map(rows.map(({ messageId, state }) => [messageId, state]))
-      for (const line of before) {
-        const [what, id = ''] = line.split(' ')
-        expect(stateOf.get(id), line).toEqual(what === 'answered' ? 'done' : expect.any(String))
-      }
-      // A turn and the end of its message are one commit, so a backup has both or none.
-      for (const { messageId, state } of rows) {
-        const turn = await store.turns.get(`turn of ${messageId}`)
-        expect(turn?.status === 'done').toBe(state === 'done')
-      }
-      await store.close()
-    }
-  } finally {
-    child.kill('SIGKILL')
-    await exited
-  }
 })

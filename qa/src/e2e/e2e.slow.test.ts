@@ -1,4 +1,4 @@
-/** Runs the built bundle of each profile as a process. `npm test` builds the bundles first; `pnpm test:daemons` plays more. */
+/** Runs the built bundle of each profile as a process. `pnpm test:daemons` plays more. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
