@@ -769,7 +769,7 @@ const memory = [
   bug(
     'memory: the memories of one client belong to all',
     'packages/tool-memory/src/memory-tools.ts',
-    'return caller\n',
+    'return owner\n',
     'return SHARED_MEMORIES\n',
     ['packages/tool-memory/src/memory-tools.test.ts'],
   ),

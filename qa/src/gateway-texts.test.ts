@@ -31,6 +31,7 @@ const EXCEPT: readonly (readonly [file: string, why: string])[] = [
   ['delivery/src/inbox/admit-message.ts', 'tells operators about a paused conversation'],
   ['delivery/src/inbox/changes.ts', 'tells the model about changes'],
   ['delivery/src/inbox/media.ts', 'tells the model about attachments'],
+  ['delivery/src/inbox/room-text.ts', 'tells the model about rooms'],
   ['delivery/src/inbox/text-for-model.ts', 'is for the model'],
 ]
 

@@ -1,8 +1,9 @@
-import { AppError, frameUntrusted, type ModelMessage, type Tool, untrustedSource } from '@sluice/sdk'
+import { AppError, frameUntrusted, type ModelMessage, type Standing, type Tool, untrustedSource } from '@sluice/sdk'
 import { until } from '@sluice/testkit/until'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { fitConversation } from './history/history.ts'
-import { sourcesIn } from './history/untrusted-in.ts'
+import { withNote } from './history/message-notes.ts'
+import { sourcesIn, sourcesInMessage } from './history/untrusted-in.ts'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, type Reply, scriptedModel } from './testing/scripted-model.ts'
 import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
@@ -221,4 +222,24 @@ test('a frame keeps its begin and end when its result is shortened', () => {
   const text = JSON.stringify(fitted)
   expect(text.length).toBeLessThan(5000)
   expect(text).toMatch(/<untrusted source=\\"https:[^"]*\\" id=\\"(\w{16})\\">[\s\S]*<\/untrusted id=\\"\1\\">/)
+})
+
+describe('in a room that people share', () => {
+  const by = (sender: string, standing: Standing, text: string): ModelMessage =>
+    withNote({ role: 'user', content: [{ type: 'text', text }] }, { writer: { client: `channel:x/bot/${sender}`, standing } })
+  const messages = [by('eve', 'listed', 'see http://evil.example/'), by('ann', 'operator', 'hello')]
+  const reader = (sender: string, standing: Standing) => ({ client: `channel:x/bot/${sender}`, standing })
+
+  test.each([
+    ['an operator', reader('ann', 'operator'), ['message from eve on x']],
+    ['the writer itself', reader('eve', 'listed'), []],
+    ['another person of the same standing', reader('bob', 'listed'), []],
+    ['the same person with a higher standing since', reader('eve', 'operator'), []],
+  ] as const)('the words of a listed sender are, for %s', (_, who, sources) => {
+    expect(sourcesIn({ messages, summary: undefined }, [], who)).toEqual(sources)
+  })
+
+  test('a summary counts the words of everybody but operators as untrusted', () => {
+    expect(messages.map((message) => sourcesInMessage(message).length > 0)).toEqual([true, false])
+  })
 })

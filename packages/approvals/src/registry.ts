@@ -1,6 +1,6 @@
 /** The approval registry: asks people durably, accepts the first answer, dispatches it to its gate, then confirms it everywhere. */
 
-import { type DeliveryApprovals, type QueuedReply, sourceOfMessage, standingOfSender, waitingReplies } from '@sluice/delivery'
+import { type DeliveryApprovals, type QueuedReply, standingOfSender, waitingReplies } from '@sluice/delivery'
 import { BoundedMap } from '@sluice/kit'
 import type { Ownership } from '@sluice/ownership'
 import {
@@ -29,6 +29,7 @@ import {
   type StoreChange,
   shardOf,
   shardOfTurn,
+  sourceOfMessage,
 } from '@sluice/sdk'
 import { type Access, type ApprovalCaller, accessOf, notYours, operatorsSee, unknownApproval } from './api.ts'
 import { type DecisionHandler, Dispatcher } from './dispatch.ts'

@@ -1,6 +1,5 @@
 /** Asks people in chats about tool calls, for turns without a client that could be asked. */
 import type { ApprovedBy, Approver, ToolApprovalRequest } from '@sluice/agent'
-import { sourceOfMessage } from '@sluice/delivery'
 import {
   APPROVAL_MESSAGE_CHARS_MAX,
   type Approval,
@@ -13,6 +12,7 @@ import {
   MAIN_AGENT,
   ownerOfRun,
   type SopRun,
+  sourceOfMessage,
 } from '@sluice/sdk'
 import { runOfSession } from '@sluice/sop/session'
 import { stillAsks } from './may-decide.ts'

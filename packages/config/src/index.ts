@@ -41,7 +41,16 @@ export {
 } from './sections/core-sections.ts'
 export { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP, requireSignatures, unsignedChannels } from './sections/exposure.ts'
 export { agentsSection } from './sections/further-agents-section.ts'
-export { type ClientShares, type LimitedClient, limitsOf, loopTurnsOf, NO_SHARES, operatorsOf, sharesOf } from './sections/limits.ts'
+export {
+  type ClientShares,
+  type LimitedClient,
+  limitsOf,
+  loopTurnsOf,
+  NO_SHARES,
+  operatorsOf,
+  sharesOf,
+  sharesRooms,
+} from './sections/limits.ts'
 export { limitsSection } from './sections/limits-section.ts'
 export {
   type AgentConfig,

@@ -1,5 +1,5 @@
 /** The collaborators that the runtime gives to durable delivery. */
-import { agentsOfChats, deliverySection, gatewaySection, loopTurnsOf, operatorsOf } from '@sluice/config'
+import { agentsOfChats, deliverySection, gatewaySection, loopTurnsOf, operatorsOf, sharesRooms } from '@sluice/config'
 import type { DeliveryOptions } from '@sluice/delivery'
 import type { OperatorNotice } from '@sluice/sdk'
 import { logDelivery } from './log-activity.ts'
@@ -20,6 +20,7 @@ export const deliveryOptions = (
     config: () => runtime.config().core(deliverySection),
     texts: () => runtime.config().core(gatewaySection).texts,
     agentOf: agentsOfChats(runtime.config),
+    sharesRooms: (channel) => sharesRooms(runtime.config(), channel),
     workspace: runtime.workspaceOf,
     transcribe: () => runtime.snapshot().service('transcribe'),
     procedures: runtime.sops,

@@ -55,6 +55,8 @@ describe('a turn that a client asked for earlier', () => {
     const { process, start } = await daemon()
     expect(await start('ada/chat', 'device:ada')).toBe('gone')
     const other = chatSessionKey({ channel: 'y', account: 'bot', conversation: 'room', sender: 'ann' })
+    // A room has no person of its own.
+    expect(await start(chatSessionKey({ channel: 'x', account: 'bot', conversation: 'room' }), 'device:ada')).toBe('gone')
     await expect(start(other, 'channel:y/bot/ann')).rejects.toMatchObject({ code: 'unavailable' })
     expect(process.asked).toEqual([])
   })

@@ -7,6 +7,7 @@ import {
   lowestStanding,
   parseAgentKey,
   parseChatSession,
+  parseSenderKey,
   type Standing,
   type StartTurn,
   sha256Hex,
@@ -33,7 +34,10 @@ async function deliver(runtime: OpenRuntime, deliveries: Pick<Deliveries, 'deliv
   const chat = parseChatSession(turn.session)
   const channel = runtime.snapshot().channels.find(({ name }) => name === chat?.channel)
   if (!chat || !channel) throw new AppError('unavailable', `the channel '${chat?.channel}' is not connected`)
-  const { account, sender, conversation, thread } = chat
+  const { account, conversation, thread } = chat
+  // In a session that a room shares, the reminder is of the person who asked for it.
+  const sender = chat.sender ?? parseSenderKey(turn.caller)?.sender
+  if (sender === undefined) return 'gone'
   const message: Inbound = {
     id: `${SOURCE}:${turn.key}`,
     account,

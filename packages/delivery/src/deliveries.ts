@@ -17,6 +17,7 @@ import { ANY_ROW, ChangeFollower, type NoticedChange } from './follow-changes.ts
 import { InboxWorker } from './inbox/inbox-worker.ts'
 import { Intake } from './inbox/intake.ts'
 import { MessagesInOrder } from './inbox/messages-in-order.ts'
+import { Rooms } from './inbox/rooms.ts'
 import { TakenShards } from './inbox/taken-shards.ts'
 import { Listeners } from './listeners.ts'
 import { watchIngress } from './observe.ts'
@@ -90,6 +91,7 @@ class RunningDeliveries implements Deliveries {
       onReplies: (replies) => this.queued(replies),
     })
     const { config, procedures, agentOf } = features
+    const rooms = new Rooms({ store, sharesRooms: features.sharesRooms })
     const inbox = this.#inbox
     const worker = {
       enter: (row: WaitingMessage, message: Inbound) => this.#enterArrived(row, message),
@@ -98,7 +100,7 @@ class RunningDeliveries implements Deliveries {
         return inbox.takesEarlyChanges
       },
     }
-    this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures, agentOf })
+    this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures, agentOf, rooms })
     this.#listeners = new Listeners({ clock, log, events, ownership, deliver: (channel) => this.#deliver(channel) })
     this.#health = new HealthWatch(options)
     const { cluster } = store

@@ -26,7 +26,7 @@ import type { Clients } from './clients.ts'
 import type { AdmissionOptions } from './inbox/admit-message.ts'
 
 export interface DeliveryOptions {
-  readonly store: Pick<Store, 'cluster' | 'inbox' | 'outbox' | 'onChange'>
+  readonly store: Pick<Store, 'cluster' | 'inbox' | 'keyValue' | 'outbox' | 'onChange'>
   readonly ownership: Pick<Ownership, 'onShards' | 'ownsAll' | 'whileHolding'>
   readonly features: DeliveryFeatures
   readonly turns: DeliveryTurns
@@ -55,6 +55,8 @@ export interface DeliveryFeatures {
   texts(): GatewayTexts
   /** Returns the agent that answers a conversation. */
   agentOf(chat: Pick<ChatSession, 'channel' | 'account' | 'conversation'>): string
+  /** Returns whether the people of a room of a channel share one conversation, unless the room says otherwise. */
+  sharesRooms(channel: string): boolean
   /** Returns the workspace of an agent; undefined when it is not configured. */
   workspace(agent: string): AgentWorkspace | undefined
   /** Undefined: recordings are files like any other. */

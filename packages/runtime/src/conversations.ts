@@ -1,18 +1,25 @@
 /** The kept conversations: listed, exported, found by their person, and erased with everything that belongs to them. */
 
 import { setImmediate } from 'node:timers/promises'
-import { senderOf, sessionsOfSender } from '@sluice/delivery'
+import { sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import {
   agentKey,
   agentOfSession,
+  channelOwner,
   type Erased,
+  escapedParts,
   type ModelMessage,
   parseChatSession,
+  type RoomPlace,
+  roomId,
+  roomOwner,
   type SessionRow,
   type SessionStore,
   type SessionSummary,
   type Store,
+  senderKey,
+  sharedRoom,
   untrustedSource,
   withoutFrames,
 } from '@sluice/sdk'
@@ -69,10 +76,31 @@ export function sessionsEnds(channel: string, sender?: string): { readonly prefi
   return sender === undefined ? { prefix } : { prefix, suffix }
 }
 
-/** Returns the ids of a person's sessions, including sessions whose messages have no finished turn. */
-export async function sessionsOf({ sessions, inbox }: Store, { channel, sender }: Person): Promise<string[]> {
+/**
+ * Returns the ids of a person's sessions, including sessions whose messages have no finished turn. A session that the people of a room
+ * share belongs to the room.
+ */
+export const sessionsOf = (store: Store, { channel, sender }: Person): Promise<string[]> =>
+  findSessions(store, channel, sessionsOfSender(channel, sender), (row) => row.sender === sender && !sharedRoom(row.session))
+
+/** Returns the ids of the sessions that the people of a room share, with those of its threads. */
+const sessionsOfRoom = (store: Store, room: RoomPlace): Promise<string[]> => {
+  const isOfRoom = (session: string): boolean => {
+    const shared = sharedRoom(session)
+    return shared !== undefined && roomId(shared) === roomId(room)
+  }
+  const prefix = `${channelOwner(room.channel)}/${escapedParts([room.account, room.conversation])}/`
+  return findSessions(store, room.channel, { prefix, suffix: '/' }, ({ session }) => isOfRoom(session))
+}
+
+/** Finds sessions by the ends of their ids, and those of the messages of a channel for which `isOne` holds. */
+async function findSessions(
+  { sessions, inbox }: Store,
+  channel: string,
+  ends: { readonly prefix: string; readonly suffix: string },
+  isOne: (row: { readonly sender: string; readonly session: string }) => boolean,
+): Promise<string[]> {
   const found = new Set<string>()
-  const ends = sessionsOfSender(channel, sender)
   for (let before: SessionRow | undefined; ; ) {
     const page: SessionRow[] = await sessions.list({ limit: PAGE_ROWS, ...ends, ...(before && { before }) })
     for (const { id } of page) found.add(id)
@@ -81,7 +109,7 @@ export async function sessionsOf({ sessions, inbox }: Store, { channel, sender }
   }
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
     const page = await inbox.list({ limit: PAGE_ROWS, before, channel })
-    for (const row of page) if (row.sender === sender) found.add(row.session)
+    for (const row of page) if (isOne(row)) found.add(row.session)
     before = page.at(-1)?.number ?? 0
     if (page.length < PAGE_ROWS) break
     // A channel may have a million messages: other work gets its turn between the pages.
@@ -106,18 +134,34 @@ export async function eraseConversation({ store, files }: EraseDeps, id: string,
 }
 
 /** Erases all conversations of a person, with the memories and the files of that person. Resolves to undefined if nothing was kept. */
-export async function erasePerson(
+export async function erasePerson(deps: EraseDeps, person: Person, about: EraseAbout): Promise<ErasedWithFiles | undefined> {
+  return eraseAll(deps, await sessionsOf(deps.store, person), about, (id) => {
+    const { account } = parseChatSession(id) ?? {}
+    return account === undefined ? undefined : senderKey(person.channel, { account, sender: person.sender })
+  })
+}
+
+/**
+ * Erases the conversations that the people of a room share, with the memories and the files of the room. Resolves to undefined if nothing
+ * was kept.
+ */
+export async function eraseRoom(deps: EraseDeps, room: RoomPlace, about: EraseAbout): Promise<ErasedWithFiles | undefined> {
+  return eraseAll(deps, await sessionsOfRoom(deps.store, room), about, () => roomOwner(room))
+}
+
+/** `ownerOf` returns the owner of a session, without the agent; undefined for a session of which only its own files are erased. */
+async function eraseAll(
   deps: EraseDeps,
-  person: Person,
-  about: { readonly atMs: number; readonly by: string },
+  ids: readonly string[],
+  about: EraseAbout,
+  ownerOf: (id: string) => string | undefined,
 ): Promise<ErasedWithFiles | undefined> {
   const { store, files } = deps
   let total: ErasedWithFiles | undefined
   const ofOwners = new Map<string, string>()
-  for (const id of await sessionsOf(store, person)) {
-    const { account } = parseChatSession(id) ?? {}
-    const owner =
-      account === undefined ? undefined : agentKey(agentOfSession(id), senderOf(person.channel, { account, sender: person.sender }))
+  for (const id of ids) {
+    const key = ownerOf(id)
+    const owner = key === undefined ? undefined : agentKey(agentOfSession(id), key)
     const erased =
       owner === undefined
         ? await eraseConversation(deps, id, about)

@@ -58,6 +58,7 @@ export type { Gap, ListenContext, ListenCursors, ListenReport } from './channel/
 export type { Markup, StyledText, StyleKind, TextStyle } from './channel/markup.ts'
 export type { MarkedFile, NewReply, ReplyExtras, ReplyFile } from './channel/reply.ts'
 export { markedFiles, replaceFileMarkers, replyLane } from './channel/reply.ts'
+export { ROOM_SESSIONS, ROOMS, type RoomRule, roomKey, roomRuleSchema } from './channel/room-rule.ts'
 export type { CatalogueId, CommandHelp, FeatureId, FeatureKind, OwnRow, Profile, Row } from './feature/catalogue.ts'
 export { buildHint, CATALOGUE, howToGet, isInProfile, ROWS, rowOf, rowOfFeature } from './feature/catalogue.ts'
 export type { Command, CommandContext } from './feature/command.ts'
@@ -292,7 +293,7 @@ export {
 export { Secret, secretMask, secretValues, withoutSecrets } from './values/secret.ts'
 export type { ConfigSchema, KeyMetadata, Refined, Section } from './values/section.ts'
 export { fromEnv, headerSecret, httpUrl, operatorCommand, secretText, whole } from './values/section.ts'
-export type { ChatSession } from './values/session-key.ts'
+export type { ChatSession, RoomPlace } from './values/session-key.ts'
 export {
   AGENT_NAME,
   agentKey,
@@ -301,9 +302,16 @@ export {
   chatSessionKey,
   escapedParts,
   MAIN_AGENT,
+  memoryOwner,
   parseAgentKey,
   parseChatSession,
+  parseRoomId,
+  parseSenderKey,
   policyHeader,
+  roomId,
+  roomOwner,
+  senderKey,
+  sharedRoom,
 } from './values/session-key.ts'
 export { isAtLeast, lowestStanding, STANDINGS, type Standing } from './values/standing.ts'
 export type { Trace, TraceParent, WithinTrace } from './values/trace.ts'
@@ -313,6 +321,7 @@ export {
   frameSource,
   frameUntrusted,
   outsideFrames,
+  sourceOfMessage,
   UNTRUSTED_RULE,
   untrustedSource,
   visibleText,

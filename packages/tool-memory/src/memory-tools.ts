@@ -5,6 +5,7 @@ import {
   type Host,
   type Memories,
   type MemoryEntry,
+  memoryOwner,
   SHARED_MEMORIES,
   type Tool,
   type ToolContext,
@@ -66,7 +67,7 @@ export const memoryRecall = (host: Host, config: MemoryConfig): Tool =>
       limit: v.optional(v.pipe(whole(1, ENTRIES_MAX), v.description('The largest number of memories to return')), 5),
     }),
     async run({ query, limit }, context) {
-      const reader = context.caller ?? ownerOf(config, context)
+      const reader = memoryOwner(context) ?? ownerOf(config, context)
       const memories = memoriesOf(host)
       const isSearch = query.trim() !== ''
       const found = isSearch ? await findMemories(memories, reader, query, limit) : []
@@ -103,10 +104,11 @@ function memoriesOf(host: Host): Memories {
 }
 
 /** Returns the owner of the entries that a call stores and forgets. Throws `unavailable` for a call without a known caller. */
-function ownerOf({ shared }: MemoryConfig, { caller }: ToolContext): string {
+function ownerOf({ shared }: MemoryConfig, context: ToolContext): string {
   if (shared) return SHARED_MEMORIES
-  if (caller === undefined) throw new AppError('unavailable', 'This call has no known caller, so it has no memories.')
-  return caller
+  const owner = memoryOwner(context)
+  if (owner === undefined) throw new AppError('unavailable', 'This call has no known caller, so it has no memories.')
+  return owner
 }
 
 const entryText = ({ key, category, content, updatedAtMs }: MemoryEntry): string =>

@@ -1,8 +1,8 @@
 /**
- * Notes of the agent on stored messages, which the model reads as text and people do not see: the situation of a message, and the summary
- * of the messages of a long turn. They are stored with their messages, so that later requests repeat them byte for byte.
+ * Notes of the agent on stored messages, which people do not see: the situation of a message and the summary of the messages of a long
+ * turn, which the model reads as text, and who wrote a message in a room. They are stored with their messages, so that later requests repeat them byte for byte.
  */
-import { frameUntrusted, type ModelMessage } from '@sluice/sdk'
+import { frameUntrusted, isAtLeast, type ModelMessage, parseSenderKey, type Standing, sourceOfMessage } from '@sluice/sdk'
 
 const KEY = 'sluice'
 
@@ -14,15 +14,38 @@ export interface Compaction {
   readonly untrusted: boolean
 }
 
+/** A person who writes in a conversation with others. */
+export interface Writer {
+  /** As in `ToolContext.caller`, without the agent. */
+  readonly client: string
+  /** The standing when the message was written. */
+  readonly standing: Standing
+}
+
 interface MessageNotes {
   /** The lines before the text of a message: when, where and by whom it was written. */
   readonly situation?: string
   /** The place in the situation, which is told again only when it changes. */
   readonly place?: string
+  /** The writer of a message of a session that the people of a room share. */
+  readonly writer?: Writer
   readonly compaction?: Compaction
 }
 
 export const notesIn = ({ providerOptions }: ModelMessage): MessageNotes => (providerOptions?.[KEY] ?? {}) as MessageNotes
+
+/** Returns the writer of a message of a room, with the name of its text as a source; undefined for a message of another session. */
+export function writerOf(message: ModelMessage): (Writer & { readonly source: string }) | undefined {
+  const { writer } = notesIn(message)
+  const sender = writer && parseSenderKey(writer.client)
+  return writer && { ...writer, source: sender ? sourceOfMessage(sender.channel, sender.sender) : writer.client }
+}
+
+/** Whether a message of a room is of another person than the reader, who stands higher. */
+export function isOfLower(message: ModelMessage, reader: Writer): boolean {
+  const { writer } = notesIn(message)
+  return writer !== undefined && writer.client !== reader.client && !isAtLeast(writer.standing, reader.standing)
+}
 
 /** Returns the message with a further note. */
 export const withNote = <Message extends ModelMessage>(message: Message, note: MessageNotes): Message => ({

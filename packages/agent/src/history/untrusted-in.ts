@@ -1,18 +1,30 @@
 /** Finds untrusted text in the messages that a model reads: framed text, files of messages, and results of tools that a provider runs. */
 import { type Conversation, type ModelMessage, untrustedSource } from '@sluice/sdk'
 import { namesReadableFile } from './attached-files.ts'
-import { notesIn } from './message-notes.ts'
+import { isOfLower, notesIn, type Writer, writerOf } from './message-notes.ts'
 
-/** Returns the sources of untrusted text, the newest first. The stored messages alone decide, so a resumed turn finds the same. */
-export function sourcesIn({ messages, summary }: Pick<Conversation, 'messages' | 'summary'>, current: readonly ModelMessage[]): string[] {
-  const found = [current, messages].flatMap((list) => list.toReversed().flatMap(sourcesInMessage))
+/** Reads what every other person has written as untrusted, because it is not known for whom it is read. */
+const ANYONE: Writer = { client: '', standing: 'operator' }
+
+/**
+ * Returns the sources of untrusted text, the newest first. The stored messages alone decide, so a resumed turn finds the same. In a room,
+ * the words of people who stand lower than the reader, the person of the turn, are untrusted too.
+ */
+export function sourcesIn(
+  { messages, summary }: Pick<Conversation, 'messages' | 'summary'>,
+  current: readonly ModelMessage[],
+  reader: Writer = ANYONE,
+): string[] {
+  const found = [current, messages].flatMap((list) => list.toReversed().flatMap((message) => sourcesInMessage(message, reader)))
   return [...new Set([...found, ...(summary?.untrusted ? ['the summary of earlier messages'] : [])])]
 }
 
-export function sourcesInMessage(message: ModelMessage): string[] {
+export function sourcesInMessage(message: ModelMessage, reader: Writer = ANYONE): string[] {
   if (message.role === 'system') return []
   const summary = notesIn(message).compaction?.untrusted === true ? ['the summary of earlier messages'] : []
-  return [...summary, ...message.content.flatMap((part) => untrustedInPart(message.role, part) ?? [])]
+  const parts = message.content.flatMap((part) => untrustedInPart(message.role, part) ?? [])
+  const writer = isOfLower(message, reader) ? writerOf(message) : undefined
+  return [...summary, ...parts, ...(writer ? [writer.source] : [])]
 }
 
 type Part = Exclude<ModelMessage, { role: 'system' }>['content'][number]

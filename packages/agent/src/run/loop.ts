@@ -1,10 +1,10 @@
 /** The loop of a turn: calls the model, runs the tools that it calls, and repeats with their results until the model answers with text. */
-import type { Conversation, FinishReason, MarkedFile, ModelMessage, TurnStore } from '@sluice/sdk'
+import { type Conversation, type FinishReason, type MarkedFile, type ModelMessage, sharedRoom, type TurnStore } from '@sluice/sdk'
 import { makeRoom } from '../compaction/conversation.ts'
 import { storedMessages } from '../compaction/stored-messages.ts'
 import type { SummarizeDeps } from '../compaction/summarize.ts'
 import { fitConversation } from '../history/history.ts'
-import { withNote } from '../history/message-notes.ts'
+import { isOfLower, type Writer, withNote } from '../history/message-notes.ts'
 import { isShown } from '../history/shown-addresses.ts'
 import { sourcesIn } from '../history/untrusted-in.ts'
 import { type CallModelDeps, fixedTokens, OFFLINE } from '../model/call-model.ts'
@@ -18,6 +18,7 @@ import { runRound, type ToolRound } from '../tools/tool-round.ts'
 import { allowedTools, callScopeOf } from '../turn/call-scope.ts'
 import { situationNote } from '../turn/situation.ts'
 import type { LiveTurn, TurnScope } from '../turn/turn-scope.ts'
+import { standingOfTurn } from '../turn/turn-standing.ts'
 import { restoreTurn } from './restore-turn.ts'
 import { systemPrompt } from './system-prompt.ts'
 
@@ -68,11 +69,13 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
       }),
     ]
 
+  const reader = writerOfTurn(turn)
   const showsAddresses = (name: string) => scope.registry.tools.get(name)?.showsAddresses === true
   const callScope = callScopeOf(
     scope,
-    () => sourcesIn(conversation, produced),
-    (address) => isShown(address, conversation, produced, showsAddresses),
+    () => sourcesIn(conversation, produced, reader),
+    (address) =>
+      isShown(address, { messages: conversation.messages.filter((message) => !isOfLower(message, reader)) }, produced, showsAddresses),
   )
   const repeats = new Repeats()
   recall(open ? before.slice(0, -1) : before, repeats)
@@ -135,10 +138,19 @@ function askedMessage(
   { turn, agent, registry, progress }: TurnScope,
   before: readonly ModelMessage[],
 ): ModelMessage {
-  const message: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
+  const isInRoom = sharedRoom(turn.session) !== undefined
+  const plain: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
+  const message = isInRoom ? withNote(plain, { writer: writerOfTurn(turn) }) : plain
   if (!placeOf || registry.models.labels[progress.entry]?.provider === OFFLINE) return message
-  return withNote(message, situationNote({ place: placeOf(turn), atMs: turn.createdAtMs, zone: agent.timezone, before }))
+  const place = placeOf(turn)
+  // In a room each message names its writer.
+  return withNote(message, situationNote({ place, atMs: turn.createdAtMs, zone: agent.timezone, before: isInRoom ? [] : before }))
 }
+
+const writerOfTurn = (turn: LiveTurn): Writer => ({
+  client: turn.limited?.client ?? turn.caller ?? turn.owner ?? '',
+  standing: standingOfTurn(turn),
+})
 
 /** The ends of a reply that its reader must know of. A reply of any other end is complete. */
 const FINISHES: Partial<Record<ReplyEnd, { readonly finishReason: FinishReason; readonly note: string }>> = {

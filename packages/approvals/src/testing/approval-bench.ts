@@ -203,6 +203,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
       texts: () => ({}),
       agentOf: () => MAIN_AGENT,
+      sharesRooms: () => false,
       workspace: () => agentWorkspace(host.by.workspace),
       transcribe: () => undefined,
       procedures: () => undefined,

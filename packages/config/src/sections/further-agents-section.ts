@@ -98,6 +98,15 @@ export const routingSchema = v.object({
     ),
     {},
   ),
+  room_session: v.optional(
+    v.pipe(
+      v.picklist(['shared', 'person']),
+      v.description(
+        'Who shares a conversation in rooms, which have several people: shared gives each room one conversation for all of them, person gives each person a conversation of their own',
+      ),
+    ),
+    'shared',
+  ),
   operators: v.optional(
     v.pipe(
       v.array(

@@ -12,6 +12,8 @@ export interface LimitedClient {
   readonly standing: Standing
   /** The channel of a sender. */
   readonly channel?: string
+  /** The name that the sender has chosen on the platform. */
+  readonly name?: string
 }
 
 /** The most that one client may hold at once. `Infinity`: no limit. */
@@ -106,6 +108,10 @@ export const loopTurnsOf = (config: LoadedConfig, channel: string): number =>
 
 /** Returns the senders of a channel who are operators. */
 export const operatorsOf = (config: LoadedConfig, channel: string): readonly string[] => routingOf(config, channel)?.operators ?? []
+
+/** Returns whether the people of a room of this channel share one conversation, unless the room says otherwise. */
+export const sharesRooms = (config: LoadedConfig, channel: string): boolean =>
+  (routingOf(config, channel)?.room_session ?? 'shared') === 'shared'
 
 const channelLimitsOf = (config: LoadedConfig, channel: string | undefined) => routingOf(config, channel)?.limits
 

@@ -16,6 +16,7 @@ import { type Closing, closingOf } from './close-runtime.ts'
 import { type Features, openFeatures } from './open-features.ts'
 import { type Opened, openParts, type Start } from './opened.ts'
 import { type Parts, putTogether } from './put-together.ts'
+import { keepRoomsOfPersons } from './rooms-at-upgrade.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 import { vitalsOf } from './vitals.ts'
 
@@ -81,6 +82,7 @@ async function start(given: Start, joined?: Joined): Promise<OpenRuntime> {
   try {
     if (options.only === undefined || options.only === 'config')
       await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
+    if (options.only === undefined) await keepRoomsOfPersons({ store, log })
     if (options.only === undefined)
       await files.assignFormer([...configuredAgents(config, dataDir).values()].map(({ name, workspace: root }) => ({ name, root })))
     await lifecycle.apply(config)

@@ -13,11 +13,11 @@ import {
   type LoopState,
   type OperatorNotice,
   type OwnedStore,
+  senderKey,
   shardOfSession,
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
 import { noticeTo } from './notice.ts'
-import { senderOf } from './sessions.ts'
 import { standingOfSender } from './standing-of-sender.ts'
 
 /** The collaborators of admission. */
@@ -65,10 +65,11 @@ const SHARE_MS = 60_000
 /** Returns the principal of a message; `operators` as in `standingOfSender`. */
 export const clientOf = (
   channel: Channel,
-  message: Pick<Inbound, 'account' | 'sender' | 'unverified'>,
+  message: Pick<Inbound, 'account' | 'sender' | 'name' | 'unverified'>,
   operators: readonly string[],
 ): LimitedClient => ({
-  client: senderOf(channel.name, message),
+  client: senderKey(channel.name, message),
+  ...(message.name !== undefined && { name: message.name }),
   standing: standingOfSender(channel, message, operators),
   channel: channel.name,
 })

@@ -10,6 +10,7 @@ import {
   type Channel,
   channelOwner,
   errorText,
+  fileOwner,
   formatTraceContext,
   gatewayText,
   hasWordsOfOthers,
@@ -22,6 +23,7 @@ import {
   replyLane,
   type SpentMessage,
   type StartedMessage,
+  senderKey,
   shardOfConversation,
   type Trace,
   type Waiting,
@@ -47,8 +49,8 @@ import { noticeTo } from './notice.ts'
 import { gatherPieces, type PiecesOptions } from './pieces.ts'
 import { fireProcedures } from './procedures.ts'
 import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
+import { roomBeforeThread } from './room-text.ts'
 import { RunningTurns } from './running-turns.ts'
-import { senderOf } from './sessions.ts'
 import { textForModel } from './text-for-model.ts'
 
 export interface InboxWorkerOptions extends DeliveryOptions {
@@ -432,12 +434,12 @@ export class InboxWorker {
   }: Turn): Promise<readonly QueuedReply[]> {
     const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
-    const caller = senderOf(channel.name, message)
+    const caller = senderKey(channel.name, message)
     const agent = agentOfSession(started.session)
     const workspace = features.workspace(agent)
     if (!workspace) throw new AppError('unavailable', notConfigured(agent))
     const keep = {
-      owner: caller,
+      owner: fileOwner(started.session, caller),
       pool: limits.shares.of(client).pool?.key,
       check: (kept: KeptBytes) => limits.shares.checkAttachments(client, kept),
     }
@@ -445,7 +447,8 @@ export class InboxWorker {
     const isInHistory = (words: string): Promise<boolean> => hasWords(owned, started.session, words)
     const late = await lateChanges(owned, started.session)
     const asked = withPreface(await this.#withStoredQuote(owned, started), late.text)
-    const text = await telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))
+    const before = await roomBeforeThread(owned, started.session, client)
+    const text = `${before}${await telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))}`
     const { replies } = await turns.agent.run({
       source: channel.name,
       session: started.session,

@@ -22,6 +22,7 @@ import { commandIn, commandLane } from './commands.ts'
 import type { InboxWorker } from './inbox-worker.ts'
 import { isProcedureEvent } from './procedures.ts'
 import { wellFormed } from './read-message.ts'
+import { isInRoom, type Rooms } from './rooms.ts'
 import { approvalReplyLane, sessionOf } from './sessions.ts'
 
 export interface IntakeOptions {
@@ -36,6 +37,7 @@ export interface IntakeOptions {
   config(): Pick<DeliveryConfig, 'max_pending' | 'max_queue_secs'>
   procedures(): Procedures | undefined
   agentOf: DeliveryFeatures['agentOf']
+  readonly rooms: Pick<Rooms, 'of'>
 }
 
 /** One request of a channel, or one message that a channel fetched. */
@@ -132,7 +134,8 @@ export class Intake {
 
   async #classify(channel: Channel, message: Inbound): Promise<Classified> {
     const agent = this.#options.agentOf({ channel: channel.name, account: message.account, conversation: message.to.to })
-    const own = sessionOf(agent, channel.name, message)
+    const room = isInRoom(message) ? await this.#options.rooms.of(channel, message) : undefined
+    const own = sessionOf(agent, channel.name, message, room?.isShared ?? false)
     const account = accountKey({ channel: channel.name, account: message.account })
     if (message.changes) return { message, kind: 'change', session: changeLane(own), account }
     const command = message.pressed ? undefined : commandIn(typedText(message))

@@ -1,17 +1,15 @@
-/** The sessions of channels: one for each sender in each conversation, so that no sender sees what another one said. */
+/** The sessions of channels: one for each sender in each conversation, or one that all people of a room share. */
 import { type ApprovalKey, agentKey, channelOwner, chatSessionKey, escapedParts, type Inbound } from '@sluice/sdk'
 
-/** The identity of a sender, the same on every connection and after a restart; as `TurnRequest.caller`. */
-export const senderOf = (channel: string, { account, sender }: Pick<Inbound, 'account' | 'sender'>): string =>
-  `${channelOwner(channel)}/${escapedParts([account, sender])}`
-
-/** The session of a message with an agent: account, conversation, thread if there is one, and sender. */
+/** The session of a message with an agent: account, conversation, thread if there is one, and, unless it `isShared`, sender. */
 export function sessionOf(
   agent: string,
   channel: string,
   { account, sender, to: { to: conversation, thread } }: Pick<Inbound, 'account' | 'sender' | 'to'>,
+  isShared: boolean,
 ): string {
-  return agentKey(agent, chatSessionKey({ channel, account, conversation, ...(thread !== undefined && { thread }), sender }))
+  const key = chatSessionKey({ channel, account, conversation, ...(thread !== undefined && { thread }), ...(!isShared && { sender }) })
+  return agentKey(agent, key)
 }
 
 /**

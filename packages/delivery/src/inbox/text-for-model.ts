@@ -4,20 +4,17 @@
  */
 import {
   type Author,
-  frameSource,
   frameUntrusted,
   type Inbound,
   isAtLeast,
   isOfOthers,
   type Quoted,
   type Standing,
+  sourceOfMessage,
   type Thing,
   thingLine,
 } from '@sluice/sdk'
 import { type MediaOptions, textWithMedia } from './media.ts'
-
-/** Returns the source of the text of a sender whom nobody vouches for, as its frame names it. */
-export const sourceOfMessage = (channel: string, sender: string): string => frameSource(`message from ${sender} on ${channel}`)
 
 export interface TextOptions extends MediaOptions {
   /** The standing of the sender. */

@@ -113,6 +113,8 @@ export interface DeliveryBenchOptions {
   /** The workspaces by agent, in the place of `workspace`. */
   readonly workspaces?: Readonly<Record<string, Workspace>>
   readonly agentOf?: DeliveryOptions['features']['agentOf']
+  /** Whether the people of a room share one conversation; true unless given. */
+  readonly sharesRooms?: boolean
   /** The paths that procedures have triggers for; an array that a test may change. */
   readonly triggers?: readonly string[]
   readonly restoredAtMs?: number
@@ -159,6 +161,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       config: () => v.parse(deliverySection.schema, options.config ?? {}),
       texts: () => options.texts ?? {},
       agentOf: options.agentOf ?? (() => MAIN_AGENT),
+      sharesRooms: () => options.sharesRooms ?? true,
       workspace(agent) {
         const workspace = options.workspaces ? options.workspaces[agent] : (options.workspace ?? host.by.workspace)
         return workspace && agentWorkspace(workspace)

@@ -40,6 +40,8 @@ export interface Inbound {
   readonly account: string
   /** The stable identity of the sender, which the allowlist is matched against. */
   readonly sender: string
+  /** The name that the sender has chosen, where the platform reports it. It proves nothing. */
+  readonly name?: string
   readonly to: Address
   /** The words of the sender alone, with names in the place of mentions. */
   readonly text: string

@@ -4,7 +4,7 @@
  */
 
 import { sha256Hex } from '../values/hmac.ts'
-import { channelOwner, escapedParts, parseAgentKey, parseChatSession } from '../values/session-key.ts'
+import { parseAgentKey, parseChatSession, roomOwner, senderKey } from '../values/session-key.ts'
 import { ATTACHMENTS } from './attachments.ts'
 
 const RESULTS = 'results'
@@ -44,10 +44,10 @@ const escaped = (byte: string): string => `_${byte.charCodeAt(0).toString(16).pa
 /** The owner of the files of everybody on this machine: a caller without a device, and the command line. */
 const LOCAL = 'local'
 
-/** Returns the owner of the files of a stored session, which is the caller of its turns: `device:<id>`, `local`, or a sender of a channel. */
+/** Returns the owner of the files of a stored session: the caller of its turns (`device:<id>`, `local`, or a sender of a channel), or its room. */
 export function fileOwnerOfSession(session: string): string {
   const chat = parseChatSession(session)
-  if (chat) return `${channelOwner(chat.channel)}/${escapedParts([chat.account, chat.sender])}`
+  if (chat) return chat.sender === undefined ? roomOwner(chat) : senderKey(chat.channel, { account: chat.account, sender: chat.sender })
   const { key } = parseAgentKey(session)
   const end = key.indexOf('/')
   if (end < 0) return key

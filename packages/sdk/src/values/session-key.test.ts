@@ -1,6 +1,20 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { agentKey, agentOfSession, chatSessionKey, MAIN_AGENT, parseAgentKey, parseChatSession } from './session-key.ts'
+import {
+  agentKey,
+  agentOfSession,
+  chatSessionKey,
+  MAIN_AGENT,
+  memoryOwner,
+  parseAgentKey,
+  parseChatSession,
+  parseRoomId,
+  parseSenderKey,
+  roomId,
+  roomOwner,
+  senderKey,
+  sharedRoom,
+} from './session-key.ts'
 
 const name = fc.stringMatching(/^[a-z0-9-]{1,32}$/)
 
@@ -26,14 +40,42 @@ it('parses each key into the agent and the key that it was made from', () => {
   )
 })
 
+const part = fc.string({ unit: 'grapheme' })
+const maybe = (text: fc.Arbitrary<string>) => fc.option(text, { nil: undefined })
+
 it('parses each chat session into its parts, whatever they contain and whichever agent has it', () => {
-  const part = fc.string({ unit: 'grapheme' })
+  const sender = maybe(fc.string({ unit: 'grapheme', minLength: 1 }))
   fc.assert(
-    fc.property(name, part, part, fc.option(part, { nil: undefined }), part, (agent, account, conversation, thread, sender) => {
-      const chat = { channel: 'slack', account, conversation, sender, ...(thread !== undefined && { thread }) }
-      expect(parseChatSession(agentKey(agent, chatSessionKey(chat)))).toEqual(chat)
+    fc.property(name, part, part, maybe(part), sender, (agent, account, conversation, thread, by) => {
+      const room = { channel: 'slack', account, conversation, ...(thread !== undefined && { thread }) }
+      const chat = { ...room, ...(by !== undefined && { sender: by }) }
+      const session = agentKey(agent, chatSessionKey(chat))
+      expect(parseChatSession(session)).toEqual(chat)
+      expect(sharedRoom(session)).toEqual(by === undefined ? room : undefined)
     }),
   )
+})
+
+it('parses each sender and each room back from its key, and no two of them share one', () => {
+  fc.assert(
+    fc.property(name, part, part, (channel, account, other) => {
+      expect(parseSenderKey(agentKey('help', senderKey(channel, { account, sender: other })))).toEqual({ channel, account, sender: other })
+      expect(parseRoomId(roomId({ channel, account, conversation: other }))).toEqual({ channel, account, conversation: other })
+    }),
+  )
+  expect(parseSenderKey('device:7')).toBeUndefined()
+  expect(parseRoomId('slack/C1')).toBeUndefined()
+  expect(parseRoomId('slack/T1/C1/U1')).toBeUndefined()
+})
+
+it('gives the memories of a shared session to its room and agent, and those of any other session to the caller', () => {
+  const room = { channel: 'slack', account: 'T1', conversation: 'C/1' }
+  const caller = senderKey('slack', { account: 'T1', sender: 'U1' })
+  expect(roomOwner(room)).toBe('room:slack/T1/C%2F1')
+  expect(memoryOwner({ session: chatSessionKey({ ...room, thread: '5' }), caller })).toBe(roomOwner(room))
+  expect(memoryOwner({ session: agentKey('help', chatSessionKey(room)), caller })).toBe('agent:help/room:slack/T1/C%2F1')
+  expect(memoryOwner({ session: chatSessionKey({ ...room, sender: 'U1' }), caller })).toBe(caller)
+  expect(memoryOwner({ session: null, caller })).toBe(caller)
 })
 
 it.each(['device/notes', 'sop:01J', 'channel:slack/T1/U1', 'channel:slack/%E0/C1/U1'])('finds no chat in %s', (session) => {

@@ -1,6 +1,7 @@
 /**
  * The keys of sessions and callers. A key of the main agent has no prefix; a key of another agent begins with `agent:<name>/`, which
- * no other key does. The key of a chat session is `channel:<channel>/<account>/<conversation>[/<thread>]/<sender>`.
+ * no other key does. The key of a chat session is `channel:<channel>/<account>/<conversation>[/<thread>]/<sender>`, where the sender
+ * is empty for a session that all people of a room share.
  */
 
 /** The default agent, which `[agent]` configures. */
@@ -29,21 +30,22 @@ export function parseAgentKey(key: string): { readonly agent: string; readonly k
 /** Returns the agent of a stored session; the main agent for a turn without a session. */
 export const agentOfSession = (session: string | null): string => (session === null ? MAIN_AGENT : parseAgentKey(session).agent)
 
-/** A session of one sender in one conversation of a channel. */
+/** A session in one conversation of a channel: of one sender, or of all people of a room. */
 export interface ChatSession {
   readonly channel: string
   readonly account: string
   /** `Address.to`. */
   readonly conversation: string
   readonly thread?: string
-  readonly sender: string
+  /** Absent: all people of the room share the session. */
+  readonly sender?: string
 }
 
 /** Returns the owner of the turns and sessions of a channel. No device has such a name. */
 export const channelOwner = (channel: string): string => `${CHANNEL_PREFIX}${channel}`
 
 /** Returns the key of a chat session of the main agent. */
-export const chatSessionKey = ({ channel, account, conversation, thread, sender }: ChatSession): string =>
+export const chatSessionKey = ({ channel, account, conversation, thread, sender = '' }: ChatSession): string =>
   `${channelOwner(channel)}/${escapedParts([account, conversation, ...(thread === undefined ? [] : [thread]), sender])}`
 
 /** Parses the key of a chat session, of any agent. Returns undefined for a key of anything else. */
@@ -54,11 +56,58 @@ export function parseChatSession(session: string): ChatSession | undefined {
     const parts = escaped.map(decodeURIComponent)
     const [account = '', conversation = '', thread = ''] = parts
     const sender = parts.at(-1) ?? ''
-    const chat = { channel: owner.slice(CHANNEL_PREFIX.length), account, conversation, sender }
-    return parts.length === 4 ? { ...chat, thread } : chat
+    const chat = { channel: owner.slice(CHANNEL_PREFIX.length), account, conversation }
+    return { ...chat, ...(parts.length === 4 && { thread }), ...(sender !== '' && { sender }) }
   } catch {
     return undefined
   }
+}
+
+/** The identity of a sender, the same on every connection and after a restart; as `TurnRequest.caller`. */
+export const senderKey = (channel: string, { account, sender }: { readonly account: string; readonly sender: string }): string =>
+  `${channelOwner(channel)}/${escapedParts([account, sender])}`
+
+/** Parses a key of `senderKey`, of any agent. Returns undefined for the key of any other caller. */
+export function parseSenderKey(
+  caller: string,
+): { readonly channel: string; readonly account: string; readonly sender: string } | undefined {
+  const [owner = '', ...escaped] = parseAgentKey(caller).key.split('/')
+  if (!owner.startsWith(CHANNEL_PREFIX) || escaped.length !== 2) return undefined
+  try {
+    const [account = '', sender = ''] = escaped.map(decodeURIComponent)
+    return { channel: owner.slice(CHANNEL_PREFIX.length), account, sender }
+  } catch {
+    return undefined
+  }
+}
+
+const ROOM_PREFIX = 'room:'
+
+/** A conversation of several people on a channel. */
+export type RoomPlace = Pick<ChatSession, 'channel' | 'account' | 'conversation'>
+
+/** The id of a room in the API and on the command line: `<channel>/<account>/<conversation>`. */
+export const roomId = ({ channel, account, conversation }: RoomPlace): string => `${channel}/${escapedParts([account, conversation])}`
+
+/** Parses an id of `roomId`. */
+export function parseRoomId(id: string): RoomPlace | undefined {
+  const chat = parseChatSession(`${CHANNEL_PREFIX}${id}/`)
+  return chat && chat.thread === undefined && chat.channel !== '' ? chat : undefined
+}
+
+/** Returns the owner of what belongs to all people of a room: its memories and its files. */
+export const roomOwner = (room: RoomPlace): string => `${ROOM_PREFIX}${roomId(room)}`
+
+/** Returns the room whose people share a session; undefined for a session of one person. */
+export function sharedRoom(session: string | null): (RoomPlace & { readonly thread?: string }) | undefined {
+  const chat = session === null ? undefined : parseChatSession(session)
+  return chat?.sender === undefined ? chat : undefined
+}
+
+/** Returns the owner of the memories of a call: the room that shares its session, else its caller. */
+export function memoryOwner({ session, caller }: { readonly session: string | null; readonly caller?: string | undefined }) {
+  const room = sharedRoom(session)
+  return room && session !== null ? agentKey(agentOfSession(session), roomOwner(room)) : caller
 }
 
 /** Escapes the parts of a key, so that no part can pass for two, and joins them. */

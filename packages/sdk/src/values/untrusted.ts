@@ -24,6 +24,9 @@ export const visibleText = (text: string): string => text.toWellFormed().replace
 /** Returns a source as the frame names it. */
 export const frameSource = (source: string): string => oneLine(visibleText(source), SOURCE_CHARS_MAX).replace(/["<>]/g, "'")
 
+/** Returns the source of the text of a sender, as its frame names it. */
+export const sourceOfMessage = (channel: string, sender: string): string => frameSource(`message from ${sender} on ${channel}`)
+
 /**
  * Returns the text between two lines that name its source, such as `http_request https://example.com`, and an id. The id is derived
  * from source and text: the same text always gets the same frame, and a text cannot contain its own id. The marks of frames inside
