@@ -52,6 +52,7 @@ export function parse({ body }: Pick<Raw, 'body'>, { account }: { readonly accou
       account: idAt(event, 'channelPhoneNumber') || account,
       sender,
       to: { to: recipientOf(sender) },
+      addressed: 'direct',
       ...content,
       ...(sentAtMs !== undefined && { sentAtMs }),
     },

@@ -187,10 +187,11 @@ async function change(
   const edited = event.type === MESSAGE_EDIT ? options.library.normalizeMessageContent(event.editedMessage) : undefined
   const content = edited ? contentOf(edited) : undefined
   if (!content) return undefined
-  const { text } = await withoutMentions(content, options)
+  const { text, isMentioned } = await withoutMentions(content, options)
   const more = moreOf(content, text, '')
   const message = messageId(base.sender, target)
-  return { ...base, to: { to, replyTo: message, more }, text, changes: { message, what: 'edited', only: 'text' } }
+  const addressed = !isGroup(to) ? 'direct' : isMentioned || hasName(text, options.config.mention_names) ? 'mention' : 'overheard'
+  return { ...base, to: { to, replyTo: message, more }, addressed, text, changes: { message, what: 'edited', only: 'text' } }
 }
 
 /** A reaction to a question of the bot presses one of its buttons. Any other reaction needs no answer. */

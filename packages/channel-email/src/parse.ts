@@ -90,6 +90,7 @@ export function readMail(mail: FetchedMail, policy: MailPolicy): Reading {
         ...(messageId !== undefined && { replyTo: messageId }),
         more: { subject, ...(references.length > 0 && { references: references.join(' ') }) },
       },
+      addressed: 'direct',
       text,
       // The subject of an answer is not what its sender typed.
       typed: typedIn(inReplyTo === undefined ? subject : '', body),

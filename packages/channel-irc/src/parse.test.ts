@@ -21,6 +21,7 @@ test('the account of a person who is logged in is the sender', () => {
     account: 'a',
     sender: 'account:ada',
     to: { to: '#ops', replyTo: 'm1', more: { nick: 'x' } },
+    addressed: 'mention',
     text: 'hi',
     sentAtMs: Date.UTC(2026, 0, 1),
   })
@@ -33,6 +34,7 @@ test('nobody vouches for a nick alone, and a message without an id gets one', ()
     sender: 'ada',
     unverified: true,
     to: { to: 'Ada' },
+    addressed: 'direct',
     text: 'hi',
   })
 })
@@ -66,6 +68,7 @@ test.each([
 })
 
 test('with mention_only, a channel needs the nick and a direct message does not', () => {
+  expect(read(':ada!u@h PRIVMSG #ops :hi')?.addressed).toBe('overheard')
   expect(read(':ada!u@h PRIVMSG #ops :hi', { mention_only: true })).toBeUndefined()
   expect(read(':ada!u@h PRIVMSG #ops :hi sluice', { mention_only: true })?.text).toBe('hi sluice')
   expect(read(':ada!u@h PRIVMSG Sluice :hi', { mention_only: true })?.text).toBe('hi')

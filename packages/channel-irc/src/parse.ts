@@ -39,7 +39,8 @@ export function parse(line: Line, bot: Bot, inventId: () => string): Inbound | u
   // Of the requests between clients, only an action is a message of a person.
   if (content.startsWith('\x01') && !content.startsWith(ACTION)) return undefined
   const said = plainText(content.startsWith(ACTION) ? `* ${content.slice(ACTION.length)}` : content)
-  if (!isDirect && bot.config.mention_only && !mentions(said, bot.nick)) return undefined
+  const addressed = isDirect ? 'direct' : mentions(said, bot.nick) ? 'mention' : 'overheard'
+  if (bot.config.mention_only && addressed === 'overheard') return undefined
   const text = isDirect ? said : withoutAddress(said, bot.nick)
   if (text === '') return undefined
   const id = line.tags.get('msgid')
@@ -50,6 +51,7 @@ export function parse(line: Line, bot: Bot, inventId: () => string): Inbound | u
     account: bot.account,
     ...identityOf(line),
     to: addressOf(line, isDirect ? undefined : target),
+    addressed,
     text,
     ...(sentAtMs !== undefined && { sentAtMs }),
     ...(inReplyTo && { inReplyTo }),

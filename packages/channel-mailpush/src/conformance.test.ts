@@ -34,6 +34,7 @@ const GOLDEN: Inbound = {
     replyTo: '<1@mail.example.com>',
     more: { subject: 'Time', from: 'bot@example.net', references: '<1@mail.example.com>' },
   },
+  addressed: 'direct',
   text: 'Subject: Time\n\nWhat is the time?',
   typed: 'What is the time?',
   sentAtMs: 1_767_225_600_000,

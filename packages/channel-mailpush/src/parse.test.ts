@@ -49,6 +49,7 @@ test('returns the subject, text and sender of a mail', () => {
       replyTo: '<1@example.com>',
       more: { subject: 'Hello', from: 'bot@example.net', references: '<1@example.com>' },
     },
+    addressed: 'direct',
     text: 'Subject: Hello\n\nhi',
     typed: 'hi',
     sentAtMs: 1_767_225_600_000,

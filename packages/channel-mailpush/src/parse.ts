@@ -36,6 +36,7 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
       account: policy.ownAddress,
       sender,
       to: { ...threadOf(mail, policy.ownAddress, subject), to: replyAddress(payload, sender, policy) },
+      addressed: 'direct',
       text,
       typed: typedIn(subject, body),
       ...(!passesDmarc(payload) && { unverified: true }),

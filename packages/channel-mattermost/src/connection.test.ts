@@ -36,6 +36,34 @@ test('messages of channels, private channels, groups and direct conversations ar
   ])
 })
 
+test('the first message of a person in a thread quotes the post that begins it', async () => {
+  const { fake } = harness
+  const listening = await harness.connect()
+  const root = fake.say({ text: 'ticket 4711 burns', from: MATTERMOST_BOT.id })
+  fake.say({ text: 'why?', thread: root })
+  fake.say({ text: 'when?', thread: root })
+  await receives(listening, 'why?', 'when?')
+  const quoted = { id: root, author: { id: MATTERMOST_BOT.id }, by: 'bot', text: 'ticket 4711 burns' }
+  expect(listening.received.map((message) => message.quoted)).toEqual([quoted, undefined])
+  expect(listening.received[0]?.addressed).toBe('reply')
+})
+
+test('a post of a program quotes as one of nobody, and a deleted one as a line', async () => {
+  const { fake } = harness
+  const listening = await harness.connect()
+  const alert = fake.say({ text: 'run this', props: { from_webhook: 'true', override_username: 'alerts' } })
+  const gone = fake.say({ text: 'oops', isLost: true })
+  fake.delete(gone, { isLost: true })
+  fake.say({ text: 'why?', thread: alert })
+  await receives(listening, 'why?')
+  fake.say({ text: 'and this?', thread: gone })
+  await receives(listening, 'why?', 'and this?')
+  expect(listening.received.map((message) => message.quoted)).toEqual([
+    { id: alert, author: { name: 'alerts' }, text: 'run this' },
+    { id: gone, text: '[a message that could not be read]' },
+  ])
+})
+
 test('the bot itself, other bots, webhooks and system messages are ignored', async () => {
   const { fake } = harness
   const listening = await harness.connect()

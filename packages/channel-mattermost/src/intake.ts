@@ -2,7 +2,7 @@
  * Hands messages, their changes and presses to the inbox in the order of their events, and catches up when some may be missing. When too
  * many wait, newer ones are read from the conversations later.
  */
-import { BoundedMap, LinkedQueue, MissedFirst, retry } from '@sluice/kit'
+import { BoundedMap, LinkedQueue, MissedFirst, QuotedMessages, retry } from '@sluice/kit'
 import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, type Deliver, errorText, type Host, type Inbound, type ListenContext } from '@sluice/sdk'
 import type { MattermostApi } from './api.ts'
@@ -10,7 +10,7 @@ import { isButtonEmoji } from './buttons.ts'
 import { CatchUp } from './catch-up.ts'
 import { advance, type MattermostCursors } from './cursors.ts'
 import { isId } from './ids.ts'
-import { type Bot, parseDeletion, parseEdit, parsePress, postIn } from './parse.ts'
+import { type Bot, parseDeletion, parseEdit, parsePress, postIn, readPost } from './parse.ts'
 import type { Places } from './places.ts'
 
 interface Task {
@@ -34,6 +34,7 @@ export class Intake {
   readonly #deliver: Deliver
   readonly #context: ListenContext
   readonly #missed: MissedFirst
+  readonly #roots: QuotedMessages
   readonly #tasks = new LinkedQueue<Task>()
   readonly #delivered = new BoundedMap<string, true>(DELIVERED_MAX)
   #waiting = 0
@@ -56,6 +57,14 @@ export class Intake {
     this.#bot = bot
     this.#deliver = deliver
     this.#context = context
+    this.#roots = new QuotedMessages({
+      host,
+      channel: 'mattermost',
+      async read(id, conversation, signal) {
+        const post = await places.post(id, signal)
+        return post?.channel === conversation ? readPost(post, bot) : undefined
+      },
+    })
     const catchUp = new CatchUp(host, api, cursors, places, bot, (inbound) => this.#deliverOnce(inbound), context.report.gap)
     const [hold, read] = [() => cursors.hold(), (signal: AbortSignal) => catchUp.run(signal)]
     this.#missed = new MissedFirst({ clock: host.clock, context, waitMs: ORDER_WAIT_MS, hold, read })
@@ -152,7 +161,8 @@ export class Intake {
 
   async #deliverOnce(inbound: Inbound): Promise<void> {
     if (this.#delivered.has(inbound.id)) return
-    await this.#deliver(inbound)
+    // Mattermost sends no words of the post that begins a thread.
+    await this.#deliver(await this.#roots.quotingOnce(inbound, inbound.to.thread ?? ''))
     this.#delivered.set(inbound.id, true)
   }
 }

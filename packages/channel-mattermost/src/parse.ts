@@ -1,5 +1,5 @@
 /** Parses posts, their changes, reactions and files. None of these functions throws or asks the server. */
-import { attachmentKind } from '@sluice/kit'
+import { attachmentKind, type ReadMessage } from '@sluice/kit'
 import { list, type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import type { Attachment, Inbound } from '@sluice/sdk'
 import { pressedValue } from './buttons.ts'
@@ -64,8 +64,7 @@ export const postIn = (data: Members): Post | undefined => postOf(parsedOrUndefi
 
 /** Parses a post that a person wrote, whether or not it is for the bot. `isDirect` is true in a conversation with the bot alone. */
 export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
-  const props = members(json.props)
-  if (post.user === bot.userId || !TYPES.includes(text(json.type)) || BY_PROGRAMS.some((name) => isTrue(props[name]))) return undefined
+  if (post.user === bot.userId || !TYPES.includes(text(json.type)) || isByProgram(json)) return undefined
   const attachments = attachmentsOf(json)
   const plain = withoutMention(text(json.message), bot.username)
   if (plain === '' && attachments.length === 0) return undefined
@@ -79,6 +78,16 @@ export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolea
     sentAtMs: post.createdAtMs,
     ...(attachments.length > 0 && { attachments }),
   }
+}
+
+/** Returns the content of a post of anybody, such as one that begins a thread; undefined for a deleted one. */
+export function readPost({ json, user, deletedAtMs }: Post, bot: Bot): ReadMessage | undefined {
+  if (deletedAtMs > 0) return undefined
+  const isOfBot = user === bot.userId
+  // Such a post has the user id of a person who did not write it.
+  const isOfOther = !isOfBot && isByProgram(json)
+  const author = { id: isOfOther ? '' : user, name: isOfOther ? text(members(json.props).override_username) : '' }
+  return { text: text(json.message), attachments: attachmentsOf(json), author, isOfBot }
 }
 
 /** Parses an edit. Mattermost also reports a post as edited when it is pinned. */
@@ -123,6 +132,11 @@ export const reactionsOf = ({ json }: Post): readonly Members[] =>
 function replyAddress({ channel, root, id }: Pick<Post, 'channel' | 'root' | 'id'>, bot: Bot, isDirect: boolean): Inbound['to'] {
   if (root !== '') return { to: channel, thread: root }
   return bot.threadReplies && !isDirect ? { to: channel, thread: id } : { to: channel }
+}
+
+function isByProgram({ props }: Members): boolean {
+  const known = members(props)
+  return BY_PROGRAMS.some((name) => isTrue(known[name]))
 }
 
 const isTrue = (value: unknown): boolean => value === true || value === 'true'

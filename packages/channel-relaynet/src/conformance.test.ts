@@ -13,7 +13,7 @@ const ada = pubkeyOf('ada')
 const account = pubkeyOf('bot')
 const first = fake.say({ text: 'hello', atMs: START_MS - 2000 })
 const second = fake.say({ text: 'hi', protocol: 'nip04', atMs: START_MS - 1000 })
-const common = { account, sender: ada }
+const common = { account, sender: ada, addressed: 'direct' } as const
 
 channelConformance({
   feature,

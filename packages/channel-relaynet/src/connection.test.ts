@@ -1,6 +1,8 @@
 /** Receiving from fake relays. */
+
 import { AppError } from '@sluice/sdk'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
+import { npubEncode } from 'nostr-tools/nip19'
 import { createRumor, createSeal, createWrap } from 'nostr-tools/nip59'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type ChannelOptions, type RunningChannel, runChannel } from './testing/bench.ts'
@@ -88,11 +90,13 @@ describe('messages', () => {
     await isUp(running)
     fake.say({ text: 'from ada', from: 'ada', others: ['bob'] })
     fake.say({ text: 'from bob', from: 'bob', others: ['ada'] })
+    fake.say({ text: `nostr:${npubEncode(pubkeyOf('bot'))} and you?`, from: 'bob', others: ['ada'] })
     fake.say({ text: 'too many', others: Array.from({ length: 20 }, (_, index) => `member ${index}`) })
     fake.say({ text: 'alone' })
-    await expect.poll(() => running.texts).toEqual(['from ada', 'from bob', 'alone'])
+    await expect.poll(() => running.texts).toEqual(['from ada', 'from bob', expect.stringContaining('and you?'), 'alone'])
     const room = ['ada', 'bob'].map(pubkeyOf).toSorted().join(',')
-    expect(running.received.map(({ to }) => to.to)).toEqual([room, room, pubkeyOf('ada')])
+    expect(running.received.map(({ to }) => to.to)).toEqual([room, room, room, pubkeyOf('ada')])
+    expect(running.received.map(({ addressed }) => addressed)).toEqual(['overheard', 'overheard', 'mention', 'direct'])
   })
 
   test('that a sender deletes are reported as changes', async () => {

@@ -1,9 +1,9 @@
 /** Turns verified and decrypted events into messages. */
 import { attachmentKind } from '@sluice/kit/media-type'
-import type { Attachment, Inbound } from '@sluice/sdk'
+import type { Addressed, Attachment, Inbound } from '@sluice/sdk'
 import { encodeFile, fileIn } from './encrypted-file.ts'
 import { type Rumor, tagValue, tagValues } from './event.ts'
-import { isHexKey } from './keys.ts'
+import { isHexKey, publicKeyOf } from './keys.ts'
 import { LEGACY_MESSAGE } from './nip04.ts'
 
 export const CHAT_MESSAGE = 14
@@ -16,6 +16,8 @@ export const LEGACY = { protocol: 'nip04' } as const
 /** A conversation with more members is ignored: each reply is encrypted once for each of them. */
 const MEMBERS_MAX = 20
 const DELETED_MAX = 20
+const MENTION = /nostr:n(?:pub|profile)1[02-9ac-hj-np-z]{6,1000}/gi
+const MENTIONS_MAX = 50
 
 /** Returns the messages of a private message (NIP-17); none for the bot's own ones and other kinds, such as reactions. */
 export function parsePrivate(rumor: Rumor, account: string): Inbound[] {
@@ -34,7 +36,8 @@ export function parsePrivate(rumor: Rumor, account: string): Inbound[] {
       changes: { message, what: 'deleted' },
     }))
   }
-  const message = { ...common, id: rumor.id, to: { to, replyTo: rumor.id }, ...reply(rumor) }
+  const addressed: Addressed = members.length === 1 ? 'direct' : mentions(rumor.content, account) ? 'mention' : 'overheard'
+  const message = { ...common, id: rumor.id, to: { to, replyTo: rumor.id }, addressed, ...reply(rumor) }
   if (rumor.kind === CHAT_MESSAGE) return rumor.content.trim() === '' ? [] : [{ ...message, text: rumor.content }]
   if (rumor.kind !== FILE_MESSAGE) return []
   const attachment = attachmentOf(rumor)
@@ -51,12 +54,17 @@ export function parseLegacy(event: Rumor, text: string, account: string): Inboun
       account,
       sender: event.pubkey,
       to: { to: event.pubkey, replyTo: event.id, more: LEGACY },
+      addressed: 'direct',
       text,
       sentAtMs: event.created_at * 1000,
       ...reply(event),
     },
   ]
 }
+
+/** Whether a text names a key, in the form of NIP-27. */
+const mentions = (text: string, key: string): boolean =>
+  (text.match(MENTION) ?? []).slice(0, MENTIONS_MAX).some((mention) => publicKeyOf(mention) === key)
 
 /** Returns the message that is answered: the one with the marker of NIP-10, else the first. */
 function reply({ tags }: Rumor): { readonly inReplyTo?: string } {

@@ -46,6 +46,19 @@ describe('payloads', () => {
   })
 })
 
+test('the name of the bot, and an answer to it, address the bot', () => {
+  const said = (text: string, more: object = {}) =>
+    parse({ ...flat, message: { ...message, message: text, ...more } }, 'Sluice Bot')[0]?.addressed
+  expect([said('hi'), said('sluice bot, hi'), said('hi @Sluice Bot'), said('@Sluice Bot hi')]).toEqual([
+    'overheard',
+    'mention',
+    'mention',
+    'mention',
+  ])
+  const parent = { id: 7, actorType: 'bots', actorId: 'bot-1', actorDisplayName: 'Sluice Bot', message: 'Shall I?' }
+  expect([said('yes', { parent }), said('yes', { parent: { ...parent, actorDisplayName: 'Another' } })]).toEqual(['reply', 'overheard'])
+})
+
 describe('text', () => {
   test('is the content itself when it is not a JSON object with a message', () => {
     expect([textOf('plain'), textOf('42'), textOf('{"a":1}'), textOf('[]')]).toEqual(['plain', '42', '{"a":1}', '[]'])

@@ -1,7 +1,7 @@
 /** Parses a webhook event in the Activity Streams format of Nextcloud Talk or in the flat format of older bridges. */
 import { type Members, members, parsedOrUndefined, parseJson, text } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import type { Attachment, Inbound, Raw } from '@sluice/sdk/webhook'
+import { type Addressed, type Attachment, type Inbound, quotedPart, type Raw } from '@sluice/sdk/webhook'
 import { idText, isRoom } from './server.ts'
 
 /** A text and the files in its placeholders. */
@@ -10,15 +10,20 @@ interface RichText {
   readonly attachments: readonly Attachment[]
 }
 
-/** One message in a room. */
-interface Post extends RichText {
-  readonly room: string
+interface Message extends RichText {
   /** The id of the message within its room. */
   readonly id: string
   /** The kind and the id of the author, such as `users/ada`. */
   readonly actor: string
   readonly actorName: string
+}
+
+/** One message in a room. */
+interface Post extends Message {
+  readonly room: string
   readonly sentAtMs?: number
+  /** The message that this one answers. */
+  readonly answered?: Message
 }
 
 export interface ParseOptions {
@@ -42,7 +47,7 @@ const SECONDS_MAX = 1e11
 export function parse({ body }: Pick<Raw, 'body'>, { account, botName }: ParseOptions): Inbound[] {
   const post = postOf(members(parseJson(body)))
   if (!post || isBot(post.actor) || isNamed(post, botName)) return []
-  const { room, id, attachments, sentAtMs } = post
+  const { room, id, attachments, sentAtMs, answered } = post
   const text = withoutAddress(post.text, botName.trim())
   const sender = normaliseSender(post.actor)
   if (!isRoom(room) || id === '' || sender === '' || (text === '' && attachments.length === 0)) return []
@@ -53,7 +58,9 @@ export function parse({ body }: Pick<Raw, 'body'>, { account, botName }: ParseOp
       account,
       sender,
       to: { to: room, replyTo: id },
+      addressed: addressedAs(post, text, botName.trim()),
       text,
+      ...(answered && quoteOf(answered, post, botName.trim())),
       ...(sentAtMs !== undefined && { sentAtMs }),
       ...(attachments.length > 0 && { attachments }),
     },
@@ -65,9 +72,24 @@ export const normaliseSender = (actor: string): string => actor.replace(/^(?:use
 
 const isBot = (actor: string): boolean => /^(?:bots|application)\//i.test(actor)
 
-function isNamed({ actorName }: Post, botName: string): boolean {
+function isNamed({ actorName }: Message, botName: string): boolean {
   const name = botName.trim().toLowerCase()
   return name !== '' && actorName.trim().toLowerCase() === name
+}
+
+/** Events do not tell direct conversations apart. The server knows no mentions of bots, so that the name of the bot counts as one. */
+function addressedAs({ text: written, answered }: Post, text: string, name: string): Addressed {
+  if (text !== written || (name !== '' && written.toLowerCase().includes(`@${name.toLowerCase()}`))) return 'mention'
+  return answered && isOfBot(answered, name) ? 'reply' : 'overheard'
+}
+
+/** Rooms may have several bots, which the name tells apart. */
+const isOfBot = (message: Message, name: string): boolean => isBot(message.actor) && (name === '' || isNamed(message, name))
+
+function quoteOf(quoted: Message, { room, actor }: Post, name: string): Pick<Inbound, 'quoted'> {
+  const by = isOfBot(quoted, name) ? 'bot' : quoted.actor === actor ? 'sender' : undefined
+  const author = { id: normaliseSender(quoted.actor), name: quoted.actorName }
+  return quotedPart({ ...quoted, id: quoted.id && `${room}/${quoted.id}`, by, author })
 }
 
 /** Removes the name of the bot from the beginning of a text that addresses it, unless nothing else is in it. */
@@ -84,13 +106,26 @@ const postOf = (payload: Members): Post | undefined => (payload.type === 'messag
 /** Reads the Activity Streams format. */
 function activityPost({ type, actor, object, target }: Members): Post | undefined {
   const author = members(actor)
-  const { type: kind, id, name, content } = members(object)
+  const { type: kind, id, name, content, inReplyTo } = members(object)
   if (kind !== 'Note' || author.type === 'Application') return undefined
   const rich = richTextIn(text(content))
   const isFileMessage = type === 'Activity' && FILE_MESSAGE_NAMES.includes(text(name)) && rich.attachments.length > 0
   const isMessage = type === 'Create' ? MESSAGE_NAMES.includes(text(name)) : isFileMessage
   if (!isMessage) return undefined
-  return { room: text(members(target).id), id: idText(id), actor: text(author.id), actorName: text(author.name), ...rich }
+  return {
+    room: text(members(target).id),
+    id: idText(id),
+    actor: text(author.id),
+    actorName: text(author.name),
+    ...rich,
+    ...(inReplyTo !== undefined && { answered: answeredNote(members(inReplyTo)) }),
+  }
+}
+
+function answeredNote({ actor, object }: Members): Message {
+  const author = members(actor)
+  const { id, content } = members(object)
+  return { id: idText(id), actor: text(author.id), actorName: text(author.name), ...richTextIn(text(content)) }
 }
 
 /** Reads the content of a note, which is JSON with the text and its placeholders, or the plain text. */
@@ -101,19 +136,24 @@ function richTextIn(content: string): RichText {
 
 /** Reads the flat format, which contains the message object of the chat API. */
 function flatPost({ object, message }: Members): Post | undefined {
-  const { id, token, actorType, actorId, actorDisplayName, messageType, systemMessage, timestamp, messageParameters, ...rest } =
-    members(message)
+  const { token, messageType, systemMessage, timestamp, ...rest } = members(message)
   if ((text(messageType) || 'comment') !== 'comment' || text(systemMessage) !== '') return undefined
+  const parent = members(rest.parent)
   const sentAtMs = parseTimeMs(typeof timestamp === 'number' ? timestamp : Number(text(timestamp)))
   return {
     room: text(members(object).token) || text(token),
-    id: idText(id),
-    actor: text(actorId) && `${text(actorType) || 'users'}/${text(actorId)}`,
-    actorName: text(actorDisplayName),
-    ...richText(text(rest.message), messageParameters),
+    ...flatMessage(members(message)),
     ...(sentAtMs !== undefined && { sentAtMs }),
+    ...(idText(parent.id) !== '' && { answered: flatMessage(parent) }),
   }
 }
+
+const flatMessage = ({ id, actorType, actorId, actorDisplayName, messageParameters, message }: Members): Message => ({
+  id: idText(id),
+  actor: text(actorId) && `${text(actorType) || 'users'}/${text(actorId)}`,
+  actorName: text(actorDisplayName),
+  ...richText(text(message), messageParameters),
+})
 
 function parseTimeMs(timestamp: number): number | undefined {
   const ms = timestamp > SECONDS_MAX ? timestamp : timestamp * 1000

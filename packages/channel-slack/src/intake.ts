@@ -6,7 +6,7 @@ import type { SlackApi } from './api.ts'
 import { CatchUp } from './catch-up.ts'
 import { type SlackCursors, scopeOf } from './cursors.ts'
 import { type Bot, parseChange, parseMessage, parsePresses } from './parse.ts'
-import { ThreadRoots } from './thread-roots.ts'
+import { rootOf, threadRoots } from './thread-roots.ts'
 import { timestampBefore } from './timestamp.ts'
 
 /** How long a new message waits for missed ones. Slack expects its acknowledgement within 3 s. */
@@ -27,8 +27,8 @@ export class Intake {
     this.#host = host
     this.#cursors = cursors
     this.#bot = bot
-    const roots = new ThreadRoots(host, api, bot)
-    this.#deliver = async (inbound) => deliver(await roots.quoting(inbound))
+    const roots = threadRoots(host, api, bot)
+    this.#deliver = async (inbound) => deliver(await roots.quotingOnce(inbound, rootOf(inbound)))
     const catchUp = new CatchUp(host, api, cursors, bot, this.#deliver, context.report.gap)
     this.#catchUp = catchUp
     const [hold, read] = [() => cursors.hold(), (signal: AbortSignal) => catchUp.run(signal)]

@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import type { SlackApi } from './api.ts'
 import { slackSection } from './config.ts'
-import { ThreadRoots } from './thread-roots.ts'
+import { rootOf, threadRoots } from './thread-roots.ts'
 
 const config = v.parse(slackSection.schema, { bot_token: 'xoxb-1-test', app_token: 'xapp-1-test' })
 const bot = { account: 'A1', userId: 'UBOT', config }
@@ -23,28 +23,22 @@ function rootsOf(answer: () => Promise<Record<string, unknown>>) {
     calls.push([method, args])
     return answer()
   }
-  return { calls, roots: new ThreadRoots(testHost(), { call } as SlackApi, bot) }
+  const roots = threadRoots(testHost(), { call } as SlackApi, bot)
+  return { calls, quoting: (message: Inbound) => roots.quotingOnce(message, rootOf(message)) }
 }
 
-test('each person gets the first message of a thread once, and it is read once', async () => {
-  const { calls, roots } = rootsOf(async () => ({ ok: true, messages: [root] }))
-  const [first, second] = await Promise.all([roots.quoting(said('2.000100')), roots.quoting(said('3.000100'))])
-  expect(first.quoted).toEqual({ id: 'C1:1.000100', author: { id: 'UBEN' }, text: 'Invoice 4711 is due' })
-  expect(second.quoted).toBeUndefined()
-  expect((await roots.quoting(said('4.000100', 'UBEN'))).quoted?.by).toBe('sender')
+test('the first message of a thread is read from the thread', async () => {
+  const { calls, quoting } = rootsOf(async () => ({ ok: true, messages: [root] }))
+  expect((await quoting(said('2.000100'))).quoted).toEqual({ id: 'C1:1.000100', author: { id: 'UBEN' }, text: 'Invoice 4711 is due' })
+  expect((await quoting(said('4.000100', 'UBEN'))).quoted?.by).toBe('sender')
   expect(calls).toEqual([['conversations.replies', { channel: 'C1', ts: '1.000100', limit: 1 }]])
 })
 
-test('the message that begins a thread quotes nothing, and its writer needs no quote of it', async () => {
-  const { calls, roots } = rootsOf(async () => ({ ok: true, messages: [root] }))
-  expect(await roots.quoting(said('1.000100'))).toEqual(said('1.000100'))
-  expect((await roots.quoting(said('2.000100'))).quoted).toBeUndefined()
+test('the message that begins a thread, and one outside of threads, quote nothing', async () => {
+  const { calls, quoting } = rootsOf(async () => ({ ok: true, messages: [root] }))
+  const outside = { ...said('2.000100'), to: { to: 'C1' } }
+  for (const message of [said('1.000100'), outside]) expect(await quoting(message)).toEqual(message)
   expect(calls).toEqual([])
-})
-
-test('a message arrives when the first one of its thread cannot be read', async () => {
-  const { roots } = rootsOf(() => Promise.reject(new Error('missing_scope')))
-  expect(await roots.quoting(said('2.000100'))).toEqual(said('2.000100'))
 })
 
 test('a root with the words of others is no quote of its own writer', async () => {
@@ -53,8 +47,7 @@ test('a root with the words of others is no quote of its own writer', async () =
     text: 'see',
     attachments: [{ is_share: true, is_msg_unfurl: true, author_name: 'Mallory', text: 'ignore all', ts: '1.0' }],
   }
-  const { roots } = rootsOf(async () => ({ ok: true, messages: [shared] }))
-  const { quoted } = await roots.quoting(said('2.000100', 'UBEN'))
+  const { quoted } = await rootsOf(async () => ({ ok: true, messages: [shared] })).quoting(said('2.000100', 'UBEN'))
   expect(quoted?.text).toContain('ignore all')
   expect(quoted?.by).toBeUndefined()
 })

@@ -155,6 +155,42 @@ test('mention_only accepts in groups only messages addressed to the bot', async 
   expect(one.texts()).toEqual(['hello', 'in private'])
 })
 
+describe('an album in a group', () => {
+  const mention = { caption: '@sluice_bot what are these?', caption_entities: [{ type: 'mention', offset: 0, length: 11 }] }
+  const picture = (album: string, more: object = {}) =>
+    harness.fake.say({ chat: TELEGRAM_GROUP, extra: { photo: [{ file_id: 'f' }], media_group_id: album, ...more } })
+
+  test.each([false, true])('is addressed as a whole by the caption of any member (mention_only: %s)', async (mention_only) => {
+    picture('a')
+    picture('a', mention)
+    picture('a')
+    const one = harness.run({ config: { mention_only } })
+    await one.idle(1000)
+    expect(one.delivered.map(({ addressed, group }) => [addressed, group?.id])).toEqual(Array(3).fill(['mention', 'a']))
+  })
+
+  test('waits for a caption in a later batch, also across a restart', async () => {
+    picture('a')
+    const first = harness.run({ config: { mention_only: true } })
+    await first.until(() => harness.callsOf('getUpdates') === 1)
+    await first.stop()
+    const second = harness.run({ config: { mention_only: true } })
+    picture('a', mention)
+    await second.idle(1000)
+    expect([...first.delivered, ...second.delivered].map(({ addressed }) => addressed)).toEqual(['mention', 'mention'])
+  })
+
+  test('without a mention is ignored with mention_only, and holds up no other message for longer than a second', async () => {
+    picture('a')
+    picture('a')
+    const one = harness.run({ config: { mention_only: true } })
+    await one.idle(1000)
+    harness.fake.say({ text: 'in private' })
+    await one.idle()
+    expect(one.texts()).toEqual(['in private'])
+  })
+})
+
 describe('a button press', () => {
   const ask = async (by: Run) => {
     const buttons = [{ label: 'Approve', value: 'a:1', tone: 'good' as const }]

@@ -19,6 +19,8 @@ const ANSWER_MS_MAX = 5000
 /** The shortest time between two empty polls, for servers that do not hold a poll. */
 const HELD_MS_MIN = 1000
 const ALLOWED_UPDATES = ['message', 'edited_message', 'callback_query'] as const
+/** How long the channel waits for the further members of an album. */
+const ALBUM_MS = 1000
 /** The server continues the poll of another program for 30 seconds after that program has ended. */
 const OTHER_POLLER_SECS = 35
 
@@ -85,7 +87,13 @@ export class Connection {
     const gap = this.#cursor.polled(clock.nowMs())
     if (gap) take.gap(gap)
     this.#offset = undefined
-    await this.#takeBatch(batch, take)
+    const count = take.intake.countOf(batch)
+    await this.#takeBatch(batch.slice(0, count), take)
+    if (count < batch.length) {
+      // Telegram keeps the updates from this one on, so that they come again with the rest of the album, also after a crash.
+      this.#offset ??= idOf(batch[count])
+      await clock.sleep(ALBUM_MS, signal)
+    }
     const isEmpty = batch.length === 0
     if (!isEmpty && this.#offset === undefined) throw new AppError('upstream', 'telegram sent updates without their ids')
     if (isEmpty && size.timeout > 0 && clock.monotonicMs() - startedMs < HELD_MS_MIN) await clock.sleep(HELD_MS_MIN, signal)
@@ -96,10 +104,10 @@ export class Connection {
     const queries: string[] = []
     try {
       for (const update of batch) {
-        const id = members(update).update_id
-        if (!Number.isSafeInteger(id)) continue
-        const taken = await intake.take(update, Number(id), deliver)
-        this.#offset = Number(id) + 1
+        const id = idOf(update)
+        if (id === undefined) continue
+        const taken = await intake.take(update, id, deliver)
+        this.#offset = id + 1
         if (taken === 'ignored') continue
         if (taken.inbound) event()
         if (taken.query !== undefined) queries.push(taken.query)
@@ -122,6 +130,11 @@ export class Connection {
       }
     }
   }
+}
+
+function idOf(update: unknown): number | undefined {
+  const { update_id: id } = members(update)
+  return Number.isSafeInteger(id) ? Number(id) : undefined
 }
 
 /** What one connection does with its updates. */

@@ -1,5 +1,6 @@
 /** Hands single updates to the inbox, and gives up on an update that blocks all later ones. */
 import { AppError, type Deliver, type Host } from '@sluice/sdk'
+import { Albums } from './albums.ts'
 import type { KnownNames } from './known-names.ts'
 import type { Bot } from './mention.ts'
 import { type Parsed, parseUpdate } from './parse.ts'
@@ -13,6 +14,7 @@ export class Intake {
   readonly #names: KnownNames
   readonly #bot: Bot
   readonly #mentionOnly: boolean
+  readonly #albums: Albums
   #skipped = 0
   /** The update that failed last, and how often. */
   #blocking = { id: -1, sinceMs: 0, refusals: 0 }
@@ -22,6 +24,12 @@ export class Intake {
     this.#names = names
     this.#bot = bot
     this.#mentionOnly = mentionOnly
+    this.#albums = new Albums(bot)
+  }
+
+  /** Returns how many updates of a batch can be taken; the others come again with the next one. */
+  countOf(batch: readonly unknown[]): number {
+    return this.#albums.learn(batch)
   }
 
   /**
@@ -43,7 +51,7 @@ export class Intake {
 
   #parse(update: unknown, id: number): Parsed | 'ignored' {
     try {
-      return parseUpdate(update, this.#bot, this.#mentionOnly) ?? 'ignored'
+      return parseUpdate(update, this.#bot, this.#mentionOnly, this.#albums) ?? 'ignored'
     } catch (error) {
       return this.#skip(id, error)
     }

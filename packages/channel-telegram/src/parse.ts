@@ -13,6 +13,7 @@ import {
   thingsPart,
   unknownThing,
 } from '@sluice/sdk'
+import { type Albums, albumOf } from './albums.ts'
 import { addressedText, type Bot, repliedTo } from './mention.ts'
 
 export interface Parsed {
@@ -26,17 +27,17 @@ export interface Parsed {
 
 /**
  * Returns undefined for an update without a message for the bot: messages of bots, of the service and on behalf of a chat, and,
- * with `mentionOnly`, messages in a group that are not addressed to the bot. The value of a press comes from the sender's
+ * with `mentionOnly`, messages in a group that are not addressed to the bot, nor members of an album that is. The value of a press comes from the sender's
  * client and need not be the value of any button.
  */
-export function parseUpdate(update: unknown, bot: Bot, mentionOnly: boolean): Parsed | undefined {
+export function parseUpdate(update: unknown, bot: Bot, mentionOnly: boolean, albums?: Pick<Albums, 'addressed'>): Parsed | undefined {
   const { update_id: id, message, edited_message: edited, callback_query: query } = members(update)
-  if (message !== undefined) return parseMessage(members(message), bot, mentionOnly)
+  if (message !== undefined) return parseMessage(members(message), bot, mentionOnly, albums)
   if (edited !== undefined) return parseEdit(members(edited), bot, `edit:${id}`)
   return query === undefined ? undefined : parsePress(members(query), bot)
 }
 
-function parseMessage(message: Members, bot: Bot, mentionOnly: boolean): Parsed | undefined {
+function parseMessage(message: Members, bot: Bot, mentionOnly: boolean, albums?: Pick<Albums, 'addressed'>): Parsed | undefined {
   const chat = idText(members(message.chat).id)
   const number = idText(message.message_id)
   const from = members(message.from)
@@ -45,7 +46,8 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean): Parsed 
   if (chat === '' || number === '' || sender === '' || from.is_bot === true || message.sender_chat !== undefined) return undefined
   const spoken = addressedText(message, bot)
   const isGroup = ['group', 'supergroup'].includes(text(members(message.chat).type))
-  const addressed = isGroup ? spoken.addressed : 'direct'
+  const inAlbum = spoken.addressed === 'overheard' ? albums?.addressed(albumOf(message)) : undefined
+  const addressed = isGroup ? (inAlbum ?? spoken.addressed) : 'direct'
   if (mentionOnly && addressed === 'overheard') return undefined
   const written = isGroup ? spoken.text : text(message.text) || text(message.caption)
   const attachment = attachmentOf(message)

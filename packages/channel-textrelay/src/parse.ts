@@ -31,6 +31,7 @@ export function parse({ body }: Pick<Raw, 'body'>, { fromPhone }: { readonly fro
       account: textAt(data, 'chat.owner_handle.handle', 'recipient_handle.handle', 'recipient_phone') || fromPhone,
       sender,
       to: addressOf(data, sender),
+      addressed: isGroup(data) ? 'overheard' : 'direct',
       ...content,
       ...(Number.isNaN(sentAtMs) ? {} : { sentAtMs }),
     },
@@ -47,9 +48,11 @@ const isOwn = (data: unknown): boolean =>
 function addressOf(data: unknown, sender: string): Address {
   const chat = textAt(data, 'chat.id', 'chat_id')
   if (chat === '') return { to: sender }
-  const isGroup = valueAt(data, 'chat.is_group') === true || valueAt(data, 'is_group') === true
-  return { to: chat, ...(isGroup ? {} : { more: { handle: sender } }) }
+  return { to: chat, ...(isGroup(data) ? {} : { more: { handle: sender } }) }
 }
+
+/** The platform marks no mentions. */
+const isGroup = (data: unknown): boolean => valueAt(data, 'chat.is_group') === true || valueAt(data, 'is_group') === true
 
 /**
  * Returns the change of an edit, which names only the part that has a new text. Source: `MessageEditedWebhookEvent` of `@linqapp/sdk`

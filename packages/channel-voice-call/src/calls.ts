@@ -361,6 +361,7 @@ export class Calls {
       account: local,
       sender: callerOf(remote),
       to: { to: callerOf(remote), more: { call: id } },
+      addressed: 'direct' as const,
       text: words,
       sentAtMs: this.#nowMs(),
     }

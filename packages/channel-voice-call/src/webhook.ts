@@ -31,5 +31,5 @@ export function parse(raw: Raw, { provider }: Pick<VoiceWebhookOptions, 'provide
   if (event.kind !== 'heard') return []
   const { id, text, call, remote, local } = event
   const sender = callerOf(remote)
-  return [{ id, account: local, sender, to: { to: sender, more: { call } }, text }]
+  return [{ id, account: local, sender, to: { to: sender, more: { call } }, addressed: 'direct', text }]
 }

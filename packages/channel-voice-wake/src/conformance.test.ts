@@ -44,6 +44,7 @@ channelConformance({
         account: 'microphone',
         sender: 'voice_user',
         to: { to: 'voice_user' },
+        addressed: 'direct',
         text: 'Turn on the light.',
         sentAtMs: Date.UTC(2026, 0, 1),
       },

@@ -207,6 +207,7 @@ class Hearing {
       account: ACCOUNT,
       sender: SPEAKER,
       to: { to: SPEAKER },
+      addressed: 'direct' as const,
       text,
       sentAtMs: clock.nowMs(),
     }

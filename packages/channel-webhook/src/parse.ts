@@ -31,6 +31,7 @@ export function parse({ headers, body }: Pick<Raw, 'headers' | 'body'>): Inbound
       account: ACCOUNT,
       sender,
       to: { to: sender, ...(thread && { thread }), replyTo: id },
+      addressed: 'direct',
       ...contentOf(event),
       ...(replyTo && { inReplyTo: replyTo }),
       ...(Number.isNaN(sentAtMs) ? {} : { sentAtMs }),

@@ -151,11 +151,41 @@ describe('messages', () => {
     const answer = fake.say({ chat: 'oc_team', text: 'answer', replyTo: root, inThread: true })
     const direct = fake.say({ text: 'direct' })
     await soon(() => expect(bot.received).toHaveLength(3))
-    expect(bot.received.map(({ id, to }) => [id, to])).toEqual([
+    // Conversations have no order among each other.
+    const inOrder = bot.received.toSorted((a, b) => (a.sentAtMs ?? 0) - (b.sentAtMs ?? 0))
+    expect(inOrder.map(({ id, to }) => [id, to])).toEqual([
       [root, { to: 'oc_team', thread: root, replyTo: root }],
       [answer, { to: 'oc_team', thread: root, replyTo: answer }],
       [direct, { to: 'oc_ada' }],
     ])
+  })
+
+  test('that quote another one bring its words, which the channel reads once', async () => {
+    const bot = await connected()
+    const first = fake.say({ chat: 'oc_team', user: 'ou_bob', text: 'ticket 4711 burns' })
+    fake.say({ chat: 'oc_team', text: 'why?', replyTo: first })
+    fake.say({ chat: 'oc_team', text: 'when?', replyTo: first })
+    await soon(() => expect(texts(bot)).toEqual(['ticket 4711 burns', 'why?', 'when?']))
+    const quoted = { id: first, author: { id: 'ou_bob' }, text: 'ticket 4711 burns' }
+    expect(bot.received.map((message) => message.quoted)).toEqual([undefined, quoted, quoted])
+    expect(fake.requests.filter(({ path }) => path.endsWith(first))).toHaveLength(1)
+  })
+
+  test('that answer the bot are replies to it', async () => {
+    const bot = await connected()
+    const { id } = await bot.channel.send({ to: 'oc_team' }, { text: 'Shall I?', clientId: 'c' }, new AbortController().signal)
+    fake.say({ chat: 'oc_team', text: 'please', replyTo: id })
+    await soon(() => expect(bot.received).toMatchObject([{ addressed: 'reply', quoted: { by: 'bot', text: 'Shall I?' } }]))
+  })
+
+  test('that quote a recalled message, or one that cannot be read, arrive without its words', async () => {
+    const bot = await connected()
+    const gone = fake.say({ text: 'oops', isLost: true })
+    fake.recall(gone)
+    fake.say({ text: 'why?', replyTo: gone })
+    await soon(() => expect(texts(bot)).toContain('why?'))
+    expect(bot.received.find(({ text }) => text === 'why?')).toMatchObject({ inReplyTo: gone })
+    expect(bot.received.some(({ quoted }) => quoted)).toBe(false)
   })
 
   test('that are edited or recalled are changes, in their order', async () => {

@@ -12,6 +12,7 @@ import { createCursors } from './cursors.ts'
 import { Identities } from './identities.ts'
 import { MARKUP } from './markup.ts'
 import { FILE_BYTES_MAX, fetchMedia } from './media.ts'
+import { createQuoting } from './quotes.ts'
 import { sendMessage, updateMessage } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
@@ -39,7 +40,7 @@ function createWorkchat(host: Host, config: WorkchatConfig, path: string): Chann
     allow: config.allowed_users,
     matches: (entry, sender) => identities.matches(entry, sender),
     ...(config.receive_mode === 'webhook'
-      ? receiving({ api, config, name, identities })
+      ? receiving({ host, api, config, name, identities })
       : listening({ host, api, config, path, identities })),
     send: (to, message, signal) => sendMessage(api, to, message, signal),
     update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),
@@ -57,17 +58,20 @@ interface Parts {
   readonly identities: Identities
 }
 
-function receiving({ api, config, name, identities }: Parts & { readonly name: 'workchat' | 'workchat_cn' }): Pick<Channel, 'webhook'> {
-  const { encrypt_key, verification_token, mention_only } = config
+type Receiving = Parts & { readonly host: Host; readonly name: 'workchat' | 'workchat_cn' }
+
+function receiving({ host, api, config, name, identities }: Receiving): Pick<Channel, 'webhook'> {
+  const { app_id: account, encrypt_key, verification_token, mention_only: mentionOnly, thread_replies: threadReplies } = config
   return {
     webhook: createWebhook({
       path: `/${name}`,
-      appId: config.app_id,
+      appId: account,
       ...(encrypt_key && { encryptKey: encrypt_key.reveal().trim() }),
       ...(verification_token && { verificationToken: verification_token.reveal().trim() }),
-      mentionOnly: mention_only,
-      threadReplies: config.thread_replies,
+      mentionOnly,
+      threadReplies,
       botOpenId: rememberBot(api),
+      quoting: createQuoting(host, api, { account, openId: undefined, mentionOnly, threadReplies }),
       onIdentity: (identity) => identities.learn(identity),
     }),
   }

@@ -1,4 +1,5 @@
 /** Parses events and button presses, and decides which of them are for the bot. None of these functions throws. */
+import type { ReadMessage } from '@sluice/kit'
 import { list, type Members, members, text, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { type Address, type Addressed, forwardedPart, type Inbound, thingsPart } from '@sluice/sdk/webhook'
 import { type Content, contentOf } from './content.ts'
@@ -88,6 +89,17 @@ export function asEvent(item: Members, chatType: string): Members {
   const content = valueAt(item, 'body.content')
   const message = { ...item, message_type: item.msg_type, chat_type: chatType, content, mentions }
   return { sender: { sender_id: { open_id: sender.id }, sender_type: sender.sender_type }, message }
+}
+
+/** Returns the content of a message of anybody, as the history has it; undefined for a recalled one, and for one without content. */
+export function readMessage(item: Members, bot: Bot): ReadMessage | undefined {
+  const [id, sender] = [text(item.message_id), members(item.sender)]
+  const content = item.deleted === true ? undefined : contentOf(text(item.msg_type), textAt(item, 'body.content'), id)
+  if (!content) return undefined
+  const isOfBot = sender.sender_type === 'app' && sender.id === bot.account
+  const plain = withNames(content.text, members(asEvent(item, '').message), bot)
+  const words = content.isForwarded && !isOfBot ? { text: '', ...forwardedPart({ text: plain }) } : { text: plain }
+  return { ...words, ...thingsPart(content.things ?? []), attachments: content.attachments, author: { id: text(sender.id) }, isOfBot }
 }
 
 /** Parses a message of a person, whether or not it is for the bot. */

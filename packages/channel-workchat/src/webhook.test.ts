@@ -44,6 +44,13 @@ test('the ids of a person are known once the request is parsed', async () => {
   expect(channel.matches?.('on_ada', 'ou_ada')).toBe(true)
 })
 
+test('a message has the words of the one that it quotes', async () => {
+  const { webhook } = channelWith()
+  const first = fake.say({ user: 'ou_bob', text: 'ticket 4711 burns', isLost: true })
+  const [message] = await webhook.parse(encrypted(fake.eventOf(fake.say({ text: 'why?', replyTo: first, isLost: true }))))
+  expect(message?.quoted).toEqual({ id: first, author: { id: 'ou_bob' }, text: 'ticket 4711 burns' })
+})
+
 describe('a mention of the bot', () => {
   const mentioned = (): Raw => encrypted(fake.eventOf(fake.say({ chat: 'oc_team', text: '@_user_1 hi', mentions: MENTION, isLost: true })))
 

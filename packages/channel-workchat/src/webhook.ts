@@ -41,6 +41,8 @@ export interface WorkchatWebhookOptions {
   readonly threadReplies?: boolean
   /** Returns the open id of the bot, to recognise its mentions; asked only for messages with mentions. */
   botOpenId?(): Promise<string | undefined>
+  /** Resolves to a message with the words of the one that it quotes, of which the request has only the id. */
+  quoting?(message: Inbound): Promise<Inbound>
   /** Called with the ids of each person who writes or presses a button. */
   onIdentity?(identity: Identity): void
 }
@@ -116,7 +118,9 @@ export async function parse(raw: Pick<Raw, 'body'>, options: WorkchatWebhookOpti
   const envelope = envelopeOf(raw.body, options)
   const identity = identityIn(envelope)
   if (identity) options.onIdentity?.(identity)
-  return parseEvent(envelope, await botOf(envelope, options))
+  const messages = parseEvent(envelope, await botOf(envelope, options))
+  const { quoting } = options
+  return quoting ? Promise.all(messages.map((message) => quoting(message))) : messages
 }
 
 async function botOf(envelope: Members, options: WorkchatWebhookOptions): Promise<Bot> {

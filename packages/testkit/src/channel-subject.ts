@@ -95,7 +95,7 @@ export interface ArrivalSubject {
   parse(payload: unknown): readonly Inbound[] | Promise<readonly Inbound[]>
   readonly recorded: readonly RecordedArrival[]
   /** The members of a message that the platform cannot fill, each with the reason. */
-  readonly never?: Partial<Readonly<Record<'quoted' | 'forwarded' | 'things' | 'addressed', string>>>
+  readonly never?: Partial<Readonly<Record<'quoted' | 'forwarded' | 'things', string>>>
 }
 
 /** A feature with one channel, and what its suite needs to know about it. */

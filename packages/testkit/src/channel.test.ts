@@ -133,10 +133,10 @@ function parseSample(body: Uint8Array, botName: string): Inbound[] {
   if (bot === '') return []
   return events
     .filter(({ id, from, room, text }) => text !== undefined && from !== botName && id !== '' && from !== '' && room !== '')
-    .map(({ id, from, room, text = '' }) => ({ id, account: bot, sender: from, to: { to: room }, text }))
+    .map(({ id, from, room, text = '' }) => ({ id, account: bot, sender: from, to: { to: room }, addressed: 'overheard', text }))
 }
 
-const inbound: Inbound = { id: 'm1', account: 'helper', sender: 'Alice', to: { to: 'room7' }, text: 'hi' }
+const inbound: Inbound = { id: 'm1', account: 'helper', sender: 'Alice', to: { to: 'room7' }, addressed: 'overheard', text: 'hi' }
 const body = (events: object[]) => JSON.stringify({ bot: 'helper', events })
 const fixtures: ChannelFixture[] = [
   {
@@ -205,6 +205,10 @@ describe('a broken channel breaks its rule', () => {
     [
       'every message has all its parts and an id unique in its payload',
       webhook(({ parse }) => ({ parse: async (raw) => [...(await parse(raw)), ...(await parse(raw))] })),
+    ],
+    [
+      'every message says how it is addressed',
+      webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).map(({ addressed: _, ...m }) => m) })),
     ],
     [
       'a message has the time from which its reply window counts',

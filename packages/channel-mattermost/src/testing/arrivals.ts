@@ -29,7 +29,7 @@ export const mattermostArrivals: ArrivalSubject = {
     return [(post && parseMessage(post, bot, false)) ?? []].flat()
   },
   never: {
-    quoted: 'Mattermost sends no words of the post that begins a thread; the daemon adds the words that it knows',
+    quoted: 'Mattermost sends the post that begins a thread only on request; connection.test.ts tests it',
     things: 'Mattermost has only text and files',
     forwarded: 'Mattermost sends a link to the post that a person forwards',
   },

@@ -28,7 +28,7 @@ const group = { chat_type: 'group', mentions: [{ key: '@_user_1', id: { open_id:
 
 export const workchatArrivals: ArrivalSubject = {
   parse: (payload) => parseEvent(members(payload), { account: 'a', openId: 'ou_bot', mentionOnly: false, threadReplies: true }),
-  never: { quoted: 'Lark sends only the id of the quoted message; the daemon adds the words that it knows' },
+  never: { quoted: 'Lark sends only the id of the quoted message, which the channel reads; connection.test.ts tests it' },
   recorded: [
     arrival('a text', 'text', { text: 'hi' }, { text: 'hi', addressed: 'direct' }),
     arrival('a mention', 'text', { text: '@_user_1 hi' }, { text: 'hi', addressed: 'mention' }, group),

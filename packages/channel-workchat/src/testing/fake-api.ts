@@ -1,6 +1,6 @@
 /**
  * The methods of the fake's API, with the checks and the error numbers of the platform's documentation: "Send message", "Reply message",
- * "Update message card", "Get chat history", "Get resource files of a message", "Upload image", "Upload file" and "Add reaction" under
+ * "Get the content of a specified message", "Update message card", "Get chat history", "Get resource files of a message", "Upload image", "Upload file" and "Add reaction" under
  * https://open.larksuite.com/document/server-docs/im-v1.
  */
 import { randomUUID } from 'node:crypto'
@@ -71,6 +71,7 @@ async function answerCall(state: WorkchatState, path: string, request: ProviderR
   const [, id = '', rest = ''] = /^\/im\/v1\/messages\/([^/]+)(\/.*)?$/.exec(path) ?? []
   if (id === '') return undefined
   if (call.startsWith('POST ') && rest === '/reply') return reply(state, decodeURIComponent(id), body)
+  if (call.startsWith('GET ') && rest === '') return one(state, decodeURIComponent(id))
   if (call.startsWith('PATCH ') && rest === '') return updateCard(state, decodeURIComponent(id), body)
   if (call.startsWith('POST ') && rest === '/reactions') return react(state, decodeURIComponent(id), body)
   const [, key = ''] = /^\/resources\/([^/]+)$/.exec(rest) ?? []
@@ -175,6 +176,13 @@ function react(state: WorkchatState, id: string, body: Body): ProviderReply {
   if (typeof emoji !== 'string' || !/^[A-Za-z0-9]+$/.test(emoji)) throw new Refused(231001, 'reaction type is invalid.')
   if (!state.reactions.some((known) => known.message === id && known.emoji === emoji)) state.reactions.push({ message: id, emoji })
   return ok({ reaction_id: randomUUID(), reaction_type: { emoji_type: emoji } })
+}
+
+/** "Get the content of a specified message": a recalled message is returned as such. */
+function one(state: WorkchatState, id: string): ProviderReply {
+  const message = state.chats.find(id)
+  if (!message) throw new Refused(230001, 'Your request contains an invalid request parameter, message_id')
+  return ok({ items: [shown(message)] })
 }
 
 function history(state: WorkchatState, query: URLSearchParams): ProviderReply {

@@ -45,7 +45,7 @@ export interface Inbound {
   readonly to: Address
   /** The words of the sender alone, with names in the place of mentions. */
   readonly text: string
-  /** Absent where the channel cannot tell. */
+  /** Absent for presses and deletions, and in messages that a release before 0.2 stored. */
   readonly addressed?: Addressed
   /** The message that this one quotes, where the platform reports its words or files. */
   readonly quoted?: Quoted

@@ -3,6 +3,7 @@ import { AppError, type Inbound, QUOTED_CHARS_MAX, THING_KINDS, thingLine, words
 import { expect } from 'vitest'
 import type { ArrivalSubject } from '../channel-subject.ts'
 import type { Rules } from '../rules.ts'
+import { expectAddressed } from './addressed.ts'
 import { damaged } from './damaged.ts'
 
 export function arrivalRules({ parse, recorded, never = {} }: ArrivalSubject): Rules {
@@ -57,8 +58,7 @@ export function arrivalRules({ parse, recorded, never = {} }: ArrivalSubject): R
     },
 
     'addressed: every message says how': async () => {
-      const messages = await having('addressed')
-      if (never.addressed === undefined) expect(messages).toHaveLength((await all()).filter(({ message }) => !message.pressed).length)
+      for (const { what, message } of await all()) expectAddressed(message, what)
     },
 
     'no damaged member of a recorded payload makes the channel throw': async () => {

@@ -6,6 +6,7 @@ import { testHost } from '../host.ts'
 import { startListening } from '../listening.ts'
 import type { Rules } from '../rules.ts'
 import { within } from '../within.ts'
+import { expectAddressed } from './addressed.ts'
 import type { Bench } from './bench.ts'
 
 /** Real milliseconds within which a channel must deliver and stop; a passing channel needs far less. */
@@ -52,6 +53,7 @@ export function listenRules({ build, channel, expectNoSecret }: Bench, { host: h
   return {
     'listen delivers the expected messages': async () => {
       expect((await listen(nothing, golden.length)).delivered).toEqual(golden)
+      for (const message of golden) expectAddressed(message)
     },
 
     'a message that is listened for has the time from which its reply window counts': async () => {

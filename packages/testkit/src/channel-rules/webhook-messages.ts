@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import type { WebhookSubject } from '../channel-subject.ts'
 import { testHost } from '../host.ts'
 import type { Rules } from '../rules.ts'
+import { expectAddressed } from './addressed.ts'
 import type { Bench } from './bench.ts'
 import { damaged } from './damaged.ts'
 import { ACCEPTED, attempt, verified, type WebhookBench } from './webhook-bench.ts'
@@ -32,6 +33,10 @@ export function messageRules(bench: Bench, { fixtures, own }: WebhookSubject, { 
     'a message has the time from which its reply window counts': async () => {
       if (!bench.channel().limits.replyWindow) return
       for (const { id, sentAtMs } of await messages()) expect(sentAtMs, `sentAtMs of ${id}`).toBeDefined()
+    },
+
+    'every message says how it is addressed': async () => {
+      for (const message of await messages()) expectAddressed(message)
     },
 
     "the bot's own messages are ignored": async () => {
