@@ -928,7 +928,7 @@ const confinement = [
   bug(
     'idempotency: a turn ends with a key that another process has used',
     `${STORE}/tables/turns.ts`,
-    "isFreeKey('?19', '?17')",
+    "isFreeKey('?20', '?17')",
     "'TRUE'",
     [`${STORE}/tables/turn-keys.test.ts`],
   ),

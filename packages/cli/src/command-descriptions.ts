@@ -467,6 +467,30 @@ const DESCRIPTIONS = [
   },
 
   {
+    name: 'turns list',
+    remote: true,
+    summary: 'List the turns that run and those that have ended, the latest end first',
+    options: {
+      status: { type: 'string', value: '<status>', help: 'only with this status: queued, running, done, failed, aborted' },
+      channel: { type: 'string', value: '<channel>', help: 'only turns from this channel or other source, such as webhook or sop' },
+      sender: { type: 'string', value: '<words>', help: 'only turns with these words in the name of their sender' },
+      agent: { type: 'string', value: '<name>', help: 'only turns of this agent' },
+      error: { type: 'string', value: '<words>', help: 'only turns with these words in their error' },
+      since: { type: 'string', value: '<time>', help: 'only turns that ended since this time: 90m, 6h, 2d or a date' },
+      limit: LIMIT,
+      cursor: { type: 'string', value: '<cursor>', help: 'the next page: the cursor that the previous page printed' },
+    },
+  },
+  {
+    name: 'turns show',
+    remote: true,
+    summary: 'Show a turn with its timeline: its model and tool calls, questions to people, and replies',
+    usage: '<id>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+
+  {
     name: 'approvals list',
     remote: true,
     summary: 'List approval requests and their decisions, newest first',

@@ -52,6 +52,8 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'sessions show': async () => (await import('./commands/sessions.ts')).show,
   'sessions export': async () => (await import('./commands/sessions.ts')).exportConversation,
   'sessions erase': async () => (await import('./commands/sessions.ts')).erase,
+  'turns list': async () => (await import('./commands/turns.ts')).list,
+  'turns show': async () => (await import('./commands/turns.ts')).show,
   'approvals list': async () => (await import('./commands/approvals.ts')).list,
   'approvals show': async () => (await import('./commands/approvals.ts')).show,
   'approvals approve': async () => (await import('./commands/approvals.ts')).approve,

@@ -450,6 +450,7 @@ function testAgent(
     requestAbort: async (id) => id === 'turn-running',
     look: async () => {},
     drain: async () => {},
+    live: () => [],
     load: () => ({ running: 0, queued: 0, sessions: 0 }),
   }
 }

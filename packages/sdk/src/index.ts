@@ -217,6 +217,7 @@ export type {
   TurnMessages,
   TurnRow,
   TurnStatus,
+  TurnStep,
   TurnStore,
   WorkStore,
 } from './store/store.ts'

@@ -36,6 +36,7 @@ export {
   periodCost,
   QUARTER_MS,
   responseIn,
+  stepsJson,
   type TurnColumns,
   toTurn,
 } from './tables/turn-row.ts'

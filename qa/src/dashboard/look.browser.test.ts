@@ -35,6 +35,7 @@ const PLACES = [
   ['chat', '/chat', 'Chat'],
   ['conversations', '/conversations', 'Conversations'],
   ['approvals', '/approvals', 'Approvals'],
+  ['turns', '/turns', 'Turns'],
   ['inbox', '/deliveries/inbox', 'Deliveries'],
   ['outbox', '/deliveries/outbox', 'Deliveries'],
   ['procedures', '/procedures', 'Procedures'],

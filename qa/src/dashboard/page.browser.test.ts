@@ -388,6 +388,7 @@ const PLACES = [
   ['/chat', 'Chat'],
   ['/conversations', 'Conversations'],
   ['/approvals', 'Approvals'],
+  ['/turns', 'Turns'],
   ['/deliveries/inbox', 'Deliveries'],
   ['/deliveries/outbox', 'Deliveries'],
   ['/procedures', 'Procedures'],

@@ -12,6 +12,7 @@ import {
   type Outcome,
   promptCacheKey,
   type Tool,
+  type TurnStep,
   type Usage,
   type WithinTrace,
 } from '@sluice/sdk'
@@ -27,6 +28,7 @@ import { newTrace } from '../turn/ids.ts'
 import type { Scrub } from '../turn/scrub.ts'
 import type { TurnScope } from '../turn/turn-scope.ts'
 import { standingOfTurn } from '../turn/turn-standing.ts'
+import { noteStep } from '../turn/turn-steps.ts'
 import { type EndpointLimits, endpointLimits, windowOf } from './endpoint-limits.ts'
 import { judge, type ModelFailure, modelFailure } from './model-failure.ts'
 import { generateReply, type ModelReply, streamReply } from './model-reply.ts'
@@ -103,9 +105,13 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   let model = registry.models.labels[progress.entry]?.model ?? ''
   let isHeard = false
 
-  const observe = (outcome: Outcome, { inputTokens, outputTokens, costUsd }: Usage) => {
-    const span = { trace, startMs, tookMs: clock.monotonicMs() - startedAtMs }
-    registry.observe({ kind: 'model_call', provider, model, outcome, inputTokens, outputTokens, costUsd, span })
+  const observe = (outcome: Outcome, usage: Usage, more: Pick<TurnStep, 'finish' | 'error'> = {}) => {
+    const tookMs = clock.monotonicMs() - startedAtMs
+    registry.observe({ kind: 'model_call', provider, model, outcome, ...usage, span: { trace, startMs, tookMs } })
+    // A call of the built-in model takes no time and costs nothing: its turns store no step.
+    if (provider === OFFLINE) return
+    const name = `${provider}:${model}`
+    noteStep(progress.steps, { kind: 'model', name, atMs: startMs, tookMs: Math.round(tookMs), outcome, ...usage, ...more })
   }
 
   try {
@@ -139,16 +145,19 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     progress.turnTokens += Math.max(0, usage.inputTokens - (countOf(reply.usage.inputTokens.cacheRead) ?? 0)) + usage.outputTokens
     learnRatio(deps, scope, { estimated: messagesTokens(prompt) + progress.fixedTokens, reported: countOf(reply.usage.inputTokens.total) })
     const failure = judge(reply)
-    observe(failure ? 'error' : 'ok', usage)
+    observe(failure ? 'error' : 'ok', usage, { finish: reply.finish, ...(failure && { error: failure.reason }) })
     if (failure) return { failure, isFinal: isHeard }
     progress.model = model
     progress.iterations++
     return { reply }
   } catch (error) {
-    observe(turn.cancellation.reason ? 'aborted' : 'error', NO_USAGE)
+    if (turn.cancellation.reason) observe('aborted', NO_USAGE)
     turn.cancellation.throwIfCancelled()
-    if (timedOut && error === timedOut) return { failure: { reason: timedOut.message, repeat: 'never', kind: 'timeout' }, isFinal: isHeard }
-    const failure = modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub })
+    const failure: ModelFailure =
+      timedOut && error === timedOut
+        ? { reason: timedOut.message, repeat: 'never', kind: 'timeout' }
+        : modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub })
+    observe('error', NO_USAGE, { error: failure.reason })
     if (failure.fits !== undefined) return { failure, isFinal: isHeard, promptTokens: messagesTokens(prompt) }
     if (files.length === 0 || !isRefusal(failure)) return { failure, isFinal: isHeard }
     for (const path of files) deps.refusedFiles.set(`${provider}:${model} ${path}`, true)

@@ -35,9 +35,10 @@ import { createLiveTurn, type LiveTurnDeps } from '../turn/create-live-turn.ts'
 import { Deadlines } from '../turn/deadlines.ts'
 import { createTurnIds } from '../turn/ids.ts'
 import { queuedTurn } from '../turn/queued-turn.ts'
+import { runningTurn } from '../turn/running-turn.ts'
 import { createScrub, type Scrub } from '../turn/scrub.ts'
 import type { Shares } from '../turn/shares.ts'
-import type { Agent, Approver, CallRequest, CallResult, TurnDelivery, TurnRequest, TurnResult } from '../turn/turn.ts'
+import type { Agent, Approver, CallRequest, CallResult, RunningTurn, TurnDelivery, TurnRequest, TurnResult } from '../turn/turn.ts'
 import { parseTurnContext } from '../turn/turn-context.ts'
 import {
   type ClusterTurnStorage,
@@ -310,6 +311,10 @@ class TurnAgent implements Agent {
     await this.#allEnded(timeoutMs)
     this.#cancelLive(() => true, this.#stopReason)
     await this.#allEnded(RECORD_MS)
+  }
+
+  live(): readonly RunningTurn[] {
+    return [...this.#live.values()].map(({ turn }) => runningTurn(turn)).reverse()
   }
 
   load(): { readonly running: number; readonly queued: number; readonly sessions: number } {

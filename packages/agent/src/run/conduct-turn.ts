@@ -60,6 +60,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
       fixedTokens: 0,
       tokenRatio: deps.tokenRatios.get(turn.session ?? '') ?? 1,
       usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+      steps: [],
     },
     whileAsking: createWhileAsking(turn, {
       permit,
@@ -86,6 +87,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
     },
     leftMs: () => deadline.atMs - clock.monotonicMs(),
   }
+  turn.progress = scope.progress
   try {
     return await work(deps, scope, permit)
   } catch (error) {

@@ -24,6 +24,7 @@ function turnEnd(
     input: turn.text,
     model: progress.model,
     ...progress.usage,
+    steps: progress.steps,
     attempts: progress.attempts,
     createdAtMs: turn.createdAtMs,
     endedAtMs: clock.nowMs(),

@@ -151,4 +151,6 @@ const rowOf = ({ idempotency: _, ...turn }: QueuedTurn, attempts: number): TurnR
   attempts,
   starts: attempts,
   endedAtMs: null,
+  inbox: null,
+  steps: [],
 })

@@ -171,6 +171,7 @@ export class ToolExecutor {
         scope.owner,
       )
       scope.registry.observe({ kind: 'tool_call', tool: about.tool, outcome, span: { trace, startMs, tookMs } })
+      scope.note?.({ kind: 'tool', name, atMs: startMs, tookMs: Math.round(tookMs), outcome })
     }
     try {
       const result = await this.#answer(scope, prepared, { ...options, trace })

@@ -1,5 +1,15 @@
 /** The context of a tool call, in a turn or outside of one. */
-import { agentKey, type ClientId, type FileCaller, fileOwner, type Lease, type Standing, type Tool, type Trace } from '@sluice/sdk'
+import {
+  agentKey,
+  type ClientId,
+  type FileCaller,
+  fileOwner,
+  type Lease,
+  type Standing,
+  type Tool,
+  type Trace,
+  type TurnStep,
+} from '@sluice/sdk'
 import type { Registry } from '../model/registry.ts'
 import { type ResultLimit, resultTokens } from '../tools/cut-result.ts'
 import type { AgentLimits } from './agent-settings.ts'
@@ -7,6 +17,7 @@ import type { Cancellation } from './cancellation.ts'
 import type { Approver, TurnPart } from './turn.ts'
 import type { TurnScope, WhileAsking } from './turn-scope.ts'
 import { standingOfTurn } from './turn-standing.ts'
+import { noteStep } from './turn-steps.ts'
 
 /** The limit of a result outside of a turn, which no model reads. */
 export const DATA_CHARS_MAX = 50_000
@@ -47,6 +58,8 @@ export interface CallScope {
   readonly whileAsking: WhileAsking
   /** As in `TurnScope`; absent outside of a turn. */
   readonly alive?: TurnScope['alive']
+  /** Keeps a call for the timeline of the turn; absent outside of a turn. */
+  readonly note?: (step: TurnStep) => void
   /** Passes the call and its result to the listener. Never throws. */
   readonly tell: ((part: TurnPart) => void) | undefined
 }
@@ -81,6 +94,7 @@ export function callScopeOf(
     approve,
     whileAsking,
     alive,
+    note: (step) => noteStep(progress.steps, step),
     tell,
   }
 }

@@ -44,6 +44,7 @@ export function createLiveTurn(
     superseded,
     inLane: undefined,
     permit: undefined,
+    progress: undefined,
     source,
     session,
     text,

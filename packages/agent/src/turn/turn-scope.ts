@@ -2,7 +2,7 @@
 
 import type { AgentConfig, CostConfig, TurnLimits } from '@sluice/config'
 import type { Attempt, Permit } from '@sluice/kit'
-import type { ModelMessage, Trace, Usage } from '@sluice/sdk'
+import type { ModelMessage, Trace, TurnStep, Usage } from '@sluice/sdk'
 import type { FilePart } from '../history/attached-files.ts'
 import type { Registry } from '../model/registry.ts'
 import type { AgentLimits } from './agent-settings.ts'
@@ -37,6 +37,8 @@ export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'text' | 'signal' 
   started: Promise<number> | undefined
   /** The permit of its job; undefined until the turn starts. */
   permit: Permit | undefined
+  /** Undefined until the turn starts. */
+  progress: Progress | undefined
   /** The checkpoint of an interrupted run; empty without one. */
   readonly checkpoint: readonly ModelMessage[]
   readonly cancellation: Cancellation
@@ -90,4 +92,6 @@ export interface Progress {
   /** The tokens that `max_turn_tokens` limits. */
   turnTokens: number
   usage: Usage
+  /** The model calls and tool calls since this start. */
+  readonly steps: TurnStep[]
 }

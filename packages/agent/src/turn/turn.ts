@@ -14,6 +14,7 @@ import type {
   StoreChange,
   ToolReport,
   Trace,
+  TurnRow,
   Usage,
   UsedFiles,
 } from '@sluice/sdk'
@@ -158,6 +159,13 @@ export interface TurnResult {
   readonly replies: readonly number[]
 }
 
+/** A turn that waits or runs in this process. */
+export interface RunningTurn extends TurnRow {
+  readonly status: 'queued' | 'running'
+  /** Whether it waits for a person. */
+  readonly isAsking: boolean
+}
+
 export interface Agent {
   /**
    * Runs one turn in its session's lane and resolves when the end of the turn is durable. Rejects with `upstream`,
@@ -200,5 +208,7 @@ export interface Agent {
   requestAbort(turnId: string, owner?: string): Promise<boolean>
   /** Accepts no more turns, waits for the running ones and aborts them after `timeoutMs`. Stored turns resume after the next start. */
   drain(timeoutMs: number): Promise<void>
+  /** Lists the turns that wait or run in this process, the newest first. */
+  readonly live: () => readonly RunningTurn[]
   readonly load: () => { readonly running: number; readonly queued: number; readonly sessions: number }
 }

@@ -140,6 +140,13 @@ const LISTS: Readonly<Record<string, List>> = {
     fill: async ({ turns }) =>
       void (await Promise.all(numbers.map((number) => turns.finish(turnEnd(`t${number}`, { sessionId: `device/s${number}` }))))),
   },
+  'turns list': {
+    member: 'turns',
+    key: 'turn_id',
+    byDefault: 50,
+    fill: async ({ turns }) =>
+      void (await Promise.all(numbers.map((number) => turns.finish(turnEnd(`t${number}`, { endedAtMs: number }))))),
+  },
   'memory list': {
     key: 'key',
     fill: async ({ memory }) =>

@@ -45,6 +45,8 @@ const Chat = later(async () => (await import('./pages/chat.tsx')).Chat)
 const Conversations = later(async () => (await import('./pages/conversations.tsx')).Conversations)
 const ConversationPage = later(async () => (await import('./pages/conversations.tsx')).ConversationPage)
 const Approvals = later(async () => (await import('./pages/approvals.tsx')).Approvals)
+const Turns = later(async () => (await import('./pages/turns.tsx')).Turns)
+const TurnPage = later(async () => (await import('./pages/turns.tsx')).TurnPage)
 const Deliveries = later(async () => (await import('./pages/deliveries.tsx')).Deliveries)
 const InboxEntry = later(async () => (await import('./pages/deliveries.tsx')).InboxEntry)
 const OutboxEntry = later(async () => (await import('./pages/deliveries.tsx')).OutboxEntry)
@@ -69,6 +71,8 @@ const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
   ['/conversations/:id', ConversationPage],
   ['/conversations', Conversations],
   ['/approvals', Approvals],
+  ['/turns/:id', TurnPage],
+  ['/turns', Turns],
   ['/deliveries/inbox/:number', InboxEntry],
   ['/deliveries/outbox/:number', OutboxEntry],
   ['/deliveries/:box?', Deliveries],

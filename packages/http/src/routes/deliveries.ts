@@ -286,7 +286,7 @@ async function textOf(runtime: Runtime, number: number): Promise<string | undefi
 async function listPage<Row extends { readonly number: number }>(
   { state: states, limit, before, ...filter }: Filter,
   list: (filter: DeliveryFilter) => Promise<Row[]>,
-  search: Pick<Search<Row>, 'lookedAtMax' | 'isFound'> | false,
+  search: Pick<Search<Row, number>, 'lookedAtMax' | 'isFound'> | false,
 ): Promise<{ readonly page: Row[]; readonly next: number | null }> {
   const read = async (page: { readonly limit: number; readonly before?: number }): Promise<Row[]> => {
     const one = { ...filter, ...page }
@@ -297,7 +297,10 @@ async function listPage<Row extends { readonly number: number }>(
       .toSorted((a, b) => b.number - a.number)
       .slice(0, page.limit)
   }
-  if (search) return searchPage({ ...search, limit, before, list: read })
+  if (search) {
+    const { page, next } = await searchPage({ ...search, limit, before, list: read, placeOf: ({ number }) => number })
+    return { page, next: next !== null && next > 1 ? next : null }
+  }
   // One row more tells whether there is a next page.
   const rows = await read({ limit: limit + 1, ...(before !== undefined && { before }) })
   return pageOf(rows, limit, ({ number }) => number)

@@ -21,6 +21,7 @@ test('other work gets its turn every few rows, however long each takes to look a
     limit: ROWS,
     lookedAtMax: 1000,
     list: async () => Array.from({ length: ROWS }, (_, index) => ({ number: ROWS - index })),
+    placeOf: ({ number }) => number,
     async isFound({ number }) {
       work()
       return number % 2 === 0

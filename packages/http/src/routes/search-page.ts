@@ -5,20 +5,21 @@ const READ_ROWS = 200
 /** A search gives up the event loop after this time: the text of each message may be read from a slow disk. */
 const TURN_MS_MAX = 10
 
-export interface Search<Row> {
+export interface Search<Row, Place> {
   /** The largest number of rows of a page. */
   readonly limit: number
-  /** Only rows with a smaller number. */
-  readonly before?: number | undefined
+  /** Only rows after this one, in the order of the list. */
+  readonly before?: Place | undefined
   /** The largest number of rows that one page looks at. */
   readonly lookedAtMax: number
   /** Reads rows, the newest first. */
-  list(page: { readonly limit: number; readonly before?: number }): Promise<readonly Row[]>
+  list(page: { readonly limit: number; readonly before?: Place }): Promise<readonly Row[]>
+  placeOf(row: Row): Place
   isFound(row: Row): boolean | Promise<boolean>
 }
 
 /** Resolves to the rows that are found, and where the next page begins: null once all rows have been looked at. A page may be short, or empty. */
-export async function searchPage<Row extends { readonly number: number }>({ limit, before, lookedAtMax, list, isFound }: Search<Row>) {
+export async function searchPage<Row, Place>({ limit, before, lookedAtMax, list, placeOf, isFound }: Search<Row, Place>) {
   const page: Row[] = []
   let next = before
   let turnFromMs = performance.now()
@@ -29,9 +30,9 @@ export async function searchPage<Row extends { readonly number: number }>({ limi
   for (let lookedAt = 0; lookedAt < lookedAtMax; lookedAt += READ_ROWS) {
     const rows = await list({ limit: READ_ROWS, ...(next !== undefined && { before: next }) })
     for (const row of rows) {
-      next = row.number
+      next = placeOf(row)
       if (await isFound(row)) page.push(row)
-      if (page.length === limit) return { page, next: next > 1 ? next : null }
+      if (page.length === limit) return { page, next }
       if (performance.now() - turnFromMs > TURN_MS_MAX) await pause()
     }
     if (rows.length < READ_ROWS) return { page, next: null }

@@ -1,19 +1,35 @@
-/** `/api/turns`: the state of a turn, and its abort. */
+/** `/api/turns`: the turns that run and have ended, the timeline of one, and its abort. */
 
+import type { RunningTurn } from '@sluice/agent'
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, finishReasonSchema, type ListedTurn, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
+import {
+  AppError,
+  defineRoute,
+  finishReasonSchema,
+  type ListedTurn,
+  parseChatSession,
+  type Route,
+  type RouteRequest,
+  type TurnRow,
+} from '@sluice/sdk'
 import * as v from 'valibot'
-import { bareSession, ownerOf } from '../auth/identity.ts'
+import { bareSession, ownerOf, storedSession } from '../auth/identity.ts'
 import { cursorOf, filterText, pageOf, readCursor, wholeText } from './query.ts'
+import { contains, searchPage } from './search-page.ts'
+import { timelineOf, timelineSchema } from './turn-timeline.ts'
 
 const PAGE_MAX = 200
+/** What one page of a search looks at, which bounds its time. */
+const ROWS_LOOKED_AT_MAX = 2000
+const STATES = ['queued', 'running', 'done', 'failed', 'aborted'] as const
 
 const turnSchema = v.object({
   turn_id: v.string(),
   agent: v.string(),
-  status: v.picklist(['queued', 'running', 'done', 'failed', 'aborted']),
+  status: v.picklist(STATES),
   source: v.string(),
+  sender: v.pipe(v.nullable(v.string()), v.description('Who wrote the message: the sender on a channel, or the name of a device')),
   session_id: v.nullable(v.string()),
   response: v.nullable(v.string()),
   model: v.nullable(v.string()),
@@ -33,11 +49,21 @@ const unknownTurn = (): AppError => new AppError('not_found', 'There is no such 
 const isHidden = ({ role, device }: Pick<RouteRequest, 'role' | 'device'>, { owner }: TurnRow): boolean =>
   role !== 'operator' && owner !== ownerOf(device)
 
-const shownState = (device: string | null, turn: Omit<ListedTurn, 'endedAtMs'> & Pick<TurnRow, 'endedAtMs'>) => ({
+/** Returns the name of the person or device behind a turn; null for one of the daemon itself. */
+type SenderOf = (turn: Pick<TurnRow, 'sessionId' | 'owner'>) => string | null
+
+async function senders({ store: { devices } }: Runtime): Promise<SenderOf> {
+  const names = new Map((await devices.list()).map(({ id, name }) => [id, name]))
+  return ({ sessionId, owner }) =>
+    (sessionId === null ? undefined : parseChatSession(sessionId)?.sender) ?? (owner === null ? null : (names.get(owner) ?? null))
+}
+
+const shownState = (device: string | null, senderOf: SenderOf, turn: Omit<ListedTurn, 'endedAtMs'> & Pick<TurnRow, 'endedAtMs'>) => ({
   turn_id: turn.id,
   agent: turn.agent,
   status: turn.status,
   source: turn.source,
+  sender: senderOf(turn),
   session_id: turn.sessionId === null ? null : (bareSession(device, turn.sessionId) ?? turn.sessionId),
   model: turn.model,
   finish_reason: turn.finishReason,
@@ -50,46 +76,112 @@ const shownState = (device: string | null, turn: Omit<ListedTurn, 'endedAtMs'> &
   ended_at: isoTime(turn.endedAtMs),
 })
 
-const shown = (device: string | null, turn: TurnRow) => ({ ...shownState(device, turn), response: turn.response })
-
-const listedSchema = v.object({
-  ...v.omit(turnSchema, ['response']).entries,
-  ended_at: v.string(),
+const { response: _, ended_at: __, ...stateEntries } = turnSchema.entries
+const listedSchema = v.object({ ...stateEntries, ended_at: v.string() })
+const runningSchema = v.object({
+  ...stateEntries,
+  ended_at: v.null(),
+  waits_for_person: v.pipe(v.boolean(), v.description('Whether a question about one of its tool calls is open')),
 })
+const pageSchema = v.object({
+  running: v.pipe(v.array(runningSchema), v.description('On the first page: the turns that wait or run on this node, the newest first')),
+  turns: v.array(listedSchema),
+  next: v.nullable(v.string()),
+})
+const oneSchema = v.object({ ...turnSchema.entries, timeline: timelineSchema })
+
+/** A turn, as the API lists it. */
+export type ListedTurnAnswer = v.InferOutput<typeof listedSchema>
+/** The answer of `GET /api/turns`. */
+export type TurnsPage = v.InferOutput<typeof pageSchema>
+/** The answer of `GET /api/turns/:id`. */
+export type TurnAnswer = v.InferOutput<typeof oneSchema>
 
 /** The end of a turn in milliseconds since 1970, and its id. */
 const cursorKey = v.tuple([v.number(), v.string()])
 
-const listRoute = ({ store: { turns } }: Runtime): Route =>
+const words = (of: string) =>
+  v.exactOptional(v.pipe(v.string(), v.minLength(1), v.maxLength(200), v.description(`Only turns with these words in ${of}, in any case`)))
+
+const querySchema = v.object({
+  limit: wholeText(1, PAGE_MAX, 50),
+  cursor: filterText,
+  status: v.exactOptional(v.picklist(STATES)),
+  agent: filterText,
+  session: v.exactOptional(v.pipe(v.string(), v.minLength(1), v.description('A session: its name or, for operators, its stored id'))),
+  since: v.exactOptional(v.pipe(v.string(), v.isoTimestamp(), v.description('Only turns that ended at this time or later'))),
+  channel: v.exactOptional(v.pipe(v.string(), v.minLength(1), v.description('The channel or other source, such as `webhook` or `sop`'))),
+  sender: words('their sender'),
+  error: words('their error'),
+})
+
+const listRoute = (runtime: Runtime): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/turns',
-    summary: 'The ended turns of this device, the latest end first. An operator sees all turns',
+    summary: 'The turns of this device that run or have ended, the latest end first. An operator sees all turns',
     auth: 'client',
-    query: v.object({
-      limit: wholeText(1, PAGE_MAX, 50),
-      cursor: filterText,
-      status: v.exactOptional(v.picklist(['done', 'failed', 'aborted'])),
-      agent: filterText,
-      session: v.exactOptional(v.pipe(v.string(), v.minLength(1), v.description('The stored id of a session, for operators'))),
-    }),
+    query: querySchema,
     answers: {
       200: {
-        description: 'A page. Pass `next` as `cursor` to get the next page; null is the end',
-        schema: v.object({ turns: v.array(listedSchema), next: v.nullable(v.string()) }),
+        description:
+          'A page. Pass `next` as `cursor` to get the next page; null is the end. A page of a search by channel, sender or error may be short, or empty, although there is a next one',
+        schema: pageSchema,
       },
     },
-    async handle({ device, role, query: { limit, cursor, session, ...filter } }) {
+    async handle({ device, role, query: { limit, cursor, session, since, channel, sender, error, status, agent } }) {
+      const { store, agent: turns } = runtime
+      const senderOf = await senders(runtime)
+      const [isBy, hasError] = [contains(sender), contains(error)]
+      const isFound = (turn: Pick<TurnRow, 'source' | 'sessionId' | 'owner' | 'error'>): boolean =>
+        (channel === undefined || turn.source === channel) &&
+        isBy(senderOf(turn)) &&
+        hasError(turn.error && `${turn.error.code}: ${turn.error.message}`)
+      const sessionId = session === undefined || session.includes('/') || session.includes(':') ? session : storedSession(device, session)
+      const owner = role === 'operator' ? undefined : ownerOf(device)
       const place = cursor === undefined ? undefined : readCursor(cursor, cursorKey)
-      const rows = await turns.list({
-        ...filter,
-        limit: limit + 1,
-        ...(role !== 'operator' && { owner: ownerOf(device) }),
-        ...(session !== undefined && { sessionId: session }),
-        ...(place && { before: { endedAtMs: place[0], id: place[1] } }),
-      })
-      const { page, next } = pageOf(rows, limit, ({ endedAtMs, id }) => cursorOf([endedAtMs, id]))
-      return { turns: page.map((turn) => shownState(device, turn)), next }
+      const before = place && { endedAtMs: place[0], id: place[1] }
+      const list = (page: { readonly limit: number; readonly before?: { readonly endedAtMs: number; readonly id: string } }) =>
+        store.turns.list({
+          ...page,
+          ...(status !== undefined && { status }),
+          ...(agent !== undefined && { agent }),
+          ...(owner !== undefined && { owner }),
+          ...(sessionId !== undefined && { sessionId }),
+          ...(since !== undefined && { sinceMs: Date.parse(since) }),
+        })
+      const placeOf = ({ endedAtMs, id }: ListedTurn) => ({ endedAtMs, id })
+      const cursorAt = ({ endedAtMs, id }: ReturnType<typeof placeOf>) => cursorOf([endedAtMs, id])
+      const find = async () => {
+        if ((channel ?? sender ?? error) === undefined)
+          return pageOf(await list({ limit: limit + 1, ...(before && { before }) }), limit, cursorAt)
+        const { page, next } = await searchPage<ListedTurn, ReturnType<typeof placeOf>>({
+          limit,
+          before,
+          lookedAtMax: ROWS_LOOKED_AT_MAX,
+          list,
+          placeOf,
+          isFound,
+        })
+        return { page, next: next && cursorAt(next) }
+      }
+      const isListed = (turn: RunningTurn): boolean =>
+        (owner === undefined || turn.owner === owner) &&
+        (status === undefined || turn.status === status) &&
+        (agent === undefined || turn.agent === agent) &&
+        (sessionId === undefined || turn.sessionId === sessionId) &&
+        isFound(turn)
+      const { page, next } = await find()
+      const running = cursor === undefined ? turns.live().filter(isListed).slice(0, PAGE_MAX) : []
+      return {
+        running: running.map((turn) => ({
+          ...shownState(device, senderOf, turn),
+          ended_at: null,
+          waits_for_person: turn.isAsking,
+        })),
+        turns: page.map((turn) => ({ ...shownState(device, senderOf, turn), ended_at: isoTime(turn.endedAtMs) })),
+        next,
+      }
     },
   })
 
@@ -101,13 +193,14 @@ export function turnRoutes(runtime: Runtime): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/turns/:id',
-      summary: 'The state of a turn',
+      summary: 'A turn and its timeline',
       auth: 'client',
-      answers: { 200: { description: 'The turn', schema: turnSchema } },
+      answers: { 200: { description: 'The turn', schema: oneSchema } },
       async handle({ device, role, params: { id = '' } }) {
-        const turn = await turns.get(id)
+        const turn = agent.live().find((live) => live.id === id) ?? (await turns.get(id))
         if (!turn || isHidden({ device, role }, turn)) throw unknownTurn()
-        return shown(device, turn)
+        const timeline = await timelineOf(runtime, turn, role === 'operator')
+        return { ...shownState(device, await senders(runtime), turn), response: turn.response, timeline }
       },
     }),
     defineRoute({

@@ -91,6 +91,8 @@ export interface ApprovalFilter {
   readonly state?: ApprovalState
   /** Only approvals of this owner. */
   readonly owner?: string
+  /** Only approvals of this run or turn. */
+  readonly runId?: string
   /** Only approvals that were opened before this one, for the next page. */
   readonly before?: ApprovalKey
 }

@@ -19,7 +19,7 @@ import type { IdempotencyKey, IdempotencyStore } from './idempotency.ts'
 import type { DeletedRows, Retention, StoreUsage } from './retention.ts'
 import type { RowSurvey } from './signed-rows.ts'
 import type { OwnedSopStore, SopStore } from './sop-store.ts'
-import type { TurnRow, TurnStatus } from './turn-row.ts'
+import type { TurnRow, TurnStatus, TurnStep } from './turn-row.ts'
 
 /** The durable key-value pairs of one owner. Keys sort by code unit. */
 export interface KeyValue {
@@ -130,7 +130,7 @@ export interface Erased {
   readonly copies: readonly string[]
 }
 
-export type { TurnRow, TurnStatus } from './turn-row.ts'
+export type { TurnRow, TurnStatus, TurnStep } from './turn-row.ts'
 
 /** A turn to store before it runs, so that it survives a crash. */
 export interface QueuedTurn {
@@ -169,6 +169,8 @@ export interface TurnEnd {
   readonly endedAtMs: number
   /** The messages to append to the session; empty for a failed turn. */
   readonly messages: readonly ModelMessage[]
+  /** Absent for none. */
+  readonly steps?: readonly TurnStep[]
   /** The idempotency key, which becomes done with the turn or is released when the turn failed. */
   readonly idempotency?: IdempotencyKey
   /** The inbox message that the turn answers, which becomes done, and its replies. */
@@ -197,6 +199,8 @@ export interface PeriodCost {
 export interface TurnFilter {
   readonly limit: number
   readonly before?: { readonly endedAtMs: number; readonly id: string }
+  /** Only turns that ended at this time or later. */
+  readonly sinceMs?: number
   readonly status?: TurnStatus
   readonly agent?: string
   /** Only turns of this client. */
@@ -204,7 +208,9 @@ export interface TurnFilter {
   readonly sessionId?: string
 }
 
-export type ListedTurn = Omit<TurnRow, 'input' | 'response' | 'context' | 'starts' | 'endedAtMs'> & { readonly endedAtMs: number }
+export type ListedTurn = Omit<TurnRow, 'input' | 'response' | 'context' | 'starts' | 'endedAtMs' | 'inbox' | 'steps'> & {
+  readonly endedAtMs: number
+}
 
 export interface TurnStore {
   /** Stores a turn before its acceptance is reported. Rejects with `conflict` when the id is known. */

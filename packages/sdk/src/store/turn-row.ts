@@ -1,7 +1,25 @@
 /** A turn as the store has it. */
 import type { FinishReason } from '../observe/events.ts'
+import type { Outcome } from '../observe/observer.ts'
 
 export type TurnStatus = 'queued' | 'running' | 'done' | 'failed' | 'aborted'
+
+/** A model call or a tool call of a turn, without any text of its messages. */
+export interface TurnStep {
+  readonly kind: 'model' | 'tool'
+  /** The tool, or the model as `<provider>:<model>`. */
+  readonly name: string
+  readonly atMs: number
+  readonly tookMs: number
+  readonly outcome: Outcome
+  /** How the reply of a model ended. */
+  readonly finish?: string
+  /** Why a model gave no reply, or one that cannot be used. */
+  readonly error?: string
+  readonly inputTokens?: number
+  readonly outputTokens?: number
+  readonly costUsd?: number
+}
 
 export interface TurnRow {
   readonly id: string
@@ -27,6 +45,10 @@ export interface TurnRow {
   readonly starts: number
   readonly createdAtMs: number
   readonly endedAtMs: number | null
+  /** The number of the inbox message that the turn answers; null for other turns. */
+  readonly inbox: number | null
+  /** The newest steps since the last start of the turn, oldest first; empty for an unfinished turn. */
+  readonly steps: readonly TurnStep[]
   /** Data that the caller gets back when the turn resumes after a restart; JSON. */
   readonly context: unknown
 }

@@ -736,6 +736,12 @@ export const MIGRATIONS: readonly Migration[] = [
     FOR EACH STATEMENT EXECUTE FUNCTION keep_dropped_costs();
   `,
   },
+  {
+    sql: `
+  -- The model calls and tool calls of an ended turn, as a JSON array; null for none.
+  ALTER TABLE turns ADD COLUMN steps_json text;
+  `,
+  },
 ]
 
 /** The schema version of the first release that signs rows. */

@@ -28,7 +28,8 @@ const TEXTS: Omit<PruneDialect, 'space'> = {
     WITH old AS (
         DELETE FROM turns WHERE id IN (${ids})
         RETURNING agent, floor(ended_at / ${QUARTER_MS})::bigint AS quarter, cost_usd,
-          coalesce(octet_length(input), 0) + coalesce(octet_length(response), 0) + coalesce(octet_length(context_json), 0) AS bytes),
+          coalesce(octet_length(input), 0) + coalesce(octet_length(response), 0) + coalesce(octet_length(context_json), 0) +
+            coalesce(octet_length(steps_json), 0) AS bytes),
       kept AS (
         INSERT INTO costs (quarter, agent, usd)
         SELECT quarter, agent, sum(cost_usd) FROM old WHERE cost_usd <> 0 GROUP BY 1, 2 ORDER BY 1, 2

@@ -21,6 +21,7 @@ import {
   periodCost,
   QUARTER_MS,
   responseIn,
+  stepsJson,
   type TurnColumns,
   toTurn,
 } from '@sluice/store/shared'
@@ -83,6 +84,7 @@ const LISTED = `
   FROM turns WHERE ended_at IS NOT NULL AND ($2::text IS NULL OR status = $2) AND ($3::text IS NULL OR agent = $3)
     AND ($4::text IS NULL OR owner = $4) AND ($5::text IS NULL OR session_id = $5)
     AND ($6::float8 IS NULL OR (ended_at, id COLLATE "C") < ($6, $7::text))
+    AND ($8::float8 IS NULL OR ended_at >= $8)
   ORDER BY ended_at DESC, id COLLATE "C" DESC LIMIT $1`
 
 /** True for a turn that no other process than this one is about to run. */
@@ -90,7 +92,7 @@ const isLeft = (self: string): string => `(process IS NULL OR process = ${self} 
 
 const COLUMNS = `
   id, agent, session_id, owner, source, status, input, response, model, finish_reason, error_json, input_tokens, output_tokens, cost_usd,
-  attempts, starts, created_at, ended_at, context_json,
+  attempts, starts, created_at, ended_at, context_json, inbox, steps_json,
   (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json,
   CASE WHEN input IS NULL AND inbox IS NOT NULL AND up_to IS NULL
     THEN (SELECT message_json FROM inbox WHERE number = turn.inbox) END AS message_json`
@@ -112,7 +114,7 @@ const ABORTS_OF = `
 const TO_ABORT = shardQuery((shard) => `SELECT id, shard FROM turns WHERE abort_requested AND ended_at IS NULL AND ${shard}`)
 
 const END_TYPES =
-  'place int, id text, agent text, session_id text, key text, owner text, source text, status text, input text, response text, model text, finish_reason text, error_json text, input_tokens float8, output_tokens float8, cost_usd float8, attempts float8, created_at float8, ended_at float8, idempotency text, shard smallint, message bigint, messages_json text, said int'
+  'place int, id text, agent text, session_id text, key text, owner text, source text, status text, input text, response text, model text, finish_reason text, error_json text, input_tokens float8, output_tokens float8, cost_usd float8, attempts float8, created_at float8, ended_at float8, idempotency text, shard smallint, message bigint, messages_json text, said int, steps_json text'
 const END_COLUMNS = END_TYPES.split(', ').map((column) => column.split(' ')[0] ?? '')
 const END_PARAMETERS = END_TYPES.split(', ')
   .map((column, at) => `$${at + 1}::${column.split(' ')[1]}[]`)
@@ -141,10 +143,10 @@ const FINISH = `
       FROM ends JOIN touched ON touched.id = ends.session_id WHERE said > 0),
     ended AS (
       INSERT INTO turns AS turn (id, shard, agent, session_id, owner, session, up_to, source, status, input, response, model, finish_reason,
-        error_json, input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, idempotency)
+        error_json, input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, idempotency, steps_json)
       SELECT ends.id, ends.shard, ends.agent, ends.session_id, ends.owner, touched.number, touched.message_count, ends.source, ends.status,
         ends.input, ends.response, ends.model, ends.finish_reason, ends.error_json, ends.input_tokens, ends.output_tokens, ends.cost_usd,
-        ends.attempts, ends.created_at, ends.ended_at, ends.idempotency
+        ends.attempts, ends.created_at, ends.ended_at, ends.idempotency, ends.steps_json
       FROM ends LEFT JOIN touched ON touched.id = ends.session_id AND ends.said > 0
       ON CONFLICT (id) DO UPDATE SET
         agent = excluded.agent, session_id = excluded.session_id, owner = coalesce(excluded.owner, turn.owner),
@@ -152,7 +154,7 @@ const FINISH = `
         response = excluded.response, model = excluded.model, finish_reason = excluded.finish_reason, error_json = excluded.error_json,
         input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, cost_usd = excluded.cost_usd,
         attempts = excluded.attempts, created_at = excluded.created_at, ended_at = excluded.ended_at,
-        idempotency = coalesce(excluded.idempotency, turn.idempotency), checkpoint_json = NULL
+        idempotency = coalesce(excluded.idempotency, turn.idempotency), steps_json = excluded.steps_json, checkpoint_json = NULL
         WHERE turn.ended_at IS NULL
       RETURNING id, idempotency, session, up_to),
     answered AS (
@@ -262,6 +264,7 @@ function endValues({ end, key, messagesJson, errorJson }: End, place: number): r
     delivery?.inbox ?? null,
     isInSession ? messagesJson : null,
     isInSession ? messages.length : 0,
+    stepsJson(end),
   ]
 }
 
@@ -338,9 +341,9 @@ export function createTurns(db: Database, { keys, histories, process, isDirect }
       const rows = await db.all<CostColumns>(COSTS, sinceMs, untilMs, periodMs, offsetMs)
       return rows.map((row) => periodCost(row, { periodMs, offsetMs }))
     },
-    async list({ limit, before, status = null, agent = null, owner = null, sessionId = null }) {
+    async list({ limit, before, status = null, agent = null, owner = null, sessionId = null, sinceMs = null }) {
       const place = [before?.endedAtMs ?? null, before?.id ?? null]
-      return (await db.all<ListedColumns>(LISTED, limit, status, agent, owner, sessionId, ...place)).map(listedTurn)
+      return (await db.all<ListedColumns>(LISTED, limit, status, agent, owner, sessionId, ...place, sinceMs)).map(listedTurn)
     },
   }
 }

@@ -44,10 +44,10 @@ export function createApprovals(db: ColdDatabase): ApprovalStore {
       }),
     get: ({ runId, stepId }) => db.read(() => find(dialect, GET, runId, stepId)),
     byToken: (token) => db.read(() => find(dialect, BY_TOKEN, token)),
-    async list({ limit, state, owner, before }) {
+    async list({ limit, state, owner, runId, before }) {
       const end = before ? await db.read(() => numberOf(before)) : Number.MAX_SAFE_INTEGER
       if (end === undefined) return []
-      const named = conditionsOf({ state, owner }, 3)
+      const named = conditionsOf({ state, owner, run_id: runId }, 3)
       const conditions = [...named.conditions, 'number < $1'].join(' AND ')
       const text = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE ${conditions} ORDER BY number DESC LIMIT $2`
       const rows = await db.all<ApprovalColumns>(text, end, limit, ...named.values)

@@ -60,7 +60,7 @@ const textsOf = (erase: EraseDialect) => {
         SELECT outbox FROM approval_prompts WHERE approval IN (SELECT number FROM approvals WHERE run_id = $1)) RETURNING number`,
     ERASE_TURNS: `
       UPDATE turns SET
-        session_id = NULL, owner = NULL, session = NULL, up_to = NULL, input = '', response = NULL, error_json = NULL, context_json = NULL,
+        session_id = NULL, owner = NULL, session = NULL, up_to = NULL, input = '', response = NULL, error_json = NULL, context_json = NULL, steps_json = NULL,
         checkpoint_json = NULL
       WHERE id IN (SELECT id FROM turns WHERE ${erase.turnOf} AND ended_at IS NOT NULL LIMIT $2) RETURNING id`,
   }

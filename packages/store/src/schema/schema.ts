@@ -743,4 +743,8 @@ export const MIGRATIONS: readonly string[] = [
     UPDATE inbox_numbers SET highest = old.number WHERE highest < old.number;
   END;
   `,
+  `
+  -- The model calls and tool calls of an ended turn, as a JSON array; null for none.
+  ALTER TABLE turns ADD COLUMN steps_json TEXT;
+  `,
 ]

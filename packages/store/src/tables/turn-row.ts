@@ -5,6 +5,7 @@ import {
   type ListedTurn,
   type ModelMessage,
   type PeriodCost,
+  type TurnEnd,
   type TurnRow,
   type TurnStatus,
 } from '@sluice/sdk'
@@ -30,6 +31,8 @@ export interface TurnColumns {
   readonly created_at: number
   readonly ended_at: number | null
   readonly context_json: string | null
+  readonly inbox: number | null
+  readonly steps_json: string | null
   /** The messages of the turn, if its session still has them. */
   readonly messages_json: string | null
 }
@@ -48,7 +51,7 @@ export const openSessionsOf = (rows: readonly OpenColumns[]): string[] => [
 
 /** The columns of `turns AS turn`. */
 export const COLUMNS =
-  'id, agent, session_id, owner, source, status, input, response, model, finish_reason, error_json, input_tokens, output_tokens, cost_usd, attempts, starts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
+  'id, agent, session_id, owner, source, status, input, response, model, finish_reason, error_json, input_tokens, output_tokens, cost_usd, attempts, starts, created_at, ended_at, context_json, inbox, steps_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
 
 /** Fills in the texts that the row leaves to its session's messages. */
 export function toTurn(row: TurnColumns): TurnRow {
@@ -72,9 +75,14 @@ export function toTurn(row: TurnColumns): TurnRow {
     starts: row.starts,
     createdAtMs: row.created_at,
     endedAtMs: row.ended_at,
+    inbox: row.inbox,
+    steps: JSON.parse(row.steps_json ?? '[]'),
     context: JSON.parse(row.context_json ?? 'null'),
   }
 }
+
+/** Returns the steps as their column has them; null for none. */
+export const stepsJson = ({ steps = [] }: Pick<TurnEnd, 'steps'>): string | null => (steps.length > 0 ? JSON.stringify(steps) : null)
 
 // The session's messages hold the texts of a turn. Its own row repeats a text only if it differs from theirs.
 

@@ -19,6 +19,7 @@ import {
   periodCost,
   QUARTER_MS,
   responseIn,
+  stepsJson,
   type TurnColumns,
   toTurn,
   waitsForPerson,
@@ -47,13 +48,13 @@ const CHECKPOINT = 'UPDATE turns SET checkpoint_json = ? WHERE id = ? AND ended_
 const FINISH = `
   INSERT INTO turns (
     agent, session_id, owner, session, up_to, source, status, input, response, model, finish_reason, error_json,
-    input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, idempotency, id
-  ) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20
-  WHERE ?19 IS NULL OR (${isFreeKey('?19', '?17')}) ON CONFLICT DO NOTHING`
+    input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, steps_json, idempotency, id
+  ) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21
+  WHERE ?20 IS NULL OR (${isFreeKey('?20', '?17')}) ON CONFLICT DO NOTHING`
 const FINISH_STORED = `
   UPDATE turns SET
     agent = ?, session_id = ?, owner = coalesce(?, owner), session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = ?, finish_reason = ?, error_json = ?,
-    input_tokens = ?, output_tokens = ?, cost_usd = ?, attempts = ?, created_at = ?, ended_at = ?,
+    input_tokens = ?, output_tokens = ?, cost_usd = ?, attempts = ?, created_at = ?, ended_at = ?, steps_json = ?,
     idempotency = coalesce(?, idempotency), checkpoint_json = NULL
   WHERE id = ? AND ended_at IS NULL
   RETURNING idempotency`
@@ -101,7 +102,10 @@ const FILTERS = [
 ] as const
 
 /** Returns the conditions and values of a list. Only the first condition may use an index. */
-function conditionsOf(filter: Omit<Parameters<TurnStore['list']>[0], 'limit' | 'before'>): { conditions: string[]; values: string[] } {
+function conditionsOf(filter: Omit<Parameters<TurnStore['list']>[0], 'limit' | 'before' | 'sinceMs'>): {
+  conditions: string[]
+  values: string[]
+} {
   const given = FILTERS.flatMap(({ name, ...rest }) => {
     const value = filter[name]
     return value === undefined ? [] : [{ ...rest, value }]
@@ -172,10 +176,15 @@ export function createTurns(db: Database, writer: Writer, keys: KeyTable, histor
       const rows = await db.page<CostColumns>(COSTS, Math.ceil(sinceMs / QUARTER_MS), Math.ceil(untilMs / QUARTER_MS), periodMs, offsetMs)
       return rows.map((row) => periodCost(row, { periodMs, offsetMs }))
     },
-    async list({ limit, before, ...filter }) {
+    async list({ limit, before, sinceMs, ...filter }) {
       const { conditions, values: named } = conditionsOf(filter)
-      const rules = ['ended_at IS NOT NULL', ...conditions, ...(before ? ['(ended_at, id) < (?, ?)'] : [])]
-      const values = [...named, ...(before ? [before.endedAtMs, before.id] : []), limit]
+      const rules = [
+        'ended_at IS NOT NULL',
+        ...conditions,
+        ...(before ? ['(ended_at, id) < (?, ?)'] : []),
+        ...(sinceMs === undefined ? [] : ['ended_at >= ?']),
+      ]
+      const values = [...named, ...(before ? [before.endedAtMs, before.id] : []), ...(sinceMs === undefined ? [] : [sinceMs]), limit]
       const sql = `SELECT ${LISTED} FROM turns WHERE ${rules.join(' AND ')} ORDER BY ended_at DESC, id DESC LIMIT ?`
       return (await db.page<ListedColumns>(sql, ...values)).map(listedTurn)
     },
@@ -200,6 +209,7 @@ interface SessionCount {
 function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => Ended | undefined {
   const { id, sessionId, messages } = end
   const errorJson = end.error && JSON.stringify(end.error)
+  const steps = stepsJson(end)
   const json = JSON.stringify(messages)
   const isInSession = sessionId !== null && messages.length > 0
   const input = isInSession && inputIn(messages) === end.input ? null : end.input
@@ -235,6 +245,7 @@ function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => En
       end.attempts,
       end.createdAtMs,
       end.endedAtMs,
+      steps,
       key,
       id,
     ]

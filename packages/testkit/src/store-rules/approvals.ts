@@ -267,6 +267,7 @@ export const approvalRules: StoreRules = {
     expect(await list({ before: key('a') })).toEqual([])
     expect(await list({ before: key('unknown') })).toEqual([])
     expect(await list({ state: 'pending' })).toEqual(['c', 'a'])
+    expect(await list({ runId: 'b' })).toEqual(['b'])
     expect(await list({ state: 'approved', before: key('d') })).toEqual(['b'])
     expect(await list({ state: 'cancelled' })).toEqual([])
   },

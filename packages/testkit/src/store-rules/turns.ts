@@ -26,6 +26,8 @@ export const turnRules: StoreRules = {
       starts: 0,
       createdAtMs: 1_000,
       endedAtMs: null,
+      inbox: null,
+      steps: [],
       context: { reply_to: ['x', 1] },
     }
     expect(await turns.get('t1')).toEqual(row)
@@ -141,6 +143,8 @@ export const turnRules: StoreRules = {
         starts: 0,
         createdAtMs: 1_000,
         endedAtMs: 5_000,
+        inbox: null,
+        steps: [],
         context: id === 'queued' ? { a: 1 } : null,
       })
     }
@@ -244,10 +248,38 @@ export const turnRules: StoreRules = {
     expect(await ids({ limit: 3, before: { endedAtMs: 200, id: 't2' } })).toEqual(['t1', 't5'])
     expect(await ids({ limit: 9, status: 'failed' })).toEqual(['t5'])
     expect(await ids({ limit: 9, owner: 'bob', agent: 'main' })).toEqual(['t3', 't2'])
+    expect(await ids({ limit: 9, sinceMs: 200 })).toEqual(['t4', 't3', 't2'])
+    expect(await ids({ limit: 9, sinceMs: 100, owner: 'bob', before: { endedAtMs: 200, id: 't3' } })).toEqual(['t2'])
     const [latest] = await turns.list({ limit: 1 })
     expect(latest).toMatchObject({ id: 't4', status: 'done', finishReason: 'stop', error: null, endedAtMs: 300 })
     expect(latest).not.toHaveProperty('response')
     expect((await turns.list({ limit: 1, status: 'failed' }))[0]?.error).toMatchObject({ code: expect.any(String) })
+  },
+
+  'an ended turn keeps its steps': async ({ store: { turns }, restart }) => {
+    const steps = [
+      { kind: 'model', name: 'openai:m', atMs: 1, tookMs: 2, outcome: 'error', error: 'answered 503' },
+      {
+        kind: 'model',
+        name: 'openai:m',
+        atMs: 3,
+        tookMs: 4,
+        outcome: 'ok',
+        finish: 'tool-calls',
+        inputTokens: 5,
+        outputTokens: 6,
+        costUsd: 7,
+      },
+      { kind: 'tool', name: 'shell', atMs: 8, tookMs: 9, outcome: 'ok' },
+    ] as const
+    await turns.finish(turnEnd('direct', { steps }))
+    await turns.enqueue(queuedTurn('stored'))
+    expect((await turns.get('stored'))?.steps).toEqual([])
+    await turns.finish(failedTurn('stored', { steps }))
+    await turns.finish(turnEnd('without'))
+    const { turns: after } = await restart()
+    const kept = await Promise.all(['direct', 'stored', 'without'].map(async (id) => (await after.get(id))?.steps))
+    expect(kept).toEqual([steps, steps, []])
   },
 
   'the amount spent counts every ended turn, failed ones too': async ({ store: { turns } }) => {

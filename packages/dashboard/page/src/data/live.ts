@@ -52,7 +52,7 @@ export function onRenewal(renew: () => void): () => void {
 
 /** What each event makes stale: the beginnings of paths. */
 const STALE: readonly (readonly [prefix: string, paths: readonly string[]])[] = [
-  ['turn_', ['/api/overview', '/api/sessions', '/api/deliveries', '/api/costs', '/api/limits']],
+  ['turn_', ['/api/overview', '/api/sessions', '/api/deliveries', '/api/costs', '/api/limits', '/api/turns']],
   ['delivery', ['/api/deliveries', '/api/overview']],
   ['human_approval', ['/api/approvals', '/api/overview']],
   ['sop_', ['/api/sops', '/api/overview']],

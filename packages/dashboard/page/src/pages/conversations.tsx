@@ -119,7 +119,17 @@ export function ConversationPage() {
       }
     >
       <Card title="Whose it is" padded>
-        <Facts rows={[['Id', <Name key="id" value={id} />]]} />
+        <Facts
+          rows={[
+            [
+              'Turns',
+              <a key="turns" href={`#/turns?${new URLSearchParams({ session: id })}`}>
+                The turns of this conversation
+              </a>,
+            ],
+            ['Id', <Name key="id" value={id} />],
+          ]}
+        />
       </Card>
       {problem !== undefined && <Problem error={problem} retry={show} />}
       {messages === undefined ? (

@@ -229,7 +229,12 @@ const TurnCard = ({ turn }: { readonly turn: Turn }) => (
       <div class="stack">
         <Facts
           rows={[
-            ['Turn', <code key="id">{turn.turn_id}</code>],
+            [
+              'Turn',
+              <a key="id" href={to('turns', turn.turn_id)}>
+                Its timeline
+              </a>,
+            ],
             ['State', <Badge key="state" state={turn.status} />],
             ['Model', turn.model && <Name value={turn.model} />],
             turn.error !== null && ['Error', <Text key="error" value={`${turn.error.code}: ${turn.error.message}`} />],

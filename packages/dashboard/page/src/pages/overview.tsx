@@ -91,7 +91,7 @@ function Figures({ data: { status } }: { readonly data: Data }) {
   const { queues } = status
   return (
     <section class="figures" aria-label="Queues">
-      <Figure name="Turns running" value={status.turns_running} detail={`${integer(status.turns_queued)} queued`} href="#/chat" />
+      <Figure name="Turns running" value={status.turns_running} detail={`${integer(status.turns_queued)} queued`} href="#/turns" />
       <Figure
         name="Messages pending"
         value={queues.messages_pending}

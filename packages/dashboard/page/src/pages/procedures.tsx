@@ -475,6 +475,12 @@ export function RunPage() {
                     ['Ended', <Time key="end" at={data.ended_at} />],
                     ['Event', <Name key="event" value={`${data.event.source} ${data.event.topic}`} />],
                     ['By', <Name key="by" value={data.event.by} />],
+                    [
+                      'Turns',
+                      <a key="turns" href={`#/turns?${new URLSearchParams({ session: `sop:${data.run_id}` })}`}>
+                        The turns of this run
+                      </a>,
+                    ],
                     ['Id', <code key="id">{data.run_id}</code>],
                   ]}
                 />

@@ -3,6 +3,7 @@ const PATHS = {
   overview: 'M3 3h6v8H3zM11 3h6v5h-6zM11 10h6v7h-6zM3 13h6v4H3z',
   chat: 'M3 4h14v10H9l-4 3v-3H3z',
   approvals: 'M4 10l4 4 8-9',
+  turns: 'M10 3a7 7 0 1 1-7 7M3 4v4h4M10 6v4l3 2',
   deliveries: 'M3 11v5h14v-5M3 11l3-7h8l3 7h-5a2 2 0 0 1-4 0z',
   procedures: 'M5 3v14M5 5h8l-2 3 2 3H5',
   channels: 'M4 8a8.5 8.5 0 0 1 12 0M6.5 11a5 5 0 0 1 7 0M10 14.5v.01',

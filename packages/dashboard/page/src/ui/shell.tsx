@@ -23,6 +23,7 @@ const PLACES: readonly (readonly [group: string, places: readonly Place[]])[] = 
       { path: '/chat', name: 'Chat', icon: 'chat', forClients: true },
       { path: '/conversations', name: 'Conversations', icon: 'memory' },
       { path: '/approvals', name: 'Approvals', icon: 'approvals', forClients: true },
+      { path: '/turns', name: 'Turns', icon: 'turns' },
       { path: '/deliveries', name: 'Deliveries', icon: 'deliveries' },
       { path: '/procedures', name: 'Procedures', icon: 'procedures' },
     ],
