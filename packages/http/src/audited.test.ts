@@ -72,7 +72,8 @@ async function arrange() {
     const headers = { authorization: `Bearer ${operator.token}`, 'content-type': 'application/json' }
     return made.request(path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
   }
-  for (const key of ['one', 'two']) await made.store.memory.put({ owner: SHARED_MEMORIES, key, content: 'x', category: 'core', atMs: 0 })
+  for (const key of ['one', 'two'])
+    await made.store.memory.put({ owner: SHARED_MEMORIES, key, content: 'x', category: 'core', untrusted: false, atMs: 0 })
   Object.assign(made.store.admissions, { reset: async () => true })
   return { ...made, operator, other, call }
 }
@@ -116,7 +117,7 @@ test('what changed nothing is not recorded', async () => {
 test('an operator who deletes the memory of another owner is recorded, and a client who deletes its own is not', async () => {
   const { call, request, pair, store, operator } = await arrange()
   const client = await pair('c', null, 'client')
-  await store.memory.put({ owner: `device:${client.device}`, key: 'mine', content: 'x', category: 'core', atMs: 0 })
+  await store.memory.put({ owner: `device:${client.device}`, key: 'mine', content: 'x', category: 'core', untrusted: false, atMs: 0 })
   const own = await request('/api/memories/mine', { method: 'DELETE', headers: { authorization: `Bearer ${client.token}` } })
   expect(own.status).toBe(200)
   expect(await store.sops.audit({ limit: 9 })).toEqual([])

@@ -80,6 +80,7 @@ export type {
   PasskeySignIn,
   PinUse,
   PublicRequest,
+  RecalledMemory,
   ResolvedAddress,
   SecretStore,
   Services,

@@ -144,12 +144,12 @@ test('memories without an owner stay readable until an operator assigns them', a
     DELETE FROM memories WHERE key = 'gone'`)
   db.close()
   const { memory, check, close } = open(file)
-  const pet = { owner: UNOWNED_MEMORIES, key: 'pet', content: 'a dog named Zoë', category: 'core', updatedAtMs: 2 }
+  const pet = { owner: UNOWNED_MEMORIES, key: 'pet', content: 'a dog named Zoë', category: 'core', untrusted: true, updatedAtMs: 2 }
   for (const reader of ['device:a', 'device:b']) expect(await memory.search(reader, 'zoe', 5)).toEqual([pet])
   expect(await memory.assign({ from: UNOWNED_MEMORIES, to: 'device:a' })).toBe(1)
   expect(await memory.search('device:a', 'zoe', 5)).toEqual([{ ...pet, owner: 'device:a' }])
   expect(await memory.search('device:b', 'zoe', 5)).toEqual([])
-  await memory.put({ owner: 'device:a', key: 'pet', content: 'a cat', category: 'core', atMs: 3 })
+  await memory.put({ owner: 'device:a', key: 'pet', content: 'a cat', category: 'core', untrusted: false, atMs: 3 })
   expect(await memory.search('device:a', 'zoe', 5)).toEqual([])
   expect(await check()).toEqual([])
   await close()

@@ -1,4 +1,4 @@
-/** Agent memory in this process. A search finds the entries that contain every word of the query, newest first. */
+/** Agent memory in this process. A search finds the entries that contain every word of the query, newest first; every entry is similar to every text. */
 import { type Memories, type MemoryEntry, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 
 /** Creates an empty memory. */
@@ -17,6 +17,11 @@ export function memoryEntries(): Memories {
         .reverse()
         .filter((entry) => isReadable(reader, entry))
         .filter(({ key, content }) => query.split(/\s+/).every((word) => `${key} ${content}`.includes(word)))
+        .slice(0, limit),
+    similar: async (reader, _text, limit) =>
+      [...kept.values()]
+        .reverse()
+        .filter((entry) => isReadable(reader, entry))
         .slice(0, limit),
     get: async (owner, key) => kept.get(id(owner, key)),
     delete: async (owner, key) => kept.delete(id(owner, key)),

@@ -1,4 +1,4 @@
-import { SHARED_MEMORIES } from '@sluice/sdk'
+import { type Memories, SHARED_MEMORIES } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { memoryEntries } from '@sluice/testkit/memory-entries'
 import { describe, expect, test } from 'vitest'
@@ -9,7 +9,8 @@ const ME = 'device:me'
 
 const remember = async (...texts: readonly string[]) => {
   const memories = memoryEntries()
-  for (const [at, content] of texts.entries()) await memories.put({ owner: ME, key: `k${at}`, content, category: 'core', atMs: at })
+  for (const [at, content] of texts.entries())
+    await memories.put({ owner: ME, key: `k${at}`, content, category: 'core', untrusted: false, atMs: at })
   return memories
 }
 
@@ -39,13 +40,13 @@ describe.each<[string, string, string]>([
   test('is found by a message that says it in other words', async () => {
     const memories = await remember(...OTHERS, content)
     expect((await findMemories(memories, ME, message, 3))[0]?.content).toBe(content)
-    expect((await recall(memories, ME, message)).split('\n')[0]).toBe(`k${OTHERS.length}: ${content}`)
+    expect((await recall(memories, ME, message))[0]).toEqual({ text: `k${OTHERS.length}: ${content}`, untrusted: false })
   })
 })
 
 test('a message that shares no word recalls nothing', async () => {
   const memories = await remember(...OTHERS)
-  for (const message of ['ok', 'thanks!', 'はい', '👍', '', '?!']) expect(await recall(memories, ME, message), message).toBe('')
+  for (const message of ['ok', 'thanks!', 'はい', '👍', '', '?!']) expect(await recall(memories, ME, message), message).toEqual([])
 })
 
 test('a rare word counts more than one that all memories have', async () => {
@@ -59,7 +60,7 @@ test('stays within 500 tokens, in every script', async () => {
     ['庭は広い', (text: string) => text.length],
   ] as const) {
     const memories = await remember(...Array.from({ length: 8 }, () => word.repeat(1000)))
-    const found = await recall(memories, ME, word)
+    const found = (await recall(memories, ME, word)).map(({ text }) => text).join('\n')
     expect(found).not.toBe('')
     expect(tokensOf(found)).toBeLessThan(520)
   }
@@ -67,14 +68,48 @@ test('stays within 500 tokens, in every script', async () => {
 
 test('recalls only what the client may read', async () => {
   const memories = await remember('The safe opens with 1234')
-  await memories.put({ owner: SHARED_MEMORIES, key: 'rule', content: 'The safe is in the hall', category: 'core', atMs: 1 })
-  expect(await recall(memories, 'device:other', 'Where is the safe?')).toBe('rule: The safe is in the hall')
+  await memories.put({
+    owner: SHARED_MEMORIES,
+    key: 'rule',
+    content: 'The safe is in the hall',
+    category: 'core',
+    untrusted: false,
+    atMs: 1,
+  })
+  expect(await recall(memories, 'device:other', 'Where is the safe?')).toEqual([{ text: 'rule: The safe is in the hall', untrusted: true }])
+})
+
+test('says which memories are text of others', async () => {
+  const memories = await remember('The safe opens with 1234')
+  await memories.put({ owner: ME, key: 'page', content: 'The safe is blue', category: 'core', untrusted: true, atMs: 1 })
+  expect(new Map((await recall(memories, ME, 'safe')).map(({ text, untrusted }) => [text, untrusted]))).toEqual(
+    new Map([
+      ['k0: The safe opens with 1234', false],
+      ['page: The safe is blue', true],
+    ]),
+  )
+})
+
+test('compares at most 30 of many memories', async () => {
+  const memories = await remember(...Array.from({ length: 100 }, (_, at) => `The safe ${at}`))
+  let read = 0
+  const counting: Memories = {
+    ...memories,
+    search: () => expect.fail('the list of all memories was read'),
+    async similar(...asked) {
+      const found = await memories.similar(...asked)
+      read += found.length
+      return found
+    },
+  }
+  expect(await recall(counting, ME, 'safe')).toHaveLength(5)
+  expect(read).toBe(30)
 })
 
 test('the feature offers the recall to the agent, without a call of a tool', async () => {
   const memory = await remember('Likes green tea')
   const { services } = feature.build(testHost({ services: { memory } }), { shared: false })
-  expect(await services?.recall?.(ME, 'Which tea shall I buy?')).toBe('k0: Likes green tea')
+  expect(await services?.recall?.(ME, 'Which tea shall I buy?')).toEqual([{ text: 'k0: Likes green tea', untrusted: false }])
   const { services: without } = feature.build(testHost(), { shared: false })
-  expect(await without?.recall?.(ME, 'tea')).toBe('')
+  expect(await without?.recall?.(ME, 'tea')).toEqual([])
 })

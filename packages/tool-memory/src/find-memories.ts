@@ -1,9 +1,8 @@
 /** Finds memories by the words of a text, in every script: also words that no spaces divide, and parts of compound words. */
-import type { Memories, MemoryEntry } from '@sluice/sdk'
+import type { Memories, MemoryEntry, RecalledMemory } from '@sluice/sdk'
 
-/** The newest memories that are compared word by word; older ones are found by the whole words of the store's index. */
-const COMPARED_MAX = 300
-const INDEXED_MAX = 20
+/** The memories that the store finds by words and parts of words, and that are then compared word by word. */
+const COMPARED_MAX = 30
 const TEXT_CHARS_MAX = 4000
 const WORDS_MAX = 64
 /** The budget of a recall, at four characters a token, or one where a script has no spaces. */
@@ -60,18 +59,14 @@ function match(word: string, { words, text }: Indexed): number {
 }
 
 /**
- * Returns the memories that `reader` may read and that share words with the text, the best first. A word that many memories have counts less.
- * Reads the newest memories, and those that the index of the store finds.
+ * Returns the memories that `reader` may read and that share words with the text, the best first. A word that many of them have counts less.
+ * Reads no more than 30 memories.
  */
 export async function findMemories(memories: Memories, reader: string, text: string, limit: number): Promise<MemoryEntry[]> {
   const words = wordsOf(text.slice(0, TEXT_CHARS_MAX), WORDS_MAX)
   if (words.length === 0) return []
-  const [newest, found] = await Promise.all([
-    memories.search(reader, '', COMPARED_MAX),
-    memories.search(reader, text.slice(0, TEXT_CHARS_MAX), Math.max(limit, INDEXED_MAX)),
-  ])
-  const all = new Map([...newest, ...found].map((entry) => [JSON.stringify([entry.owner, entry.key]), entry]))
-  const compared = [...all.values()].map(indexed)
+  const found = await memories.similar(reader, text.slice(0, TEXT_CHARS_MAX), COMPARED_MAX)
+  const compared = found.map(indexed)
   const scores = compared.map(() => 0)
   for (const word of words) {
     const matches = compared.map((one) => match(word, one))
@@ -88,16 +83,17 @@ export async function findMemories(memories: Memories, reader: string, text: str
 }
 
 /** Resolves to the best few memories for a message, a line each and within 500 tokens; empty when none shares a word with it. */
-export async function recall(memories: Memories, reader: string, text: string): Promise<string> {
-  const lines: string[] = []
+export async function recall(memories: Memories, reader: string, text: string): Promise<readonly RecalledMemory[]> {
+  const recalled: RecalledMemory[] = []
   let tokens = 0
-  for (const { key, content } of await findMemories(memories, reader, text, RECALLED_MAX)) {
+  for (const { owner, key, content, untrusted } of await findMemories(memories, reader, text, RECALLED_MAX)) {
     const line = `${key}: ${shortened(content.replace(/\s+/g, ' ').trim())}`
     tokens += tokensOf(line)
     if (tokens > TOKENS_MAX) break
-    lines.push(line)
+    // Another client may have stored what all share.
+    recalled.push({ text: line, untrusted: untrusted || owner !== reader })
   }
-  return lines.join('\n')
+  return recalled
 }
 
 const shortened = (text: string): string => {

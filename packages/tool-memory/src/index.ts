@@ -12,7 +12,7 @@ export default defineFeature({
     services: {
       async recall(reader, text) {
         const memories = host.service('memory')
-        return memories ? recall(memories, reader, text) : ''
+        return memories ? recall(memories, reader, text) : []
       },
     },
   }),

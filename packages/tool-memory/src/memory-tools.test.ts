@@ -1,4 +1,4 @@
-import { type ClientId, rowOf, SHARED_MEMORIES, type ToolContext, UNOWNED_MEMORIES } from '@sluice/sdk'
+import { type ClientId, rowOf, SHARED_MEMORIES, type ToolContext, type ToolReport, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { testHost, throwingHost } from '@sluice/testkit/host'
 import { memoryEntries } from '@sluice/testkit/memory-entries'
 import * as v from 'valibot'
@@ -71,7 +71,7 @@ it('lets every client recall shared and unowned memories, but not change them', 
     [SHARED_MEMORIES, 'house_rule'],
     [UNOWNED_MEMORIES, 'old_note'],
   ] as const) {
-    await memory.put({ owner, key, content: 'for all', category: 'core', atMs: 0 })
+    await memory.put({ owner, key, content: 'for all', category: 'core', untrusted: false, atMs: 0 })
     expect(await run('memory_recall', { query: key })).toContain('for all')
     expect(await run('memory_forget', { key })).toBe(`${key} is shared by all clients and was kept: only the operator can remove it.`)
     await run('memory_store', { key, content: 'mine' })
@@ -81,7 +81,7 @@ it('lets every client recall shared and unowned memories, but not change them', 
 
 it('with shared = true, new memories are shared and private ones stay private', async () => {
   const { memory, as, run } = arrange({ shared: true })
-  await memory.put({ owner: 'device:a', key: 'door_code', content: '4711', category: 'core', atMs: 0 })
+  await memory.put({ owner: 'device:a', key: 'door_code', content: '4711', category: 'core', untrusted: false, atMs: 0 })
   await run('memory_store', { key: 'timezone', content: 'Europe/Oslo' })
   const ask = as('device:b')
   expect(await ask('memory_recall', { query: 'Oslo' })).toContain('Europe/Oslo')
@@ -145,4 +145,23 @@ it('accepts input at the bounds', async () => {
 it('rejects every tool as unavailable when the host keeps no memories', async () => {
   for (const tool of feature.build(testHost(), { shared: false }).tools ?? [])
     await expect(tool.run({ key: 'k', content: 'x' }, context)).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+it.each<[who: string, more: Partial<ToolContext>, isUntrusted: boolean]>([
+  ['a turn that has read nothing of others', { hasReadUntrusted: () => false }, false],
+  ['a turn that has read a page', { hasReadUntrusted: () => true }, true],
+  ['a call outside of a turn, of which nothing is known', {}, true],
+  ['a stranger', { hasReadUntrusted: () => false, standing: 'stranger' }, true],
+  ['a listed sender', { hasReadUntrusted: () => false, standing: 'listed' }, false],
+])('marks what it remembers for %s, and reads it back as such', async (_who, more, isUntrusted) => {
+  const { memory, tools } = arrange()
+  const use = async (name: string, input: object) => {
+    const tool = tools.find((one) => one.name === name) ?? expect.fail(name)
+    const reports: ToolReport[] = []
+    await tool.run(v.parse(tool.input, input), { ...context, ...more, report: (report) => void reports.push(report) })
+    return reports
+  }
+  await use('memory_store', { key: 'k', content: 'blue' })
+  expect((await memory.get('device:a', 'k'))?.untrusted).toBe(isUntrusted)
+  expect(await use('memory_recall', { query: 'blue' })).toEqual(isUntrusted ? [{ untrusted: 'memory_recall' }] : [])
 })

@@ -3,10 +3,12 @@ import {
   AppError,
   defineTool,
   type Host,
+  isAtLeast,
   type Memories,
   type MemoryEntry,
   memoryOwner,
   SHARED_MEMORIES,
+  sharedRoom,
   type Tool,
   type ToolContext,
   UNOWNED_MEMORIES,
@@ -47,7 +49,8 @@ export const memoryStore = (host: Host, config: MemoryConfig): Tool =>
       category: v.optional(categoryInput, 'core'),
     }),
     async run({ key, content, category }, context) {
-      await memoriesOf(host).put({ owner: ownerOf(config, context), key, content, category, atMs: host.clock.nowMs() })
+      const owner = ownerOf(config, context)
+      await memoriesOf(host).put({ owner, key, content, category, untrusted: isUntrusted(context), atMs: host.clock.nowMs() })
       return `Remembered ${key} (${category}).`
     },
   })
@@ -60,19 +63,20 @@ export const memoryRecall = (host: Host, config: MemoryConfig): Tool =>
     risk: 'read',
     decider: 'asker',
     egress: false,
-    // Any turn of the client may have stored it, also one that had read untrusted text.
-    untrusted: true,
+    untrusted: false,
     input: v.object({
       query: v.optional(v.pipe(v.string(), v.maxLength(QUERY_CHARS_MAX), v.description('Words to look for')), ''),
       limit: v.optional(v.pipe(whole(1, ENTRIES_MAX), v.description('The largest number of memories to return')), 5),
     }),
     async run({ query, limit }, context) {
+      const { report } = context
       const reader = memoryOwner(context) ?? ownerOf(config, context)
       const memories = memoriesOf(host)
       const isSearch = query.trim() !== ''
       const found = isSearch ? await findMemories(memories, reader, query, limit) : []
       const entries = found.length > 0 ? found : await memories.search(reader, query, limit)
       if (entries.length === 0) return isSearch ? `No memory matches "${query}".` : 'Nothing is remembered yet.'
+      if (entries.some(({ owner, untrusted }) => untrusted || owner !== reader)) report?.({ untrusted: 'memory_recall' })
       return entries.map(entryText).join('\n\n')
     },
   })
@@ -110,6 +114,13 @@ function ownerOf({ shared }: MemoryConfig, context: ToolContext): string {
   if (owner === undefined) throw new AppError('unavailable', 'This call has no known caller, so it has no memories.')
   return owner
 }
+
+/**
+ * Tells whether text of others may lead to the stored memory: the model has read such text, or a stranger wrote the message. In a room, people of
+ * every standing read it.
+ */
+const isUntrusted = ({ hasReadUntrusted, standing, session }: ToolContext): boolean =>
+  hasReadUntrusted?.() !== false || !isAtLeast(standing, sharedRoom(session) ? 'operator' : 'listed')
 
 const entryText = ({ key, category, content, updatedAtMs }: MemoryEntry): string =>
   `${key} (${category}, ${new Date(updatedAtMs).toISOString().slice(0, 10)}):\n${content}`

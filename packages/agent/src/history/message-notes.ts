@@ -1,6 +1,7 @@
 /**
- * Notes of the agent on stored messages, which people do not see: the situation of a message and the summary of the messages of a long
- * turn, which the model reads as text, and who wrote a message in a room. They are stored with their messages, so that later requests repeat them byte for byte.
+ * Notes of the agent on stored messages, which people do not see: the situation of a message, the memories that fit it and the summary of the
+ * messages of a long turn, which the model reads as text, and who wrote a message in a room. They are stored with their messages, so that later
+ * requests repeat them byte for byte.
  */
 import { frameUntrusted, isAtLeast, type ModelMessage, parseSenderKey, type Standing, sourceOfMessage } from '@sluice/sdk'
 
@@ -25,6 +26,8 @@ export interface Writer {
 interface MessageNotes {
   /** The lines before the text of a message: when, where and by whom it was written. */
   readonly situation?: string
+  /** The memories that fit the message, with a frame around those of others. */
+  readonly recalled?: string
   /** The place in the situation, which is told again only when it changes. */
   readonly place?: string
   /** The writer of a message of a session that the people of a room share. */
@@ -90,13 +93,14 @@ export function asRead(messages: readonly ModelMessage[]): readonly ModelMessage
 
 type UserMessage = Extract<ModelMessage, { role: 'user' }>
 
-/** Puts the situation of a message before its text. */
+/** Puts the situation of a message, and its memories, before its text. */
 function withSituation(message: UserMessage): UserMessage {
-  const { situation } = notesIn(message)
+  const { situation, recalled } = notesIn(message)
   const [first, ...rest] = message.content
   if (situation === undefined) return message
-  if (first?.type !== 'text') return { role: 'user', content: [{ type: 'text', text: situation }, ...message.content] }
-  return { role: 'user', content: [{ ...first, text: `${situation}\n${first.text}` }, ...rest] }
+  const note = recalled === undefined ? situation : `${situation}\n${recalled}`
+  if (first?.type !== 'text') return { role: 'user', content: [{ type: 'text', text: note }, ...message.content] }
+  return { role: 'user', content: [{ ...first, text: `${note}\n${first.text}` }, ...rest] }
 }
 
 /** Returns for each message the number of the newest message whose summary covers it, or its own number. */

@@ -21,10 +21,12 @@ export function sourcesIn(
 
 export function sourcesInMessage(message: ModelMessage, reader: Writer = ANYONE): string[] {
   if (message.role === 'system') return []
-  const summary = notesIn(message).compaction?.untrusted === true ? ['the summary of earlier messages'] : []
+  const { compaction, recalled } = notesIn(message)
+  const summary = compaction?.untrusted === true ? ['the summary of earlier messages'] : []
+  const memories = recalled === undefined ? undefined : untrustedSource(recalled)
   const parts = message.content.flatMap((part) => untrustedInPart(message.role, part) ?? [])
   const writer = isOfLower(message, reader) ? writerOf(message) : undefined
-  return [...summary, ...parts, ...(writer ? [writer.source] : [])]
+  return [...summary, ...(memories === undefined ? [] : [memories]), ...parts, ...(writer ? [writer.source] : [])]
 }
 
 type Part = Exclude<ModelMessage, { role: 'system' }>['content'][number]

@@ -80,6 +80,7 @@ export interface AgentDeps extends SettingsSource {
   readonly newId?: () => string
   readonly placeOf?: ConductDeps['placeOf']
   readonly identityOf?: ConductDeps['identityOf']
+  readonly recall?: ConductDeps['recall']
   /** Runs model calls and tools within a trace. */
   readonly within?: WithinTrace
 }

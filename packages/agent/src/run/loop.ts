@@ -16,13 +16,14 @@ import { Repeats } from '../tools/repeats.ts'
 import type { ToolExecutor, ToolResultPart } from '../tools/tool-call.ts'
 import { runRound, type ToolRound } from '../tools/tool-round.ts'
 import { allowedTools, callScopeOf } from '../turn/call-scope.ts'
+import { type RecallDeps, recalledNote } from '../turn/recalled.ts'
 import { situationNote } from '../turn/situation.ts'
 import type { LiveTurn, TurnScope } from '../turn/turn-scope.ts'
 import { standingOfTurn } from '../turn/turn-standing.ts'
 import { restoreTurn } from './restore-turn.ts'
 import { systemPrompt } from './system-prompt.ts'
 
-export interface LoopDeps extends SummarizeDeps, Pick<CallModelDeps, 'toolSpecs' | 'tokenRatios' | 'refusedFiles'> {
+export interface LoopDeps extends SummarizeDeps, RecallDeps, Pick<CallModelDeps, 'toolSpecs' | 'tokenRatios' | 'refusedFiles'> {
   readonly tools: ToolExecutor
   /** Returns where and by whom the message of a turn was written, in a few words. Absent: the model is told no situation. */
   readonly placeOf?: ((turn: Pick<LiveTurn, 'source' | 'session' | 'owner' | 'limited'>) => string) | undefined
@@ -55,9 +56,8 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
     }),
   }
   progress.fixedTokens = await fixedTokens(deps, scope, system.content)
-  const asked = askedMessage(deps, scope, begun.messages)
   const { messages: before, open } = restoreTurn(turn.checkpoint)
-  const produced: ModelMessage[] = before.length > 0 ? before : [asked]
+  const produced: ModelMessage[] = before.length > 0 ? before : [await askedMessage(deps, scope, begun.messages)]
   const promptWith =
     (...last: ModelMessage[]) =>
     (tokensMax: number): ModelMessage[] => [
@@ -78,7 +78,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
       isShown(address, { messages: conversation.messages.filter((message) => !isOfLower(message, reader)) }, produced, showsAddresses),
   )
   const repeats = new Repeats()
-  recall(open ? before.slice(0, -1) : before, repeats)
+  countCalls(open ? before.slice(0, -1) : before, repeats)
   progress.iterations += before.filter(({ role }) => role === 'assistant').length
   const runCalls = async (round: ToolRound) => {
     await turn.keep?.()
@@ -132,19 +132,18 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
   }
 }
 
-/** The message of the person. The built-in model needs no situation. */
-function askedMessage(
-  { placeOf }: LoopDeps,
-  { turn, agent, registry, progress }: TurnScope,
-  before: readonly ModelMessage[],
-): ModelMessage {
+/** The message of the person, with its situation and the memories that fit it. The built-in model needs neither. */
+async function askedMessage(deps: LoopDeps, scope: TurnScope, before: readonly ModelMessage[]): Promise<ModelMessage> {
+  const { placeOf } = deps
+  const { turn, agent, registry, progress } = scope
   const isInRoom = sharedRoom(turn.session) !== undefined
   const plain: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
   const message = isInRoom ? withNote(plain, { writer: writerOfTurn(turn) }) : plain
   if (!placeOf || registry.models.labels[progress.entry]?.provider === OFFLINE) return message
-  const place = placeOf(turn)
   // In a room each message names its writer.
-  return withNote(message, situationNote({ place, atMs: turn.createdAtMs, zone: agent.timezone, before: isInRoom ? [] : before }))
+  const situation = situationNote({ place: placeOf(turn), atMs: turn.createdAtMs, zone: agent.timezone, before: isInRoom ? [] : before })
+  const recalled = await recalledNote(deps, scope, before)
+  return withNote(message, { ...situation, ...(recalled !== undefined && { recalled }) })
 }
 
 const writerOfTurn = (turn: LiveTurn): Writer => ({
@@ -162,7 +161,7 @@ const FINISHES: Partial<Record<ReplyEnd, { readonly finishReason: FinishReason; 
 const SHORTENED = '\n\n[A part of this conversation did not fit into the window of the model and was left out.]'
 
 /** Counts the calls of rounds before an interruption, so that the limits apply to the whole turn. */
-function recall(messages: readonly ModelMessage[], repeats: Repeats): void {
+function countCalls(messages: readonly ModelMessage[], repeats: Repeats): void {
   for (const message of messages) {
     if (message.role !== 'assistant') continue
     for (const part of message.content) {

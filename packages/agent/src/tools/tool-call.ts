@@ -253,6 +253,7 @@ export class ToolExecutor {
         ...{ ...by, ...who, session, turn, trace, report, signal: cancellation.signal },
         ...(superseded && { superseded }),
         ...(ask && { ask }),
+        ...(scope.alive && { hasReadUntrusted: () => scope.sources().length > 0 }),
       }
       const text = this.#deps.scrub(await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
       const cut = await keepResult(this.#deps, scope, { tool: tool.name, input, text: text || NO_OUTPUT })

@@ -151,7 +151,7 @@ const LISTS: Readonly<Record<string, List>> = {
     key: 'key',
     fill: async ({ memory }) =>
       void (await Promise.all(
-        numbers.map((number) => memory.put({ owner: 'cli', key: `k${number}`, content: 'c', category: 'core', atMs: 1 })),
+        numbers.map((number) => memory.put({ owner: 'cli', key: `k${number}`, content: 'c', category: 'core', untrusted: false, atMs: 1 })),
       )),
   },
   'pair list': {

@@ -20,7 +20,7 @@ async function arrange(...entries: (readonly [owner: string, key: string, conten
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
   const store = openStore({ file: join(dir, 'sluice.db'), clock: systemClock, log })
   await store.devices.add({ id: 'd1', name: 'phone', tokenHash: 'h', role: 'client', createdAtMs: 0, expiresAtMs: null })
-  for (const [owner, key, content] of entries) await store.memory.put({ owner, key, content, category: 'core', atMs: 0 })
+  for (const [owner, key, content] of entries) await store.memory.put({ owner, key, content, category: 'core', untrusted: false, atMs: 0 })
   await store.close()
   const run = sluiceWith([])
   const memory = (...argv: string[]) => run('memory', ...argv, '--data-dir', dir)

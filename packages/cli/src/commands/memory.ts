@@ -34,7 +34,7 @@ export const show = (context: CliContext): Promise<number> =>
     const { content, ...fields } = shown(await findMemory(context, api))
     if (context.json) context.out.json({ ...fields, content })
     else {
-      printFields(context.out, fields)
+      printFields(context.out, { ...fields, untrusted: fields.untrusted ? 'yes' : 'no' })
       printBlock(context.out, 'content', content)
     }
     return 0
@@ -103,4 +103,11 @@ const readMemories = (api: Api, owner: string | undefined, most: number) =>
 const memories = (count: number): string => (count === 1 ? '1 memory' : `${count} memories`)
 
 /** The JSON form of a memory. */
-const shown = ({ owner, key, category, updated_at, content }: Memory) => ({ owner, key, category, updated_at, content })
+const shown = ({ owner, key, category, untrusted, updated_at, content }: Memory) => ({
+  owner,
+  key,
+  category,
+  untrusted,
+  updated_at,
+  content,
+})

@@ -102,7 +102,7 @@ function createApprovals({ opened, features: { snapshot } }: Base, delivery: Lat
 }
 
 function createAgentOf(
-  { opened, features: { snapshot, lifecycle }, inForce, options }: Base,
+  { opened, features: { snapshot, lifecycle, services }, inForce, options }: Base,
   { approvals, lanes, admission, shares, clients }: Pick<Parts, 'approvals' | 'lanes' | 'admission' | 'shares' | 'clients'>,
 ): Agent {
   const { store, ownership, bus, clock, log, traces, config } = opened
@@ -135,6 +135,7 @@ function createAgentOf(
     shares,
     placeOf: (turn) => placeOf(snapshot().channels, turn),
     identityOf: (agent) => readIdentity(opened.dataDir, agent, log),
+    recall: async (reader, text) => (await services.recall?.(reader, text)) ?? [],
     approve: options.approve ?? askInChats,
     within: traces.within,
   })

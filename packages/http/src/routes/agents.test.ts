@@ -89,7 +89,7 @@ test('erasing a person covers the conversations and memories with every agent', 
   for (const owner of owners) {
     const session = owner.replace('/a/', '/a/room/')
     await store.turns.finish(turnEnd(session, { sessionId: session, agent: agentOfSession(session), owner: 'channel:x', source: 'x' }))
-    await store.memory.put({ owner, key: 'k', content: 'c', category: 'core', atMs: 0 })
+    await store.memory.put({ owner, key: 'k', content: 'c', category: 'core', untrusted: false, atMs: 0 })
   }
   const listed = async () => (await asOperator('GET', '/api/sessions?channel=x&sender=u')).json.sessions
   expect(await listed()).toHaveLength(2)
@@ -101,7 +101,7 @@ test('erasing a person covers the conversations and memories with every agent', 
 
 test('the owner of a memory with another agent can be named', async () => {
   const { asOperator, store } = await arrange()
-  await store.memory.put({ owner: 'agent:support/device:phone', key: 'k', content: 'c', category: 'core', atMs: 0 })
+  await store.memory.put({ owner: 'agent:support/device:phone', key: 'k', content: 'c', category: 'core', untrusted: false, atMs: 0 })
   const listed = await asOperator('GET', `/api/memories?owner=${encodeURIComponent('agent:support/device:phone')}`)
   expect(listed).toMatchObject({ status: 200, json: { memories: [{ owner: 'agent:support/device:phone', key: 'k' }] } })
 })

@@ -22,6 +22,7 @@ const memorySchema = v.object({
   key: v.string(),
   category: v.string(),
   content: v.string(),
+  untrusted: v.pipe(v.boolean(), v.description('Whether text of others may have led to it; the model then gets it as data')),
   updated_at: v.string(),
 })
 
@@ -56,11 +57,12 @@ interface Caller {
   readonly role: Role | null
 }
 
-const shown = ({ owner, key, category, content, updatedAtMs }: MemoryEntry) => ({
+const shown = ({ owner, key, category, content, untrusted, updatedAtMs }: MemoryEntry) => ({
   owner: ownerName(owner),
   key,
   category,
   content,
+  untrusted,
   updated_at: isoTime(updatedAtMs),
 })
 

@@ -30,12 +30,21 @@ describe('memories', () => {
     const { store, device, json, call, pair } = await paired()
     const other = await pair('other')
     for (const key of ['a/b', 'c'])
-      await store.memory.put({ owner: `device:${device}`, key, content: `mine ${key}`, category: 'core', atMs: 0 })
-    await store.memory.put({ owner: `device:${other.device}`, key: 'c', content: 'theirs', category: 'core', atMs: 0 })
+      await store.memory.put({ owner: `device:${device}`, key, content: `mine ${key}`, category: 'core', untrusted: false, atMs: 0 })
+    await store.memory.put({ owner: `device:${other.device}`, key: 'c', content: 'theirs', category: 'core', untrusted: false, atMs: 0 })
     const slash = encodeURIComponent('a/b')
     const first = (await json('GET', '/api/memories?limit=1')) as { next: string }
     expect(first).toEqual({
-      memories: [{ owner: `device:${device}`, key: 'a/b', category: 'core', content: 'mine a/b', updated_at: '1970-01-01T00:00:00.000Z' }],
+      memories: [
+        {
+          owner: `device:${device}`,
+          key: 'a/b',
+          category: 'core',
+          content: 'mine a/b',
+          untrusted: false,
+          updated_at: '1970-01-01T00:00:00.000Z',
+        },
+      ],
       next: expect.any(String),
     })
     expect(await json('GET', `/api/memories?cursor=${first.next}`)).toMatchObject({ memories: [{ key: 'c' }], next: null })
@@ -54,7 +63,7 @@ describe('the memories of others', () => {
     const made = await paired()
     const client = await made.pair('client', null, 'client')
     const put = (owner: string, key: string, content = `${key} of ${owner}`) =>
-      made.store.memory.put({ owner, key, content, category: 'core', atMs: 0 })
+      made.store.memory.put({ owner, key, content, category: 'core', untrusted: false, atMs: 0 })
     for (const [owner, key] of [
       [UNOWNED_MEMORIES, 'a'],
       [UNOWNED_MEMORIES, 'b'],
@@ -224,7 +233,14 @@ describe('sessions', () => {
     const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'private' }] }]
     const other = session.replaceAll('1555', '1666')
     for (const id of [session, other]) await store.turns.finish(turnEnd(`turn of ${id}`, { sessionId: id, messages }))
-    await store.memory.put({ owner: 'channel:chatapp/2000/%2B1555', key: 'birthday', content: 'May', category: 'core', atMs: 1 })
+    await store.memory.put({
+      owner: 'channel:chatapp/2000/%2B1555',
+      key: 'birthday',
+      content: 'May',
+      category: 'core',
+      untrusted: false,
+      atMs: 1,
+    })
     const found = '/api/sessions?channel=chatapp&sender=%2B1555'
     expect(await json('GET', found)).toMatchObject({ sessions: [{ session_id: session, channel: 'chatapp', sender: '+1555' }], next: null })
     expect(await json('GET', '/api/sessions?all=true')).toMatchObject({ sessions: [{}, {}] })

@@ -63,14 +63,21 @@ export interface PasskeySignIn {
   finish(body: unknown): Promise<{ readonly label: string; readonly role: Role; readonly issuedBy: string | null }>
 }
 
+/** A memory as the model reads it without asking for it. */
+export interface RecalledMemory {
+  /** One line. */
+  readonly text: string
+  /** Whether it is text of others: the text of a page may have led to it, or another client has stored it for all. */
+  readonly untrusted: boolean
+}
+
 /** The services that features and the core offer each other by name. A consumer looks one up at run time and handles `undefined`. */
 export interface Services {
   readonly memory: Memories
   /**
    * Returns the memories that fit a message, a line each and within 500 tokens; empty when none does. `reader` is as in `Memories.search`.
-   * The text is of others: any turn of the client may have stored it.
    */
-  readonly recall: (reader: string, text: string) => Promise<string>
+  readonly recall: (reader: string, text: string) => Promise<readonly RecalledMemory[]>
   readonly vitals: () => Vitals
   /** Counts the unfinished and failed work in the store. Throws `unavailable` when the store cannot be read. */
   readonly backlog: () => Promise<Backlog>

@@ -333,6 +333,8 @@ export interface MemoryEntry {
   readonly key: string
   readonly content: string
   readonly category: string
+  /** Whether text of others may have led to it: its writer had read some. True for the memories of releases that did not record it. */
+  readonly untrusted: boolean
   readonly updatedAtMs: number
 }
 
@@ -345,6 +347,11 @@ export interface Memories {
    * best match is first; an empty query lists the newest entries. Any text is a valid query.
    */
   search(reader: string, query: string, limit: number): Promise<MemoryEntry[]>
+  /**
+   * Finds the entries, among those that `reader` may read, that share words or parts of words with a text, in every script. The entries that share
+   * most are first. A text without words finds nothing.
+   */
+  similar(reader: string, text: string, limit: number): Promise<MemoryEntry[]>
   get(owner: string, key: string): Promise<MemoryEntry | undefined>
   delete(owner: string, key: string): Promise<boolean>
 }

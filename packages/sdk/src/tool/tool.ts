@@ -54,6 +54,8 @@ export interface ToolContext extends CallingAgent {
    * who approved, and to undefined if none did. Meanwhile the time limit of the turn is paused. Absent for calls with the risk `read`.
    */
   readonly ask?: (about: Readonly<Record<string, unknown>>) => Promise<string | undefined>
+  /** Tells whether the model of this turn has read text of others. Absent outside of a turn, where nothing is known. */
+  readonly hasReadUntrusted?: () => boolean
   /** Reports results that a procedure without a model cannot read from the text. The last report counts. */
   readonly report?: (report: ToolReport) => void
 }

@@ -1,6 +1,7 @@
 /** A schema of PostgreSQL as the source or the target of a copy. */
 import { AppError, type Logger, type RowSigner, refusedRows } from '@sluice/sdk'
 import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable } from '@sluice/store/copied-tables'
+import { indexedWords } from '@sluice/store/shared'
 import pg from 'pg'
 import {
   type All,
@@ -20,7 +21,6 @@ import { COPY_KEY, checkKey, migrate } from '../schema/migrate.ts'
 import { RowSignatures, SIGNED_KEY } from '../schema/row-signatures.ts'
 import { MIGRATIONS } from '../schema/schema.ts'
 import { unverifiedRows } from '../schema/unverified-rows.ts'
-import { indexedText } from '../tables/memory.ts'
 
 /** The rows of one answer while a table is read. */
 const FETCH_ROWS = 500
@@ -285,7 +285,7 @@ export class PostgresTarget {
       `WITH given AS (SELECT * FROM unnest(${parameters}) AS given (${list(columns)}))${bodies}
        INSERT INTO ${into} (${list(own)}) ${always} SELECT ${values.join(', ')} FROM given`,
       ...columns.map(({ name }) =>
-        rows.map((row) => (computed.includes(name) ? indexedText(String(row.key), String(row.content)) : row[name])),
+        rows.map((row) => (computed.includes(name) ? indexedWords(String(row.key), String(row.content)) : row[name])),
       ),
     )
   }

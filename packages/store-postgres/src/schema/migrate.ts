@@ -107,12 +107,13 @@ async function migrateLocked(client: pg.Client, schema: string, options: Migrate
 /** A crash leaves either the old schema or the new one. */
 async function step(
   client: pg.Client,
-  { sql, contracts }: Migration,
+  { sql, fill, contracts }: Migration,
   { number, upgradedAtMs }: { number: number; upgradedAtMs: number | undefined },
 ) {
   await client.query('BEGIN')
   try {
     await client.query(sql)
+    await fill?.(queryOf(client))
     await client.query(PUT_META, ['schema_version', String(number)])
     if (contracts !== undefined || number === 1) await client.query(PUT_META, ['min_reader', String(contracts ?? number)])
     if (upgradedAtMs !== undefined) await client.query(PUT_META, ['upgraded_at', String(upgradedAtMs)])

@@ -8,9 +8,13 @@
  * Times, token counts and costs are double precision. Columns named `…_json` hold JSON as text, which can also represent invalid
  * Unicode. Columns that are sorted or searched by prefix have the collation "C", which sorts by code point.
  */
+import { indexedWords } from '@sluice/store/shared'
+import type { All } from '../connection/connection.ts'
 
 export interface Migration {
   readonly sql: string
+  /** Changes the rows after the statements, in their transaction. */
+  readonly fill?: (all: All) => Promise<void>
   /** The schema version of the first release that does without what this migration removes. Earlier releases can use the schema no more. */
   readonly contracts?: number
 }
@@ -742,7 +746,29 @@ export const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE turns ADD COLUMN steps_json text;
   `,
   },
+  {
+    sql: `
+  -- Whether text of others may have led to a memory, which nobody knows of those of earlier releases.
+  ALTER TABLE memories ADD COLUMN untrusted boolean NOT NULL DEFAULT true;
+  `,
+    fill: indexMemories,
+  },
 ]
+
+/** Fills the index of memories with the words, and the parts of words, of this release. */
+async function indexMemories(all: All): Promise<void> {
+  for (let after = 0; ; ) {
+    const rows = await all<{ number: number; key: string; content: string }>(
+      'SELECT number, key, content FROM memories WHERE number > $1 ORDER BY number LIMIT 500',
+      after,
+    )
+    for (const { number, key, content } of rows)
+      await all("UPDATE memories SET words = to_tsvector('simple', $2) WHERE number = $1", number, indexedWords(key, content))
+    const last = rows.at(-1)
+    if (!last) return
+    after = last.number
+  }
+}
 
 /** The schema version of the first release that signs rows. */
 export const SIGNED_SINCE = 9

@@ -1,19 +1,15 @@
 /** The agent's memories, each with its owner, and a full-text index over their keys and contents. */
 import { type MemoryEntry, type MemoryStore, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
+import { indexedWords, searchedWords, similarWords } from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
 
-/** A query uses at most this many words. */
-const QUERY_WORDS_MAX = 32
-/** A vector holds no longer words, and at most one megabyte. */
-const WORD_CHARS_MAX = 200
-const WORDS_MAX = 20_000
-
-const COLUMNS = 'memories.owner, memories.key, memories.content, category, updated_at AS "updatedAtMs"'
+const COLUMNS = 'memories.owner, memories.key, memories.content, category, untrusted, updated_at AS "updatedAtMs"'
 const PUT = `
-  INSERT INTO memories (owner, key, content, category, updated_at, words) VALUES ($1, $2, $3, $4, $5, to_tsvector('simple', $6))
-  ON CONFLICT (owner, key) DO UPDATE SET
-    content = excluded.content, category = excluded.category, updated_at = excluded.updated_at, words = excluded.words`
+  INSERT INTO memories (owner, key, content, category, untrusted, updated_at, words)
+  VALUES ($1, $2, $3, $4, $5, $6, to_tsvector('simple', $7))
+  ON CONFLICT (owner, key) DO UPDATE SET content = excluded.content, category = excluded.category, untrusted = excluded.untrusted,
+    updated_at = excluded.updated_at, words = excluded.words`
 /** The condition that a client (parameter 1) may read a memory; its own memory hides a shared one with the same key. */
 const READABLE = `(memories.owner = $1 OR memories.owner IN ('${SHARED_MEMORIES}', '${UNOWNED_MEMORIES}')
   AND NOT EXISTS (SELECT 1 FROM memories AS own WHERE own.owner = $1 AND own.key = memories.key))`
@@ -38,15 +34,14 @@ const COUNT = 'SELECT count(*) AS count FROM memories WHERE owner = $1'
 
 /** A search finds entries with any of the words, ignores case and accents, and ranks by `ts_rank`. */
 export const createMemory = (db: Database): MemoryStore => ({
-  async put({ owner, key, content, category, atMs }) {
-    await db.writer.write(sql(PUT, owner, key, content, category, atMs, indexedText(key, content)))
+  async put({ owner, key, content, category, untrusted, atMs }) {
+    await db.writer.write(sql(PUT, owner, key, content, category, untrusted, atMs, indexedWords(key, content)))
   },
   async search(reader, query, limit) {
     if (query.trim() === '') return db.all<MemoryEntry>(NEWEST, reader, limit)
-    const words = [...new Set(wordsOf(query))].slice(0, QUERY_WORDS_MAX)
-    const found = words.length > 0 ? await db.get<{ query: string | null }>(QUERY, words) : undefined
-    return found?.query ? db.all<MemoryEntry>(SEARCH, reader, limit, found.query) : []
+    return find(db, reader, searchedWords(query), limit)
   },
+  similar: (reader, text, limit) => find(db, reader, similarWords(text), limit),
   get: (owner, key) => db.get<MemoryEntry>(GET, owner, key),
   delete: async (owner, key) => (await db.writer.write(sql(DELETE, owner, key))).length > 0,
   async list({ limit, owner, after }) {
@@ -58,15 +53,7 @@ export const createMemory = (db: Database): MemoryStore => ({
   count: async (owner) => (await db.get<{ count: number }>(COUNT, owner))?.count ?? 0,
 })
 
-/** Returns the text whose words a search finds an entry by. */
-export const indexedText = (key: string, content: string): string => wordsOf(`${key} ${content}`).slice(0, WORDS_MAX).join(' ')
-
-/** Returns the words of a text without accents, as the embedded store divides it: letters and digits of any script. */
-const wordsOf = (text: string): string[] =>
-  (
-    text
-      .normalize('NFD')
-      .replace(/\p{M}+/gu, '')
-      .toLowerCase()
-      .match(/[\p{L}\p{N}\p{Co}]+/gu) ?? []
-  ).map((word) => word.slice(0, WORD_CHARS_MAX))
+async function find(db: Database, reader: string, words: readonly string[], limit: number): Promise<MemoryEntry[]> {
+  const found = words.length > 0 ? await db.get<{ query: string | null }>(QUERY, words) : undefined
+  return found?.query ? db.all<MemoryEntry>(SEARCH, reader, limit, found.query) : []
+}

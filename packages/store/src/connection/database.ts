@@ -5,6 +5,7 @@ import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSy
 import { syncFolder } from '@sluice/kit'
 import { AppError, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from '@sluice/sdk'
 import { nodeProblem } from '@sluice/sdk/node-version'
+import { indexedWords } from '../tables/memory-words.ts'
 import type { PageReader } from './page-reader.ts'
 import { damageOf, isBusy, storageError } from './storage-error.ts'
 
@@ -54,7 +55,7 @@ export class Database {
     this.#largeBytes = largeBytes
     createPrivately(file)
     this.#connection = new DatabaseSync(file, { timeout: BUSY_MS_MAX, enableForeignKeyConstraints: true })
-    defineShards(this.#connection)
+    defineFunctions(this.#connection)
   }
 
   /**
@@ -200,7 +201,7 @@ const throwIt = (error: unknown): never => {
 }
 
 /** Defines the SQL functions by which queries select the rows of some shards. */
-export function defineShards(connection: DatabaseSync): void {
+export function defineFunctions(connection: DatabaseSync): void {
   const define = (name: string, shardOf: (...columns: SQLOutputValue[]) => number): void =>
     connection.function(name, { deterministic: true }, shardOf)
   define('shard_of', (id) => shardOf(String(id)))
@@ -209,6 +210,7 @@ export function defineShards(connection: DatabaseSync): void {
   define('shard_of_conversation', (channel, account, to) =>
     shardOfConversation({ channel: String(channel), account: String(account), to: JSON.parse(String(to)) }),
   )
+  connection.function('indexed_words', { deterministic: true }, (key, content) => indexedWords(String(key), String(content)))
 }
 
 /**

@@ -11,7 +11,7 @@ export interface CopiedTable {
   readonly derived?: Readonly<Record<string, string>>
   /** Columns that are truth values in PostgreSQL, and 0 or 1 in the embedded database. */
   readonly flags?: readonly string[]
-  /** Columns that only PostgreSQL has, and that it computes itself from the rest of the row. */
+  /** Columns that have the words of a memory, each database in its own form. */
   readonly computed?: readonly string[]
   /** A column that PostgreSQL has in a table of its own, by the number of the row; there is no row for null. */
   readonly apart?: { readonly column: string; readonly table: string; readonly type: string }
@@ -82,7 +82,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: 'devices', key: ['number'], leftOut: ['hmac'], hasHiddenNumber: true, neverReuses: true },
   { name: 'revoked_devices', key: ['id'] },
   { name: 'pairing_codes', key: ['number'], leftOut: ['hmac'], hasHiddenNumber: true, neverReuses: true },
-  { name: 'memories', key: ['number'], computed: ['words'], neverReuses: true },
+  { name: 'memories', key: ['number'], flags: ['untrusted'], computed: ['words'], neverReuses: true },
   { name: 'key_values', key: ['owner', 'key'], leftOut: ['hmac'] },
   { name: 'admissions', key: ['id', 'client'], flags: ['open'], leftOut: ['process'] },
   { name: 'spending', key: ['client', 'day'] },

@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, rmSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from 'node:sqlite'
 import { AppError, type Logger } from '@sluice/sdk'
-import { Database, defineShards } from '../connection/database.ts'
+import { Database, defineFunctions } from '../connection/database.ts'
 import { migrate } from '../schema/migrate.ts'
 import { MIGRATIONS } from '../schema/schema.ts'
 import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable, LEFT_OUT_TABLES } from './copied-tables.ts'
@@ -36,7 +36,7 @@ export class SqliteSource {
     this.#db = new DatabaseSync(this.#copy ?? file, { readOnly: true, timeout: BUSY_MS_MAX })
     // One state of the data for the whole copy.
     this.#db.exec('BEGIN')
-    defineShards(this.#db)
+    defineFunctions(this.#db)
     const faults = (this.#db.prepare('PRAGMA quick_check(5)').all() as { quick_check: string }[]).filter((row) => row.quick_check !== 'ok')
     if (faults.length > 0) throw new AppError('unavailable', `${file} is damaged: ${faults.map((row) => row.quick_check).join('; ')}`)
   }

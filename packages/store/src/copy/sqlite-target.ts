@@ -6,6 +6,7 @@ import { syncFolder } from '@sluice/kit'
 import { AppError, type Logger } from '@sluice/sdk'
 import { Database } from '../connection/database.ts'
 import { migrate } from '../schema/migrate.ts'
+import { indexedWords } from '../tables/memory-words.ts'
 import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable, sharedColumns } from './copied-tables.ts'
 import { removeFiles, SqliteSource } from './sqlite-source.ts'
 
@@ -76,11 +77,15 @@ export class SqliteTarget {
 
   /** Resolves once the rows are stored. */
   write(table: CopiedTable, rows: readonly CopiedRow[]): void {
-    const columns = sharedColumns(table, this.columns(table))
+    const { computed = [] } = table
+    const columns = [...sharedColumns(table, this.columns(table)), ...computed]
     const names = columns.map((column) => (table.hasHiddenNumber && column === 'number' ? 'rowid' : `"${column}"`))
     const text = `INSERT INTO ${table.name} (${names.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
     this.#db.transaction(() => {
-      for (const row of rows) this.#db.run(text, ...columns.map((column) => toInput(row[column])))
+      for (const row of rows) {
+        const words = computed.length > 0 ? indexedWords(String(row.key), String(row.content)) : ''
+        this.#db.run(text, ...columns.map((column) => (computed.includes(column) ? words : toInput(row[column]))))
+      }
     })
   }
 

@@ -747,4 +747,32 @@ export const MIGRATIONS: readonly string[] = [
   -- The model calls and tool calls of an ended turn, as a JSON array; null for none.
   ALTER TABLE turns ADD COLUMN steps_json TEXT;
   `,
+  `
+  -- Whether text of others may have led to a memory, which nobody knows of those of earlier releases. The index has the words and the parts
+  -- of words that the release computes, and the owner as one word.
+  ALTER TABLE memories ADD COLUMN untrusted INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE memories ADD COLUMN words TEXT NOT NULL DEFAULT '';
+  ALTER TABLE memories ADD COLUMN owner_word TEXT GENERATED ALWAYS AS ('o' || hex(owner)) VIRTUAL;
+  DROP TRIGGER memories_added;
+  DROP TRIGGER memories_removed;
+  DROP TRIGGER memories_changed;
+  DROP TABLE memory_words;
+  UPDATE memories SET words = indexed_words(key, content);
+  CREATE VIRTUAL TABLE memory_words USING fts5 (
+    owner_word, words, content = 'memories', content_rowid = 'number', tokenize = 'unicode61 remove_diacritics 0'
+  );
+  -- Words of deleted memories leave the index with them.
+  INSERT INTO memory_words (memory_words, rank) VALUES ('secure-delete', 1);
+  INSERT INTO memory_words (rowid, owner_word, words) SELECT number, owner_word, words FROM memories;
+  CREATE TRIGGER memories_added AFTER INSERT ON memories BEGIN
+    INSERT INTO memory_words (rowid, owner_word, words) VALUES (new.number, 'o' || hex(new.owner), new.words);
+  END;
+  CREATE TRIGGER memories_removed AFTER DELETE ON memories BEGIN
+    INSERT INTO memory_words (memory_words, rowid, owner_word, words) VALUES ('delete', old.number, 'o' || hex(old.owner), old.words);
+  END;
+  CREATE TRIGGER memories_changed AFTER UPDATE OF owner, words ON memories BEGIN
+    INSERT INTO memory_words (memory_words, rowid, owner_word, words) VALUES ('delete', old.number, 'o' || hex(old.owner), old.words);
+    INSERT INTO memory_words (rowid, owner_word, words) VALUES (new.number, 'o' || hex(new.owner), new.words);
+  END;
+  `,
 ]

@@ -43,7 +43,7 @@ test('an erased conversation leaves nothing in free pages or in the log', async 
     await inbox.start(number, `turn-${at}`, STARTS_MAX, message)
     await approvals.open(asked(`turn-${at}`, { message: MARK }), [reply(`may I say ${MARK}?`)])
     await turns.finish(turnEnd(`turn-${at}`, { sessionId: 'mine', messages, delivery: { inbox: number, replies: [reply(LONG)] } }))
-    await memory.put({ owner: 'me', key: `k${at}`, content: LONG, category: 'core', atMs: at })
+    await memory.put({ owner: 'me', key: `k${at}`, content: LONG, category: 'core', untrusted: false, atMs: at })
     if (at % 2 === 0) await memory.delete('me', `k${at}`)
   }
   for (const { number } of await outbox.list({ limit: 100 })) await outbox.sent(number, { providerId: MARK, atMs: 1 })

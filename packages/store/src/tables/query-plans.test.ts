@@ -190,7 +190,7 @@ async function useLists(): Promise<void> {
   for (const filter of [{}, { prefix: 'channel:slack/' }, { prefix: 'channel:slack/', suffix: '/U1' }])
     await sessions.list({ limit: 10, before, ...filter })
   const memory = createMemory(db, writer)
-  await memory.put({ owner: 'a', key: 'k', content: 'c', category: 'core', atMs: 1 })
+  await memory.put({ owner: 'a', key: 'k', content: 'c', category: 'core', untrusted: false, atMs: 1 })
   await memory.list({ limit: 10 })
   await memory.list({ limit: 10, after: { owner: 'a', key: 'k' } })
   await memory.list({ limit: 10, owner: 'a' })

@@ -106,7 +106,8 @@ export const eraseRules: StoreRules = {
 
   "erases the owner's memories on request": async ({ store }) => {
     const { memory, sessions, turns } = store
-    for (const owner of ['device:a', 'device:b']) await memory.put({ owner, key: 'colour', content: 'teal', category: 'core', atMs: 1 })
+    for (const owner of ['device:a', 'device:b'])
+      await memory.put({ owner, key: 'colour', content: 'teal', category: 'core', untrusted: false, atMs: 1 })
     await turns.finish(turnEnd('t1'))
     expect(await sessions.erase('room', { ...ABOUT, memoriesOf: 'device:a' })).toMatchObject({ historyTurns: 1, memories: 1 })
     expect(await memory.search('device:a', 'teal', 10)).toEqual([])

@@ -51,7 +51,7 @@ export const lifeCycleRules: StoreRules = {
 
   'a sound store reports no problems': async ({ store }) => {
     await store.turns.finish(turnEnd('t1'))
-    await store.memory.put({ owner: 'cli', key: 'a', content: 'b', category: 'c', atMs: 1 })
+    await store.memory.put({ owner: 'cli', key: 'a', content: 'b', category: 'c', untrusted: false, atMs: 1 })
     await answerOne(store, 'm1', [reply('a')])
     await store.approvals.open(asked('r1'), [reply('b')])
     await startRuns(store, ['r1'])

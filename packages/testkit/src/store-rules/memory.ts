@@ -7,14 +7,18 @@ import type { StoreRules } from './store-bench.ts'
 const ME = 'device:me'
 const OTHER = 'device:other'
 
-const entry = (key: string, content: string, atMs = 1) => ({ owner: ME, key, content, category: 'core', atMs })
+const entry = (key: string, content: string, atMs = 1) => ({ owner: ME, key, content, category: 'core', untrusted: false, atMs })
 
 export const memoryRules: StoreRules = {
   'stores, replaces and deletes an entry by key': async ({ store: { memory } }) => {
     await memory.put(entry('colour', 'green', 1))
-    expect(await memory.get(ME, 'colour')).toEqual({ owner: ME, key: 'colour', content: 'green', category: 'core', updatedAtMs: 1 })
-    await memory.put({ ...entry('colour', 'blue', 2), category: 'daily' })
-    expect(await memory.get(ME, 'colour')).toEqual({ owner: ME, key: 'colour', content: 'blue', category: 'daily', updatedAtMs: 2 })
+    expect(await memory.get(ME, 'colour')).toEqual({
+      ...{ owner: ME, key: 'colour', content: 'green', category: 'core', untrusted: false, updatedAtMs: 1 },
+    })
+    await memory.put({ ...entry('colour', 'blue', 2), category: 'daily', untrusted: true })
+    expect(await memory.get(ME, 'colour')).toEqual({
+      ...{ owner: ME, key: 'colour', content: 'blue', category: 'daily', untrusted: true, updatedAtMs: 2 },
+    })
     expect(await memory.search(ME, 'green', 10)).toEqual([])
     expect(await memory.delete(ME, 'colour')).toBe(true)
     expect(await memory.get(ME, 'colour')).toBeUndefined()
@@ -31,6 +35,49 @@ export const memoryRules: StoreRules = {
     expect(await keys('what is zoe?')).toEqual(['pet'])
     expect((await keys('dog latte')).sort()).toEqual(['favourite_drink', 'pet'])
     expect(await keys('cat')).toEqual([])
+  },
+
+  'says of each entry whether text of others led to it, however it is read': async ({ store: { memory } }) => {
+    await memory.put({ ...entry('page', 'read in a page'), untrusted: true })
+    await memory.put(entry('own', 'read in a book'))
+    const lists = await Promise.all([
+      ...[memory.search(ME, '', 9), memory.search(ME, 'read', 9), memory.similar(ME, 'read', 9)],
+      ...[memory.list({ limit: 9 }), memory.list({ limit: 9, owner: ME })],
+    ])
+    for (const list of lists)
+      expect(list.map(({ key, untrusted }) => [key, untrusted]).toSorted()).toEqual([
+        ['own', false],
+        ['page', true],
+      ])
+    await memory.put(entry('page', 'written by the person'))
+    expect((await memory.get(ME, 'page'))?.untrusted).toBe(false)
+    await memory.put({ ...entry('page', 'read again'), untrusted: true })
+    await memory.assign({ from: ME, to: OTHER, key: 'page' })
+    expect((await memory.get(OTHER, 'page'))?.untrusted).toBe(true)
+  },
+
+  'finds similar entries among many in every script, by words and parts of words': async ({ store: { memory } }) => {
+    const texts: readonly (readonly [content: string, question: string])[] = [
+      ['犬の名前はポチです', 'うちの犬は何歳ですか？'],
+      ['好きな飲み物はコーヒーです', 'コーヒーを注文して'],
+      ['我最喜欢的颜色是绿色', '买一件绿色的衬衫'],
+      ['Geburtstag von Ada: 3. Mai', 'Was wäre ein Geburtstagsgeschenk für sie?'],
+      ['Das Hochzeitsgeschenk liegt im Schrank', 'Wann war die Hochzeit?'],
+      ['แมวของฉันชื่อมะลิ', 'แมวหิวแล้ว'],
+      ['يحب القهوة السوداء', 'هل قَهْوَة جاهزة؟'],
+      ['제 고양이 이름은 나비입니다', '고양이 밥 줘'],
+      ['Любимый город Тверь', 'погода в городе'],
+      ['Favourite dessert: crème brûlée', 'a recipe for CREME BRULEE'],
+    ]
+    for (const [at, [content]] of texts.entries()) await memory.put(entry(`k${at}`, content, at))
+    await Promise.all(Array.from({ length: 300 }, (_, at) => memory.put(entry(`n${at}`, `note ${at}: call number ${at * 7}`, 1000 + at))))
+    for (const [content, question] of texts) {
+      const found = (await memory.similar(ME, question, 5)).map((one) => one.content)
+      expect(found, question).toContain(content)
+      expect(await memory.similar(OTHER, question, 5), question).toEqual([])
+    }
+    expect(await memory.similar(ME, 'note', 5)).toHaveLength(5)
+    for (const text of ['', '?!', '👍', '"', 'x'.repeat(100_000)]) expect(await memory.similar(ME, text, 5)).toEqual([])
   },
 
   'lists the best match first': async ({ store: { memory } }) => {

@@ -1,0 +1,70 @@
+/**
+ * The words by which a store finds memories, the same in every database. Words that no spaces divide are found by each two neighbouring
+ * characters, and a part of a longer word by each four, which are marked: a search for a whole word does not find them.
+ */
+
+/** A longer text is indexed, and searched for, by its beginning. */
+const TEXT_CHARS_MAX = 8400
+const WORD_CHARS_MAX = 200
+const PART_CHARS = 4
+const PART_MARK = '0'
+const SEARCHED_MAX = 64
+const SIMILAR_MAX = 60
+/** An index of PostgreSQL takes at most one megabyte of words. */
+const INDEXED_MAX = 20_000
+
+const WORD = /[\p{L}\p{N}\p{Co}]+/gu
+/** Scripts without spaces between words, and Korean, whose words end in particles. */
+const DENSE =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Hangul}]+/gu
+const ONE_IS_A_WORD = /\p{Script=Han}/u
+
+interface Words {
+  /** Whole words, and pairs of characters of scripts without spaces. */
+  readonly whole: ReadonlySet<string>
+  /** What else a text is similar to: single characters that are words, and marked parts of words. */
+  readonly parts: ReadonlySet<string>
+}
+
+/** Returns the text that the index of a memory is made of: its words and their parts, divided by spaces. */
+export function indexedWords(key: string, content: string): string {
+  const { whole, parts } = wordsOf(`${key} ${content}`)
+  return [...whole, ...parts].slice(0, INDEXED_MAX).join(' ')
+}
+
+/** Returns the words of the index that a search for a text looks for. */
+export const searchedWords = (text: string): string[] => [...wordsOf(text).whole].slice(0, SEARCHED_MAX)
+
+/** Returns the words of the index, and the parts of words, that a text shares with memories that are similar to it. */
+export function similarWords(text: string): string[] {
+  const { whole, parts } = wordsOf(text)
+  return [...[...whole].slice(0, SIMILAR_MAX / 2), ...parts].slice(0, SIMILAR_MAX)
+}
+
+function wordsOf(text: string): Words {
+  const whole = new Set<string>()
+  const parts = new Set<string>()
+  for (const word of folded(text.slice(0, TEXT_CHARS_MAX)).match(WORD) ?? []) {
+    for (const run of word.match(DENSE) ?? []) {
+      const chars = [...run]
+      if (chars.length === 1) whole.add(run)
+      for (let at = 1; at < chars.length; at++) whole.add(`${chars[at - 1]}${chars[at]}`)
+      for (const char of chars) if (ONE_IS_A_WORD.test(char)) parts.add(char)
+    }
+    for (const run of word.split(DENSE)) {
+      if (run === '') continue
+      const chars = [...run.slice(0, WORD_CHARS_MAX).toWellFormed()]
+      whole.add(chars.join(''))
+      for (let at = PART_CHARS; at <= chars.length; at++) parts.add(`${PART_MARK}${chars.slice(at - PART_CHARS, at).join('')}`)
+    }
+  }
+  return { whole, parts }
+}
+
+/** Without case, accents and width. */
+const folded = (text: string): string =>
+  text
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .normalize('NFC')
+    .toLowerCase()
