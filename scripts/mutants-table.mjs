@@ -681,7 +681,7 @@ const access = [
   ),
   bug(
     'webhook: a turn with an idempotency key begins before it is stored',
-    'packages/agent/src/run/agent.ts',
+    'packages/agent/src/run/live-turns.ts',
     '      await turn.kept\n',
     '',
     ['packages/agent/src/agent-durability.test.ts'],

@@ -60,8 +60,8 @@ const MODELS_PATH = /\/v1(?:beta)?\/models(?:\?|$)/
 const BODY_BYTES_MAX = 16 * 1024 * 1024
 const WIRES: readonly ModelWire[] = [...CHAT_WIRES, responsesWire, anthropicWire, googleWire]
 
-/** The agent writes a note in brackets before the text of a message. */
-const withoutSituation = (text: string): string => text.replace(/^\[\w+ \d+ \w+ \d{4} [^\n]*\]\n/, '')
+/** Returns a message without the note in brackets that the agent writes before its text. */
+export const withoutSituation = (text: string): string => text.replace(/^\[\w+ \d+ \w+ \d{4} [^\n]*\]\n/, '')
 
 /** Starts the server on any free port; call `close` to end it. */
 export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { withoutFrames } from '@sluice/sdk'
+import { withoutSituation } from '@sluice/testkit/model-server'
 import { openaiWire } from '@sluice/testkit/model-wire-openai'
 import { markIn, marksIn } from './marks.ts'
 
@@ -89,7 +90,7 @@ function askedIn(body: unknown): Asked {
   const problem = typeof refused === 'object' ? JSON.stringify(refused.body) : refused
   if (problem !== undefined) return { mark: undefined, text: '', results: [], afterTool: false, problem }
   const { messages } = body as { readonly messages: readonly { readonly role: string; readonly content: unknown }[] }
-  const text = withoutFrames(openaiWire.lastUserText(body))
+  const text = withoutFrames(withoutSituation(openaiWire.lastUserText(body)))
   const since = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
   const results = since
     .filter(({ role }) => role === 'tool')

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withoutSituation } from '@sluice/testkit/model-server'
 import { openaiWire } from '@sluice/testkit/model-wire-openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ClusterNode } from './cluster-node.ts'
@@ -29,7 +30,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Prom
   const chunks: Buffer[] = []
   for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk)
   const body = JSON.parse(Buffer.concat(chunks).toString())
-  const text = openaiWire.lastUserText(body)
+  const text = withoutSituation(openaiWire.lastUserText(body))
   asked.push(text)
   await held.get(text)?.promise
   const usage = { inputTokens: 1, outputTokens: 1 }

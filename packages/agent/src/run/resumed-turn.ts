@@ -1,0 +1,35 @@
+/** Makes the live turn of a stored one that was interrupted. */
+import type { ClientId, TurnRow } from '@sluice/sdk'
+import { createLiveTurn, type LiveTurnDeps } from '../turn/create-live-turn.ts'
+import { parseTurnContext } from '../turn/turn-context.ts'
+import type { TurnHome } from '../turn/turn-home.ts'
+import type { LiveTurn } from '../turn/turn-scope.ts'
+
+export interface ResumedTurnDeps extends LiveTurnDeps {
+  /** Returns the client id of a resumed turn: the same id for the same caller. */
+  readonly mintClient: (caller: string) => ClientId
+}
+
+export function resumedTurn(
+  deps: ResumedTurnDeps,
+  home: TurnHome,
+  row: TurnRow,
+  more: Pick<LiveTurn, 'checkpoint' | 'isDirect'>,
+): LiveTurn {
+  const { id, agent, sessionId, owner, source, input, createdAtMs, context } = row
+  const { trace, idempotency, caller, limited, tools } = parseTurnContext(context)
+  const request = {
+    source,
+    agent,
+    session: sessionId,
+    text: input,
+    client: deps.mintClient(caller ?? owner ?? source),
+    ...(trace && { trace }),
+    ...(owner !== null && { owner }),
+    ...(caller !== undefined && { caller }),
+    ...(limited && { limited }),
+    ...(idempotency && { idempotency }),
+    ...(tools && { tools }),
+  }
+  return createLiveTurn(deps, request, { id, home, createdAtMs, kept: Promise.resolve(), ...more })
+}
