@@ -4,6 +4,7 @@
  */
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { BotApi, botIdOf } from './api.ts'
+import { offerCommands } from './command-menu.ts'
 import { type TelegramConfig, telegramSection } from './config.ts'
 import type { Connection } from './connection.ts'
 import { PollCursor } from './cursor.ts'
@@ -55,6 +56,7 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
     },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     typing: (to, signal) => showTyping(api, to, signal),
+    offerCommands: (commands, signal) => offerCommands(api, commands, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
   }
 }

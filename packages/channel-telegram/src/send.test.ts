@@ -23,6 +23,16 @@ const status = (code: number, body: object = {}, headers: Record<string, string>
 const outcome = (work: Promise<unknown> | undefined): Promise<unknown> => (work ?? Promise.resolve()).catch((error: unknown) => error)
 const send = (by: Channel = harness.channel().channel, to = GROUP, message = hello) => outcome(by.send({ to }, message, signal))
 
+test('the menu shows the commands in force, and none once they are removed', async () => {
+  const { fake, channel } = harness
+  const offer = (commands: readonly { name: string; description: string }[]) => outcome(channel().channel.offerCommands?.(commands, signal))
+  expect(await offer([{ name: 'stop', description: 'é'.repeat(300) }])).toBeUndefined()
+  expect(fake.menu).toEqual([{ command: 'stop', description: 'é'.repeat(256) }])
+  expect(await offer([{ name: 'Stop!', description: 'x' }])).toMatchObject({ code: 'invalid_request' })
+  expect(await offer([])).toBeUndefined()
+  expect(fake.menu).toEqual([])
+})
+
 describe('a text', () => {
   test('is sent without markup, as a reply, into its topic', async () => {
     const { fake, channel } = harness

@@ -21,6 +21,7 @@ export const deliveryOptions = (
     texts: () => runtime.config().core(gatewaySection).texts,
     agentOf: agentsOfChats(runtime.config),
     sharesRooms: (channel) => sharesRooms(runtime.config(), channel),
+    models: (agent) => runtime.snapshot().registries.get(agent)?.models.labels.map(labelOf) ?? [],
     workspace: runtime.workspaceOf,
     transcribe: () => runtime.snapshot().service('transcribe'),
     procedures: runtime.sops,
@@ -52,3 +53,5 @@ export const deliveryOptions = (
     await procedures.look(change)
   },
 })
+
+const labelOf = ({ provider, model }: { readonly provider: string; readonly model: string }): string => `${provider}:${model}`

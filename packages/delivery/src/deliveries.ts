@@ -11,6 +11,7 @@ import {
   type Waiting,
   type WaitingMessage,
 } from '@sluice/sdk'
+import { CommandMenus } from './command-menus.ts'
 import type { DeliveryOptions } from './delivery-options.ts'
 import { type Account, accountKey, type QueuedReply } from './delivery-queue.ts'
 import { ANY_ROW, ChangeFollower, type NoticedChange } from './follow-changes.ts'
@@ -71,6 +72,7 @@ class RunningDeliveries implements Deliveries {
   /** The workers by account key; bounded by the number of accounts. */
   readonly #outboxes = new Map<string, OutboxWorker>()
   readonly #listeners: Listeners
+  readonly #menus: CommandMenus
   readonly #shards = new TakenShards()
   #unsubscribe: readonly (() => void)[] = []
   readonly #health: HealthWatch
@@ -88,6 +90,7 @@ class RunningDeliveries implements Deliveries {
       ...options,
       stopping: this.#stopping.signal,
       onDone: (row) => this.#intake.left(row),
+      onDue: this.wake,
       onReplies: (replies) => this.queued(replies),
     })
     const { config, procedures, agentOf } = features
@@ -102,6 +105,7 @@ class RunningDeliveries implements Deliveries {
     }
     this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures, agentOf, rooms })
     this.#listeners = new Listeners({ clock, log, events, ownership, deliver: (channel) => this.#deliver(channel) })
+    this.#menus = new CommandMenus({ clock, log, stopping: this.#stopping.signal })
     this.#health = new HealthWatch(options)
     const { cluster } = store
     this.#inOrder =
@@ -128,12 +132,14 @@ class RunningDeliveries implements Deliveries {
     )
     const leaveFeatures = features.onChange(() => {
       this.#listeners.set(features.channels())
+      this.#menus.set(features.channels(), features.texts())
       // `max_concurrent_turns` may have grown.
       turns.lanes.wake()
       this.#changes.notice(ANY_ROW)
     })
     this.#unsubscribe = [...this.#unsubscribe, leaveShards, leaveFeatures]
     this.#listeners.set(features.channels())
+    this.#menus.set(features.channels(), features.texts())
     void every(clock, LOOK_MS, this.#stopping.signal, () => {
       this.#health.look(features.channels())
       this.#changes.retry()

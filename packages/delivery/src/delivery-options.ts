@@ -26,7 +26,7 @@ import type { Clients } from './clients.ts'
 import type { AdmissionOptions } from './inbox/admit-message.ts'
 
 export interface DeliveryOptions {
-  readonly store: Pick<Store, 'cluster' | 'inbox' | 'keyValue' | 'outbox' | 'onChange'>
+  readonly store: Pick<Store, 'cluster' | 'inbox' | 'keyValue' | 'outbox' | 'turns' | 'onChange'>
   readonly ownership: Pick<Ownership, 'onShards' | 'ownsAll' | 'whileHolding'>
   readonly features: DeliveryFeatures
   readonly turns: DeliveryTurns
@@ -57,6 +57,8 @@ export interface DeliveryFeatures {
   agentOf(chat: Pick<ChatSession, 'channel' | 'account' | 'conversation'>): string
   /** Returns whether the people of a room of a channel share one conversation, unless the room says otherwise. */
   sharesRooms(channel: string): boolean
+  /** Returns the configured models of an agent, such as `openai:gpt-5`, the first one first; empty for an unknown agent. */
+  models(agent: string): readonly string[]
   /** Returns the workspace of an agent; undefined when it is not configured. */
   workspace(agent: string): AgentWorkspace | undefined
   /** Undefined: recordings are files like any other. */

@@ -21,6 +21,7 @@ export type {
   Webhook,
 } from './channel/channel.ts'
 export type { ChannelLink, LinkStatus, QrCode } from './channel/channel-link.ts'
+export { CHAT_COMMANDS, type ChatCommandName, type ChatCommandRow, type OfferedCommand } from './channel/chat-commands.ts'
 export type { Companion, CompanionRequest, StartCompanion } from './channel/companion.ts'
 export { type AnswerFiles, answerFilesIn, fileNote, type UsedFiles, usedFilesIn } from './channel/file-notes.ts'
 export type { FileCaller, FileClaim, OwnedPlace, ReceivedFile } from './channel/file-owner.ts'
@@ -156,7 +157,7 @@ export type {
   OwnedOutboxStore,
   RefusedMessage,
   RetriedAttempt,
-  SessionMessages,
+  SessionMessage,
   SpentMessage,
   StartedMessage,
   StartedReply,

@@ -8,6 +8,7 @@ const ANSWERS = {
   '/status': 'Agent main is ready.',
   '/stop': 'Nothing is running.',
   '/new': 'This is a new conversation.',
+  '/who': 'Agent main answers here.',
 } as const
 const COMMANDS = Object.entries(ANSWERS)
 

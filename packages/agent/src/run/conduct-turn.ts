@@ -52,7 +52,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
     startedAtMs: clock.monotonicMs(),
     progress: {
       attempts: 1,
-      entry: 0,
+      entry: entryOf(pin.registry, turn),
       model: null,
       iterations: 0,
       turnTokens: 0,
@@ -120,6 +120,13 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
   emitCompleted(deps, scope, finishReason)
   return { id: turn.id, text, model: progress.model ?? '', finishReason, usage: progress.usage, replies }
 }
+
+/** Returns the number of the model that the turn begins with. */
+const entryOf = ({ models: { labels } }: RegistryPin['registry'], { model: wanted }: LiveTurn): number =>
+  Math.max(
+    0,
+    labels.findIndex(({ provider, model }) => `${provider}:${model}` === wanted),
+  )
 
 /** Reads the text of a turn that waited without it. A turn that ends without a record, such as when the daemon stops, needs none. */
 async function readText({ stopReason }: ConductDeps, turn: LiveTurn): Promise<void> {

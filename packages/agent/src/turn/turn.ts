@@ -93,6 +93,8 @@ export interface TurnRequest {
   /** The agent of a turn without a session; `main` when absent. */
   readonly agent?: string
   readonly text: string
+  /** The label of the model to begin with, such as `openai:gpt-5`; the first one when absent or not configured. */
+  readonly model?: string
   readonly client: ClientId
   /** The device that may read and abort the turn, or `local`. */
   readonly owner?: string

@@ -202,6 +202,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       channels: () => channels,
       config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
       texts: () => ({}),
+      models: () => [],
       agentOf: () => MAIN_AGENT,
       sharesRooms: () => false,
       workspace: () => agentWorkspace(host.by.workspace),

@@ -51,6 +51,8 @@ export interface TelegramFake extends FakeProvider {
   readonly answered: readonly string[]
   /** The chat actions shown, as `<chat>:<action>` or `<chat>:<action>:<thread>`. */
   readonly actions: readonly string[]
+  /** The commands in the menu of the bot. */
+  readonly menu: readonly { readonly command: string; readonly description: string }[]
   /** Stores a file and returns its id. */
   file(bytes: Uint8Array, path: string): string
   /** Replaces the token that requests must carry. */
@@ -78,6 +80,10 @@ const CHATS: readonly TelegramChat[] = [
 const CALL = /^\/bot(?<token>[^/]*)\/(?<method>\w+)$/
 const FILE = /^\/file\/bot(?<token>[^/]*)\/(?<path>.+)$/
 const TOKEN = /^\d+:[\w-]+$/
+/** The limits of `setMyCommands`: https://core.telegram.org/bots/api#botcommand */
+const COMMANDS_MAX = 100
+const COMMAND = /^[a-z0-9_]{1,32}$/
+const DESCRIPTION_MAX = 256
 const FILE_BYTES_MAX = 20 * 1024 * 1024
 /** The methods that send a file, and the form field of the file. */
 const UPLOADS: Readonly<Record<string, string>> = {
@@ -99,6 +105,7 @@ export async function startTelegramFake(options: TelegramFakeOptions = {}): Prom
   const queries = new Set<string>()
   const answered: string[] = []
   const actions: string[] = []
+  const menu: { command: string; description: string }[] = []
 
   const methods: Readonly<Record<string, (params: Params) => ProviderReply | Promise<ProviderReply>>> = {
     getme: () => result({ ...bot, first_name: 'Sluice', can_join_groups: true }),
@@ -109,6 +116,21 @@ export async function startTelegramFake(options: TelegramFakeOptions = {}): Prom
       const wrong = chats.refused(params)
       if (wrong) return wrong
       actions.push([params.chat_id, params.action, params.message_thread_id].filter((part) => part !== undefined).join(':'))
+      return result(true)
+    },
+    setmycommands({ commands }) {
+      const given: unknown = typeof commands === 'string' ? JSON.parse(commands) : commands
+      if (!Array.isArray(given)) return badRequest("can't parse BotCommand: Expected an Array of BotCommand")
+      if (given.length > COMMANDS_MAX) return badRequest('BOT_COMMANDS_TOO_MUCH')
+      for (const { command = '', description = '' } of given) {
+        if (!COMMAND.test(command)) return badRequest('BOT_COMMAND_INVALID')
+        if (description.trim() === '' || description.length > DESCRIPTION_MAX) return badRequest('BOT_COMMAND_DESCRIPTION_INVALID')
+      }
+      menu.splice(0, menu.length, ...given)
+      return result(true)
+    },
+    deletemycommands() {
+      menu.length = 0
       return result(true)
     },
     answercallbackquery({ callback_query_id: id }) {
@@ -188,6 +210,7 @@ export async function startTelegramFake(options: TelegramFakeOptions = {}): Prom
     },
     answered,
     actions,
+    menu,
     file(bytes, path) {
       const id = `file-${files.size + 1}`
       files.set(id, { bytes, path })

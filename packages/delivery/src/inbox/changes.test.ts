@@ -125,7 +125,7 @@ test('a change of a message that never arrived is not stored', async () => {
 
 test('a change needs no model, so a command can be edited without effect', async () => {
   const made = await bench()
-  await made.receive(message('c', { text: '/help' }))
+  await made.receive(message('c', { text: '/status' }))
   await until(() => made.sent.length === 1)
   await made.receive(edit('c', '/stop'))
   await settle()

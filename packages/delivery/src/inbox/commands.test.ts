@@ -1,7 +1,7 @@
 import { AppError } from '@sluice/sdk'
 import { assistant, user } from '@sluice/testkit/store-rules/samples'
 import { describe, expect, test } from 'vitest'
-import { advanceUntil, bench, message, open, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
+import { advanceUntil, bench, clock, message, open, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
 import { commandIn } from './commands.ts'
 
 setUpDeliveries()
@@ -12,6 +12,12 @@ test.each([
   ['/new@my_bot', 'new'],
   ['/status', 'status'],
   ['/help', 'help'],
+  ['/mute 8h', 'mute 8h'],
+  ['/model@my_bot  openai:gpt-5 ', 'model openai:gpt-5'],
+  ['/retry', 'retry'],
+  ['/compact', undefined],
+  ['/toString', undefined],
+  ['/who am I', undefined],
   ['/stop now', undefined],
   ['stop', undefined],
   ['/stopp', undefined],
@@ -19,7 +25,8 @@ test.each([
   ['/help@', undefined],
   [`/help@${'x'.repeat(200)}`, undefined],
 ])('%j is the command %s', (text, command) => {
-  expect(commandIn(text)).toBe(command)
+  const found = commandIn(text)
+  expect(found && `${found.name} ${found.words}`.trim()).toBe(command)
 })
 
 /** A bench whose turns end when they are released or aborted. */
@@ -146,6 +153,163 @@ test('/help is answered in the words of the configuration', async () => {
   expect(made.sent).toMatchObject([{ text: '/stop hält an', to: { to: '+15550002222' } }])
 })
 
+test('/help lists the commands that its sender may use', async () => {
+  const made = await bench({ channel: { allow: ['*'] } })
+  await made.receive(message('c', { text: '/help' }))
+  await settle()
+  expect(made.sent.length).toBeGreaterThan(1)
+  const help = made.sent.map(({ text }) => text).join('\n')
+  expect(help).toMatch(/^\/stop ends the running turn\n/)
+  expect(help).toContain('/compact replaces')
+  expect(help).not.toContain('/mute')
+  await made.receive(message('c2', { text: '/mute' }))
+  await settle()
+  expect(lastText(made)).toBe('You may not use /mute.')
+})
+
+test('/who tells the sender, the standing and the agent', async () => {
+  const made = await bench({ operators: ['+15550002222'] })
+  await made.receive(message('c1', { text: '/who' }), message('c2', { text: '/who', sender: '+15550003333' }))
+  await until(() => made.sent.length === 2)
+  expect(made.sent.map(({ text }) => text).toSorted()).toEqual([
+    'You are +15550002222 on x, with the standing operator. Agent main answers here.',
+    'You are +15550003333 on x, with the standing listed. Agent main answers here.',
+  ])
+})
+
+test('/usage adds up the turns of this conversation in the last 24 hours', async () => {
+  const made = await bench()
+  await made.receive(message('old'))
+  await until(() => made.sent.length === 1)
+  await clock.advance(25 * 3_600_000)
+  await made.receive(message('m1'), message('m2'), message('other', { sender: '+15550003333' }))
+  await until(() => made.sent.length === 4)
+  await made.receive(message('c', { text: '/usage' }))
+  await settle()
+  expect(
+    made.sent
+      .slice(4)
+      .map(({ text }) => text)
+      .join(' '),
+  ).toBe('In the last 24 hours this conversation had 2 turns, which took 2 input tokens and 2 output tokens and cost 0.00 US dollars.')
+})
+
+describe('/model', () => {
+  const models = ['openai:gpt-5', 'ollama:llama']
+
+  test('tells the model and lets an operator choose another one for the conversation', async () => {
+    const made = await bench({ models, operators: ['+15550002222'] })
+    const say = async (text: string) => {
+      const before = made.sent.length
+      await made.receive(message(`c${before}`, { text }))
+      await until(() => made.sent.length > before)
+      return lastText(made)
+    }
+    expect(await say('/model')).toBe('Agent main uses openai:gpt-5. Configured: openai:gpt-5, ollama:llama.')
+    expect(await say('/model llama')).toBe('This conversation uses ollama:llama from now on.')
+    expect(await say('/model')).toContain('uses ollama:llama.')
+    expect(await say('/model other')).toBe('No configured model is called other. Configured: openai:gpt-5, ollama:llama.')
+    await say('hello')
+    expect(made.turns).toMatchObject([{ model: 'ollama:llama' }])
+    await made.receive(message('m', { sender: '+15550003333' }))
+    await until(() => made.turns.length === 2)
+    expect(made.turns[1]).not.toHaveProperty('model')
+  })
+
+  test('refuses the choice of other senders', async () => {
+    const made = await bench({ models })
+    await made.receive(message('c', { text: '/model llama' }))
+    await until(() => made.sent.length === 1)
+    expect(lastText(made)).toBe('You may not use /model llama.')
+  })
+})
+
+describe('/mute', () => {
+  test('lets messages of the conversation end without an answer until /unmute', async () => {
+    const made = await bench()
+    await made.receive(message('c1', { text: '/mute' }))
+    await until(() => made.sent.length === 1)
+    await made.receive(message('m1'), message('other', { sender: '+15550003333' }))
+    await until(() => made.sent.length === 2)
+    expect(made.turns.map(({ text }) => text)).toEqual(['text of other'])
+    await made.receive(message('c2', { text: '/unmute' }))
+    await until(() => made.sent.length === 3)
+    await made.receive(message('m2'))
+    await until(() => made.sent.length === 4)
+    expect(made.turns).toHaveLength(2)
+    await settle()
+    expect(new Set((await states(made)).inbox)).toEqual(new Set(['done']))
+  })
+
+  test('ends by itself after its time', async () => {
+    const made = await bench()
+    await made.receive(message('c1', { text: '/mute 2h' }))
+    await until(() => made.sent.length === 1)
+    expect(lastText(made)).toMatch(/^Messages here are not answered until \d{4}-\d\d-\d\d \d\d:\d\d UTC, or until/)
+    await made.receive(message('m1'))
+    await settle()
+    expect(made.turns).toEqual([])
+    await clock.advance(2 * 3_600_000)
+    await made.receive(message('m2'))
+    await until(() => made.turns.length === 1)
+  })
+
+  test.each(['/mute soon', '/mute 0h'])('asks for a time that is one: %s', async (text) => {
+    const made = await bench()
+    await made.receive(message('c1', { text }))
+    await until(() => made.sent.length === 1)
+    expect(lastText(made)).toMatch(/^Write \/mute alone, or with a time/)
+  })
+})
+
+describe('/retry', () => {
+  test('answers the last message again, once for each command', async () => {
+    let answers = 0
+    const made = await bench({ turn: ({ text }) => `${text} ${++answers}` })
+    await made.receive(message('m1'))
+    await until(() => made.sent.length === 1)
+    await clock.advance(1000)
+    for (let repeat = 0; repeat < 2; repeat++) await made.receive(message('c', { text: '/retry' }))
+    await until(() => made.sent.length === 3)
+    expect(made.sent.map(({ text }) => text).toSorted()).toEqual(['Your last message is answered again.', 'text of m1 1', 'text of m1 2'])
+  })
+
+  test('runs once also when a stop comes between the replay and the answer', async () => {
+    const store = open()
+    let isAway = true
+    const under: typeof store.under = (lease) => {
+      const owned = store.under(lease)
+      const done: typeof owned.inbox.done = (...given) =>
+        isAway ? Promise.reject(new AppError('unavailable', 'the disk is full')) : owned.inbox.done(...given)
+      return { ...owned, inbox: { ...owned.inbox, done } }
+    }
+    const made = await bench({ store: { ...store, under } })
+    await made.receive(message('m1'))
+    await until(() => made.sent.length === 1)
+    await clock.advance(1000)
+    await made.receive(message('c', { text: '/retry' }))
+    await until(() => made.turns.length === 2)
+    await settle()
+    isAway = false
+    await advanceUntil(() => made.sent.length === 3)
+    await settle()
+    expect(made.turns).toHaveLength(2)
+  })
+
+  test('finds nothing in a new conversation, while a turn runs, and of another person', async () => {
+    const { made, release } = await slowBench()
+    await made.receive(message('c1', { text: '/retry' }))
+    await until(() => made.sent.length === 1)
+    await made.receive(message('m1'))
+    await until(() => made.turns.length === 1)
+    await made.receive(message('c2', { text: '/retry' }))
+    await until(() => made.sent.length === 2)
+    release()
+    await until(() => made.sent.length === 3)
+    expect(made.sent.slice(0, 2).map(({ text }) => text)).toEqual(Array(2).fill('No earlier message of yours can be answered again.'))
+  })
+})
+
 describe('/new', () => {
   const earlier = (session: string) => ({ ...ENDED, id: 'before', sessionId: session, messages: [user('earlier'), assistant('answer')] })
 
@@ -218,6 +382,21 @@ describe('/new', () => {
   })
 })
 
+test('/new holds no permit while it waits for a turn that does not end', async () => {
+  const released = Promise.withResolvers<string>()
+  const made = await bench({ turn: () => released.promise })
+  const people = Array.from({ length: 6 }, (_, at) => `+1555000444${at}`)
+  for (const sender of people) await made.receive(message(`m${sender}`, { sender }))
+  await until(() => made.turns.length === people.length)
+  for (const sender of people) await made.receive(message(`n${sender}`, { sender, text: '/new' }))
+  await settle()
+  await made.receive(message('c', { text: '/status' }))
+  await until(() => made.sent.length === 1)
+  expect(lastText(made)).toMatch(/^Agent main is ready/)
+  released.resolve('at last')
+  await until(() => made.sent.length === 1 + 2 * people.length)
+})
+
 test('a command that a full disk interrupts is answered once the store works again', async () => {
   const store = open()
   let isFull = true
@@ -228,7 +407,7 @@ test('a command that a full disk interrupts is answered once the store works aga
     return { ...owned, inbox: { ...owned.inbox, done } }
   }
   const made = await bench({ store: { ...store, under } })
-  await made.receive(message('c', { text: '/help' }))
+  await made.receive(message('c', { text: '/status' }))
   await settle()
   expect(made.sent).toEqual([])
   isFull = false

@@ -1,33 +1,57 @@
-/** The commands that a sender writes as a message of one word. They need no model, and are answered in the commit that ends the message. */
+/** The commands that a sender writes as a whole message. They need no model, and are answered in the commit that ends the message. */
+import type { LimitedClient } from '@sluice/agent'
 import {
   agentOfSession,
+  CHAT_COMMANDS,
   type Channel,
+  type ChatCommandName,
+  type ChatCommandRow,
   type Clock,
   type GatewayText,
   type GatewayTexts,
   gatewayText,
   type Inbound,
   type InboxEntry,
+  isAtLeast,
   type OwnedStore,
+  type SessionMessage,
+  type Standing,
+  type Store,
   typedText,
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
-import { noticeTo } from './notice.ts'
+import { noticesTo } from './notice.ts'
 import type { RunningTurns } from './running-turns.ts'
+import { chooseModel, chosenModel, muteUntil, setMute } from './session-settings.ts'
 
-export type ChatCommand = 'stop' | 'new' | 'status' | 'help'
+/** `/compact` is left to the agent, because it needs a model. */
+type ChatCommand = Exclude<ChatCommandName, 'compact'>
+
+interface WrittenCommand {
+  readonly name: ChatCommand
+  /** The words after the name; often empty. */
+  readonly words: string
+}
 
 /** Some platforms append the name of the bot: `/stop@mybot`. */
-const COMMAND = /^\/(stop|new|status|help)(?:@\S{1,100})?$/i
+const COMMAND = /^\/([a-z]{1,16})(?:@\S{1,100})?(?:\s+(\S.{0,100}))?$/i
 /** Beyond this length, white space included, a text is no command. */
 const COMMAND_CHARS_MAX = 120
 const LANE = 'command:'
+const DAY_MS = 24 * 3_600_000
+/** The most turns that `/usage` adds up. */
+const TURNS_MAX = 1000
 
 /** Returns the command that a text is; undefined for any other text. */
-export function commandIn(text: string): ChatCommand | undefined {
+export function commandIn(text: string): WrittenCommand | undefined {
   if (text.length > COMMAND_CHARS_MAX) return undefined
-  return COMMAND.exec(text.trim())?.[1]?.toLowerCase() as ChatCommand | undefined
+  const [, given = '', words = ''] = COMMAND.exec(text.trim()) ?? []
+  const name = given.toLowerCase()
+  if (!isCommand(name) || (words !== '' && !CHAT_COMMANDS[name].takesWords)) return undefined
+  return { name, words: words.trim() }
 }
+
+const isCommand = (name: string): name is ChatCommand => Object.hasOwn(CHAT_COMMANDS, name) && name !== 'compact'
 
 /** The lane of the commands of a session, which overtake its messages. */
 export const commandLane = (session: string): string => `${LANE}${session}`
@@ -35,14 +59,29 @@ export const commandLane = (session: string): string => `${LANE}${session}`
 /** True if the command in this lane runs beside the turn of its session. A release before this one stored `/new` in the lane of its session. */
 export const overtakes = (lane: string): boolean => lane.startsWith(LANE)
 
+/** Returns the commands that a principal may use, as menus show them. */
+export const commandsFor = (standing: Standing, texts: GatewayTexts) =>
+  Object.entries(CHAT_COMMANDS).flatMap(([name, row]) =>
+    mayUse(standing, row) ? [{ name, description: gatewayText(row.says, texts) }] : [],
+  )
+
+const mayUse = (standing: Standing, { least }: ChatCommandRow): boolean => least === undefined || isAtLeast(standing, least)
+
 export interface CommandOptions {
   readonly clock: Clock
   readonly texts: GatewayTexts
+  readonly store: Pick<Store, 'inbox' | 'turns'>
+  /** Returns the configured models of an agent, such as `openai:gpt-5`, the first one first. */
+  models(agent: string): readonly string[]
   /** Aborts a turn at the request of its sender. Resolves to false when it has ended. */
   stop(turnId: string): Promise<boolean>
   /** Ends a message that waits to be tried again, at the request of its sender. Resolves to false when it does not wait. */
   giveUpWaiting(number: number): Promise<boolean>
   readonly turns: Pick<RunningTurns, 'between'>
+  /** Releases what the command holds while `wait` runs. */
+  whileWaiting<T>(wait: () => Promise<T>): Promise<T>
+  /** Called when a message of the store became due. */
+  onDue(): void
   onReplies(replies: readonly QueuedReply[]): void
 }
 
@@ -51,18 +90,27 @@ export interface GivenCommand {
   readonly channel: Channel
   readonly entry: InboxEntry
   readonly message: Inbound
+  /** The principal of the message. */
+  readonly client: LimitedClient
+}
+
+interface RunningCommand extends GivenCommand {
+  readonly session: string
+  readonly words: string
 }
 
 /** Carries out the command. After a crash it is carried out again; its answer is queued once. */
-export async function runCommand(options: CommandOptions, { owned, channel, entry, message }: GivenCommand): Promise<void> {
+export async function runCommand(options: CommandOptions, given: GivenCommand): Promise<void> {
   const { clock, onReplies, texts } = options
+  const { owned, channel, entry, message, client } = given
   const { number } = entry
   const command = commandIn(typedText(message))
   const session = overtakes(entry.session) ? entry.session.slice(LANE.length) : entry.session
-  const answers = command ? await RUN[command](options, owned, session) : []
+  const answers = command ? await answersTo(command, options, { ...given, session, words: command.words }) : []
   const nowMs = clock.nowMs()
-  const text = answers.map(({ key, values }) => gatewayText(key, texts, values)).join(' ')
-  const replies = text === '' ? [] : [noticeTo(channel, message, text, nowMs)]
+  const lines = () => commandsFor(client.standing, texts).map(({ name, description }) => `/${name} ${description}`)
+  const text = answers.map(({ key, values }) => gatewayText(key, texts, values ?? (key === 'help' ? { commands: lines().join('\n') } : {})))
+  const replies = text.length === 0 ? [] : noticesTo(channel, message, text.join(' '), nowMs)
   onReplies(waitingReplies(replies, await owned.inbox.done(number, nowMs, replies)))
 }
 
@@ -71,33 +119,108 @@ interface Answer {
   readonly values?: Readonly<Record<string, string | number>>
 }
 
-const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, owned: OwnedStore, session: string) => Promise<Answer[]>>> = {
-  async stop({ giveUpWaiting, stop }, { inbox }, session) {
-    const { running, retrying } = await inbox.ofSession(session)
-    const hasStopped = running ? await stop(running.turnId) : retrying !== undefined && (await giveUpWaiting(retrying))
+const answersTo = async ({ name }: WrittenCommand, options: CommandOptions, running: RunningCommand): Promise<Answer[]> =>
+  mayUse(running.client.standing, CHAT_COMMANDS[name])
+    ? RUN[name](options, running)
+    : [{ key: 'command_refused', values: { command: name } }]
+
+/** Whether the sender of a command may stop the turn of a message. */
+const mayStop = ({ message, client }: GivenCommand, { sender }: SessionMessage): boolean =>
+  sender === message.sender || client.standing === 'operator'
+
+const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: RunningCommand) => Promise<Answer[]>>> = {
+  async stop({ giveUpWaiting, stop }, running) {
+    const messages = await running.owned.inbox.ofSession(running.session)
+    const turn = messages.find(({ isRunning }) => isRunning) ?? messages.find(({ turnId }) => turnId !== null)
+    if (!turn || turn.turnId === null) return [{ key: 'nothing_to_stop' }]
+    if (!mayStop(running, turn)) return [{ key: 'not_your_turn' }]
+    const hasStopped = turn.isRunning ? await stop(turn.turnId) : await giveUpWaiting(turn.number)
     return [{ key: hasStopped ? 'stopped' : 'nothing_to_stop' }]
   },
 
-  async new({ clock, turns }, { sessions }, session) {
-    const hasStopped = await turns.between(session, async () => {
-      const conversation = await sessions.conversation(session, 1)
-      const { upTo } = conversation
-      const nowMs = clock.nowMs()
-      // An empty summary of everything: the messages stay stored, and no later turn reads them.
-      if (upTo > 0)
-        await sessions.summarize(session, conversation, { text: '', upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })
-    })
+  async new({ clock, turns, whileWaiting }, { owned: { sessions }, session }) {
+    const hasStopped = await turns.between(session, whileWaiting, () => beginConversation(sessions, session, clock.nowMs()))
     return [...(hasStopped ? [{ key: 'stopped' } as const] : []), { key: 'new_conversation' }]
   },
 
-  async status({ clock }, { inbox }, session) {
-    const { running, waiting: numbers } = await inbox.ofSession(session)
-    const waiting = numbers.length
+  async retry({ onDue, store }, { owned, session, entry, message, client }) {
+    const nothing: Answer[] = [{ key: 'nothing_to_retry' }]
+    const retried: Answer[] = [{ key: 'retried' }]
+    if ((await owned.inbox.ofSession(session)).some(({ kind }) => kind === 'turn')) return nothing
+    const [last] = await store.turns.list({ sessionId: session, limit: 1 })
+    const inbox = last && (await store.turns.get(last.id))?.inbox
+    if (!last || inbox === null || inbox === undefined) return nothing
+    // The turn of a retry that a crash cut off has ended meanwhile.
+    if (last.endedAtMs >= entry.receivedAtMs) return retried
+    const answered = await store.inbox.get(inbox)
+    if (!answered || (answered.sender !== message.sender && client.standing !== 'operator')) return nothing
+    // False: the replay before a crash has made it wait.
+    if (!(await store.inbox.replay(inbox)) && answered.endedAtMs !== null) return nothing
+    onDue()
+    return retried
+  },
+
+  async status({ clock }, { owned: { inbox }, session }) {
+    const messages = await inbox.ofSession(session)
+    const running = messages.find(({ isRunning }) => isRunning)
+    const waiting = messages.filter((message) => message !== running).length
     const agent = agentOfSession(session)
     if (!running) return [{ key: 'status_idle', values: { agent, waiting } }]
     const seconds = Math.max(0, Math.round((clock.nowMs() - running.receivedAtMs) / 1000))
     return [{ key: 'status_running', values: { agent, waiting, seconds } }]
   },
 
+  async usage({ clock, store }, { session }) {
+    const sinceMs = clock.nowMs() - DAY_MS
+    const all = await store.turns.list({ sessionId: session, limit: TURNS_MAX })
+    const turns = all.filter(({ endedAtMs }) => endedAtMs >= sinceMs)
+    const sum = (of: (turn: (typeof turns)[number]) => number) => turns.reduce((total, turn) => total + of(turn), 0)
+    const input = sum(({ inputTokens }) => inputTokens)
+    const output = sum(({ outputTokens }) => outputTokens)
+    const cost = sum(({ costUsd }) => costUsd).toFixed(2)
+    return [{ key: 'usage', values: { turns: turns.length, input, output, cost } }]
+  },
+
+  async model({ models }, { owned, session, words, client }) {
+    const agent = agentOfSession(session)
+    const configured = models(agent)
+    const all = configured.join(', ')
+    if (words === '') {
+      const model = (await chosenModel(owned, session, configured)) ?? configured[0] ?? ''
+      return [{ key: 'model', values: { agent, model, models: all } }]
+    }
+    // Another model may cost more, which is for operators to decide.
+    if (client.standing !== 'operator') return [{ key: 'command_refused', values: { command: `model ${words}` } }]
+    const model = configured.find((label) => label === words || label.slice(label.indexOf(':') + 1) === words)
+    if (model === undefined) return [{ key: 'model_unknown', values: { model: words, models: all } }]
+    await chooseModel(owned, session, model)
+    return [{ key: 'model_set', values: { model } }]
+  },
+
+  async who(_, { session, channel, message, client }) {
+    const { standing } = client
+    return [{ key: 'who', values: { sender: message.sender, channel: channel.name, standing, agent: agentOfSession(session) } }]
+  },
+
+  async mute(_, { owned, session, words, entry }) {
+    const untilMs = words === '' ? null : muteUntil(words, entry.receivedAtMs)
+    if (untilMs === undefined) return [{ key: 'mute_unclear' }]
+    await setMute(owned, session, { untilMs })
+    if (untilMs === null) return [{ key: 'muted' }]
+    return [{ key: 'muted_until', values: { time: new Date(untilMs).toISOString().slice(0, 16).replace('T', ' ') } }]
+  },
+
+  async unmute(_, { owned, session }) {
+    await setMute(owned, session, undefined)
+    return [{ key: 'unmuted' }]
+  },
+
   help: async () => [{ key: 'help' }],
+}
+
+/** Hides the messages of a session from later turns: an empty summary covers all of them. They stay stored and are listed as before. */
+export async function beginConversation(sessions: OwnedStore['sessions'], session: string, nowMs: number): Promise<void> {
+  const conversation = await sessions.conversation(session, 1)
+  const { upTo } = conversation
+  if (upTo > 0) await sessions.summarize(session, conversation, { text: '', upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })
 }

@@ -51,11 +51,14 @@ import { fireProcedures } from './procedures.ts'
 import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
 import { roomBeforeThread } from './room-text.ts'
 import { RunningTurns } from './running-turns.ts'
+import { chosenModel, isMuted } from './session-settings.ts'
 import { textForModel } from './text-for-model.ts'
 
 export interface InboxWorkerOptions extends DeliveryOptions {
   /** Called for each message that needs no more work. */
   onDone(row: Waiting): void
+  /** Called when a message that had ended waits again in the store. */
+  onDue(): void
   /** Called with replies to send, once they are durable. */
   onReplies(replies: readonly QueuedReply[]): void
   /** Aborts when the daemon stops. */
@@ -273,7 +276,7 @@ export class InboxWorker {
     if (restoredAtMs !== undefined && (await holdBackOld(owned, number, found, { restoredAtMs, nowMs }))) return 'done'
     if (kind === 'approval_reply') return this.#approvalReply(owned, row, found)
     if (!channel) return later
-    if (kind === 'command') return this.#command(owned, channel, number, found)
+    if (kind === 'command') return this.#command(row, channel, found, attempt)
     const gathered = this.#beyond.has(number)
       ? { message: found }
       : await gatherPieces(this.#pieces, { owned, channel, number, session: lane, message: found })
@@ -285,6 +288,10 @@ export class InboxWorker {
     const asking = { owned, channel, number, message, client, session: lane, waiting: this.#messages.size }
     const beyond = this.#beyond.get(number)
     if (beyond) return endBeyondShare(admitting, asking, beyond)
+    if (kind !== 'procedure_event' && (await isMuted(owned, lane, nowMs))) {
+      await owned.inbox.done(number, nowMs)
+      return 'done'
+    }
     for (const early of this.#earlyChanges.of(lane)) await this.#earlyChange(owned, early)
     const held = await admitMessage(admitting, asking)
     if (held) return held
@@ -366,8 +373,8 @@ export class InboxWorker {
     }
   }
 
-  async #command(owned: OwnedStore, channel: Channel, number: number, message: Inbound): Promise<JobOutcome> {
-    const { clock, features, onReplies, turns } = this.#options
+  async #command({ owned, number }: OwnedRow, channel: Channel, message: Inbound, { permit }: Attempt): Promise<JobOutcome> {
+    const { clock, features, limits, onDue, onReplies, store, turns } = this.#options
     const entry = await owned.inbox.get(number)
     if (!entry || entry.endedAtMs !== null) return 'done'
     const stop = async (turnId: string): Promise<boolean> => {
@@ -379,9 +386,19 @@ export class InboxWorker {
     }
     const giveUpWaiting = (waiting: number): Promise<boolean> =>
       this.#messages.end(waiting, async () => void (await owned.inbox.done(waiting, clock.nowMs())))
+    const whileWaiting = async <T>(wait: () => Promise<T>): Promise<T> => {
+      permit.release()
+      try {
+        return await wait()
+      } finally {
+        await permit.reacquire()
+      }
+    }
+    const { models } = features
+    const client = clientOf(channel, message, limits.operators(channel.name))
     await runCommand(
-      { clock, texts: features.texts(), stop, giveUpWaiting, turns: this.#running, onReplies },
-      { owned, channel, entry, message },
+      { clock, texts: features.texts(), store, models, stop, giveUpWaiting, turns: this.#running, whileWaiting, onDue, onReplies },
+      { owned, channel, entry, message, client },
     )
     return 'done'
   }
@@ -449,8 +466,11 @@ export class InboxWorker {
     const asked = withPreface(await this.#withStoredQuote(owned, started), late.text)
     const before = await roomBeforeThread(owned, started.session, client)
     const text = `${before}${await telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))}`
+    const models = features.models(agent)
+    const model = models.length > 1 ? await chosenModel(owned, started.session, models) : undefined
     const { replies } = await turns.agent.run({
       source: channel.name,
+      ...(model !== undefined && { model }),
       session: started.session,
       text,
       client: turns.clients.ofCaller(caller),

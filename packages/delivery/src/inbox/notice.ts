@@ -4,18 +4,29 @@ import { splitText } from '@sluice/kit'
 import type { Channel, Inbound, NewReply } from '@sluice/sdk'
 
 /** Returns the text as one message, cut at the platform's limit. */
-export function noticeTo(channel: Channel, { account, to, sentAtMs }: Inbound, text: string, nowMs: number): NewReply {
+export function noticeTo(channel: Channel, message: Inbound, text: string, nowMs: number): NewReply {
   const [first = text] = splitText(text, channel.limits)
-  return {
-    channel: channel.name,
-    account,
-    to,
-    text: first,
-    part: 1,
-    parts: 1,
-    clientId: randomUUID(),
-    turnId: null,
-    createdAtMs: nowMs,
-    ...(channel.limits.replyWindow && { extras: { answersAtMs: sentAtMs ?? nowMs } }),
-  }
+  return noticeOf(channel, message, { text: first, part: 1, parts: 1 }, nowMs)
 }
+
+/** Returns the text as one message or as several. */
+export function noticesTo(channel: Channel, message: Inbound, text: string, nowMs: number): NewReply[] {
+  const texts = splitText(text, channel.limits)
+  return texts.map((part, at) => noticeOf(channel, message, { text: part, part: at + 1, parts: texts.length }, nowMs))
+}
+
+const noticeOf = (
+  channel: Channel,
+  { account, to, sentAtMs }: Inbound,
+  said: Pick<NewReply, 'text' | 'part' | 'parts'>,
+  nowMs: number,
+): NewReply => ({
+  channel: channel.name,
+  account,
+  to,
+  ...said,
+  clientId: randomUUID(),
+  turnId: null,
+  createdAtMs: nowMs,
+  ...(channel.limits.replyWindow && { extras: { answersAtMs: sentAtMs ?? nowMs } }),
+})

@@ -79,7 +79,7 @@ async function piecesOf(
   { channel, message, number, owned, session }: FirstPiece,
   first: InboxEntry,
 ): Promise<Piece[]> {
-  const { waiting } = await owned.inbox.ofSession(session)
+  const waiting = (await owned.inbox.ofSession(session)).flatMap((one) => (one.isRunning ? [] : [one.number]))
   const pieces: Piece[] = []
   let last: Piece = { number, receivedAtMs: first.receivedAtMs, message }
   for (const other of waiting.filter((one) => one > number).slice(0, PIECES_MAX)) {

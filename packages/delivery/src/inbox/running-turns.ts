@@ -53,13 +53,20 @@ export class RunningTurns {
     }
   }
 
-  /** Stops the turn of a session, and runs `work` before the next one begins. Resolves to whether it stopped one. */
-  async between(session: string, work: () => Promise<void>): Promise<boolean> {
+  /**
+   * Stops the turn of a session, and runs `work` before the next one begins. `whileWaiting` runs the wait for the end of the turn. Resolves to
+   * whether it stopped one.
+   */
+  async between(
+    session: string,
+    whileWaiting: (wait: () => Promise<boolean>) => Promise<boolean>,
+    work: () => Promise<void>,
+  ): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#between.set(session, promise)
     try {
       const running = this.#running.get(session)
-      const hasStopped = running !== undefined && (await this.#stop(running))
+      const hasStopped = running !== undefined && (await whileWaiting(() => this.#stop(running)))
       await work()
       return hasStopped
     } finally {

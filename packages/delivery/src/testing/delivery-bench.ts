@@ -108,6 +108,10 @@ export interface DeliveryBenchOptions {
   /** No sender has a share unless given. */
   readonly sharesOf?: SharesDeps['sharesOf']
   readonly loopTurns?: number
+  /** The labels of the configured models; none unless given. */
+  readonly models?: readonly string[]
+  /** The senders who are operators; none unless given. */
+  readonly operators?: readonly string[]
   readonly clock?: Clock
   readonly workspace?: Workspace
   /** The workspaces by agent, in the place of `workspace`. */
@@ -162,6 +166,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       texts: () => options.texts ?? {},
       agentOf: options.agentOf ?? (() => MAIN_AGENT),
       sharesRooms: () => options.sharesRooms ?? true,
+      models: () => options.models ?? [],
       workspace(agent) {
         const workspace = options.workspaces ? options.workspaces[agent] : (options.workspace ?? host.by.workspace)
         return workspace && agentWorkspace(workspace)
@@ -185,7 +190,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       }),
       shares: new Shares({ clock: options.clock ?? clock, events: host.events, sharesOf: options.sharesOf ?? (() => NO_SHARES) }),
       loopTurns: () => options.loopTurns ?? 0,
-      operators: () => [],
+      operators: () => options.operators ?? [],
       notify: ({ text }) => void notices.push(text),
     },
     turns: {

@@ -2,6 +2,7 @@
 
 import type { Attachment } from './attachments.ts'
 import type { ChannelLink } from './channel-link.ts'
+import type { OfferedCommand } from './chat-commands.ts'
 import type { Addressed, Forwarded, Quoted, Thing } from './inbound-parts.ts'
 import type { ListenContext, ListenCursors } from './listen.ts'
 import type { Markup, TextStyle } from './markup.ts'
@@ -293,6 +294,11 @@ export interface Channel {
    * procedure takes, or a replayed message. The turn does not wait for it, and a failure is only logged.
    */
   acknowledge?(message: Inbound, signal: AbortSignal): Promise<void>
+  /**
+   * Replaces the commands in the menu of the platform; none removes them. The daemon calls it when the channel begins, when the texts of the
+   * commands change, and when the channel goes, and tries again after a failure. People can also write a command that no menu shows.
+   */
+  offerCommands?(commands: readonly OfferedCommand[], signal: AbortSignal): Promise<void>
   /**
    * Downloads an inbound attachment of at most `bytesMax` bytes. The daemon calls it when the turn begins, after the
    * allowlist. Throws an `AppError`: `unavailable` may succeed later, any other code is final.

@@ -187,13 +187,18 @@ export interface MessageChange {
   readonly atMs: number
 }
 
-/** The unfinished messages of a session. */
-export interface SessionMessages {
-  readonly running: { readonly turnId: string; readonly receivedAtMs: number } | undefined
-  /** The number of the first message whose turn began and waits to be tried again. */
-  readonly retrying: number | undefined
-  /** The numbers of the messages that wait, in their order; `retrying` is one of them. */
-  readonly waiting: readonly number[]
+/** An unfinished message of a session. */
+export interface SessionMessage {
+  readonly number: number
+  readonly sender: string
+  /** Absent as in `WaitingMessage`. */
+  readonly kind?: MessageKind
+  /** What verified its request. */
+  readonly verdict: string
+  readonly receivedAtMs: number
+  /** Null until its turn has begun. A message with a turn that does not run waits to be tried again. */
+  readonly turnId: string | null
+  readonly isRunning: boolean
 }
 
 export interface InboxStore {
@@ -241,8 +246,8 @@ export interface InboxStore {
    * nothing, when the turn of the changed message has begun or the message has ended.
    */
   change(number: number, change: MessageChange): Promise<boolean>
-  /** Resolves to the message of a session whose turn runs, and to the others that wait. */
-  ofSession(session: string): Promise<SessionMessages>
+  /** Lists the unfinished messages of a session, in their order. */
+  ofSession(session: string): Promise<readonly SessionMessage[]>
   /** Makes an ended message run again in a new turn. Resolves to false in any other state, or when its content was deleted. */
   replay(number: number): Promise<boolean>
   /** Makes a dead or limited message `discarded`, and records that in the audit log. Resolves to false in any other state. */

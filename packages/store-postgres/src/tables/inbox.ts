@@ -8,7 +8,17 @@ import {
   shardOfSession,
   type WaitingMessage,
 } from '@sluice/sdk'
-import { appendAudit, discardRecord, type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
+import {
+  appendAudit,
+  discardRecord,
+  type InboxColumns,
+  joinTexts,
+  type RecentIds,
+  rowKey,
+  type SessionColumns,
+  toInboxRow,
+  toSessionMessage,
+} from '@sluice/store/shared'
 import { sql } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
 import { runSteps } from '../connection/run-steps.ts'
@@ -78,7 +88,7 @@ const DISCARD = `
   UPDATE inbox SET state = 'discarded', marked = 'discarded' WHERE number = $1 AND marked IN ('dead', 'limited') RETURNING number, channel`
 
 const OF_SESSION = `
-  SELECT number, state, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox
+  SELECT number, sender, state, kind, verdict, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox
   WHERE ended_at IS NULL AND shard = $2 AND session = $1 ORDER BY number`
 
 const BESIDE = `
@@ -97,13 +107,6 @@ const changeBy = (set: string): string => `
   SELECT number FROM changed`
 const DELETE = changeBy("state = 'done', next_at = NULL, ended_at = $3, error = NULL")
 const REPLACE = changeBy('message_json = $4')
-
-interface SessionColumns {
-  readonly number: number
-  readonly state: 'pending' | 'running'
-  readonly turnId: string | null
-  readonly receivedAtMs: number
-}
 
 interface Content extends InboxColumns {
   readonly verdict: string
@@ -178,12 +181,7 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
     },
     async ofSession(session) {
       const rows = await db.all<SessionColumns>(OF_SESSION, session, shardOfSession(session))
-      const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)
-      return {
-        running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs },
-        retrying: rows.find(({ state, turnId }) => state === 'pending' && turnId !== null)?.number,
-        waiting: rows.filter((row) => row !== running).map(({ number }) => number),
-      }
+      return rows.map(toSessionMessage)
     },
     replay: async (number) => (await writer.write(sql(REPLAY, number, clock.nowMs()))).length > 0,
     discard: (number, discard) =>

@@ -1,5 +1,5 @@
 /** An inbox message, as a row of its table and as callers see it. */
-import type { InboxRow, InboxState, MessageKind } from '@sluice/sdk'
+import type { InboxRow, InboxState, MessageKind, SessionMessage } from '@sluice/sdk'
 import type { TableDescription } from './delivery-table.ts'
 
 export interface InboxColumns {
@@ -45,4 +45,21 @@ export const toInboxRow = (row: InboxColumns): InboxRow => ({
   endedAtMs: row.ended_at,
   turnId: row.turn_id,
   error: row.error,
+})
+
+/** An unfinished message of a session, as a row of its table. */
+export interface SessionColumns {
+  readonly number: number
+  readonly sender: string
+  readonly state: 'pending' | 'running'
+  readonly kind: MessageKind | null
+  readonly verdict: string
+  readonly turnId: string | null
+  readonly receivedAtMs: number
+}
+
+export const toSessionMessage = ({ state, kind, ...row }: SessionColumns): SessionMessage => ({
+  ...row,
+  ...(kind !== null && { kind }),
+  isRunning: state === 'running',
 })

@@ -9,7 +9,7 @@ import { prepareChange } from './change-message.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import { AUDIT } from './dialect.ts'
 import { joinTexts, rowKey } from './hashed-keys.ts'
-import { INBOX_TABLE, type InboxColumns, toInboxRow } from './inbox-row.ts'
+import { INBOX_TABLE, type InboxColumns, type SessionColumns, toInboxRow, toSessionMessage } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
 import { createStart, endMessage } from './message-attempt.ts'
 import { repliesTo } from './outbox.ts'
@@ -44,15 +44,8 @@ const DISCARD =
   "UPDATE inbox SET state = 'discarded' WHERE number = ? AND state IN ('dead', 'limited') AND state <> 'done' RETURNING channel"
 
 const OF_SESSION = `
-  SELECT number, state, turn_id AS turnId, received_at AS receivedAtMs FROM inbox
+  SELECT number, sender, state, kind, verdict, turn_id AS turnId, received_at AS receivedAtMs FROM inbox
   WHERE state IN ('pending', 'running') AND state <> 'done' AND session = ? ORDER BY number`
-
-interface SessionColumns {
-  readonly number: number
-  readonly state: 'pending' | 'running'
-  readonly turnId: string | null
-  readonly receivedAtMs: number
-}
 
 interface Content {
   readonly verdict: string
@@ -140,12 +133,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
     change: async (number, change) => writer.write(prepareChange(db, number, change)),
     async ofSession(session) {
       const rows = db.read(() => db.all<SessionColumns>(OF_SESSION, session))
-      const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)
-      return {
-        running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs },
-        retrying: rows.find(({ state, turnId }) => state === 'pending' && turnId !== null)?.number,
-        waiting: rows.filter((row) => row !== running).map(({ number }) => number),
-      }
+      return rows.map(toSessionMessage)
     },
     replay: (number) => writer.write(() => db.run(REPLAY, clock.nowMs(), number) > 0),
     discard: (number, discard) =>

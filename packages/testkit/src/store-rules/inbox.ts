@@ -93,23 +93,35 @@ export const inboxRules: StoreRules = {
     expect(await cut.turns.get('t2')).toBeUndefined()
   },
 
-  'the unfinished messages of a session are the one that runs, the one that is tried again and the others': async ({ store }) => {
+  'the unfinished messages of a session are listed in their order, with their turns': async ({ store }) => {
     const { inbox } = store
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: [] })
+    expect(await inbox.ofSession('roomchat:room')).toEqual([])
     const number = await keepOne(store, 'm1')
-    const second = await keepOne(store, 'm2')
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: [number, second] })
+    const [second] = (await inbox.keep(
+      arrival([], {
+        verdict: 'token',
+        receivedAtMs: 1_500,
+        messages: [{ message: inbound('m2', { sender: '+15550200' }), session: 'roomchat:room', kind: 'turn' }],
+      }),
+    )) as [number]
+    const first = { number, sender: '+15550100', verdict: 'signature', receivedAtMs: 1_000, turnId: null, isRunning: false }
+    const other = {
+      number: second,
+      sender: '+15550200',
+      kind: 'turn',
+      verdict: 'token',
+      receivedAtMs: 1_500,
+      turnId: null,
+      isRunning: false,
+    }
+    expect(await inbox.ofSession('roomchat:room')).toEqual([first, other])
+    expect(await inbox.ofSession('roomchat:other')).toEqual([])
     await inbox.start(number, 't1', STARTS_MAX)
-    expect(await inbox.ofSession('roomchat:room')).toEqual({
-      running: { turnId: 't1', receivedAtMs: 1_000 },
-      retrying: undefined,
-      waiting: [second],
-    })
-    expect(await inbox.ofSession('roomchat:other')).toEqual({ running: undefined, retrying: undefined, waiting: [] })
+    expect(await inbox.ofSession('roomchat:room')).toEqual([{ ...first, turnId: 't1', isRunning: true }, other])
     await inbox.retry(number, { error: 'the model is away', atMs: 5_000 })
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: number, waiting: [number, second] })
+    expect(await inbox.ofSession('roomchat:room')).toEqual([{ ...first, turnId: 't1' }, other])
     await inbox.done(number, 2_000)
-    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, retrying: undefined, waiting: [second] })
+    expect(await inbox.ofSession('roomchat:room')).toEqual([other])
   },
 
   'a replayed command stays a command, and a replayed event is classified again': async ({ store }) => {

@@ -1,0 +1,42 @@
+/** What a command has set for a conversation: its model, and whether its messages are answered. It is erased with the conversation. */
+import { type OwnedStore, sessionKeys } from '@sluice/sdk'
+
+const OWNER = 'delivery'
+const modelKey = (session: string): string => `${sessionKeys(session)}model`
+const muteKey = (session: string): string => `${sessionKeys(session)}mute`
+
+/** Until when nothing is answered; null without an end. */
+interface Mute {
+  readonly untilMs: number | null
+}
+
+const TIME = /^(\d{1,3})\s{0,3}(m|h|d)[a-z]{0,10}$/i
+const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 24 * 3_600_000 }
+
+/** Returns when a time such as `8h` ends; undefined for other words. */
+export function muteUntil(words: string, fromMs: number): number | undefined {
+  const [, count = '', unit = ''] = TIME.exec(words) ?? []
+  const ms = Number(count) * (UNITS_MS[unit.toLowerCase()] ?? 0)
+  return ms > 0 ? fromMs + ms : undefined
+}
+
+export async function setMute(owned: OwnedStore, session: string, mute: Mute | undefined): Promise<void> {
+  const keys = owned.keyValue(OWNER)
+  if (mute) await keys.set(muteKey(session), mute)
+  else await keys.delete(muteKey(session))
+}
+
+export async function isMuted(owned: OwnedStore, session: string, nowMs: number): Promise<boolean> {
+  const mute = (await owned.keyValue(OWNER).get(muteKey(session))) as Mute | undefined
+  return mute !== undefined && (mute.untilMs === null || mute.untilMs > nowMs)
+}
+
+export async function chooseModel(owned: OwnedStore, session: string, label: string): Promise<void> {
+  await owned.keyValue(OWNER).set(modelKey(session), label)
+}
+
+/** Resolves to the chosen model of a session; undefined if none is chosen, or the chosen one is not configured any more. */
+export async function chosenModel(owned: OwnedStore, session: string, configured: readonly string[]): Promise<string | undefined> {
+  const label = await owned.keyValue(OWNER).get(modelKey(session))
+  return configured.find((one) => one === label)
+}

@@ -1,0 +1,37 @@
+/** The commands that people write in chats, which Sluice itself carries out. One place names them, for the parser, `/help` and the menus of platforms. */
+import type { GatewayText } from '../feature/gateway-texts.ts'
+import type { Standing } from '../values/standing.ts'
+
+export interface ChatCommandRow {
+  /** The text that says what it does. */
+  readonly says: GatewayText
+  /** The lowest standing that may use it; everybody who may write unless given. */
+  readonly least?: Standing
+  /** Whether words may follow it. */
+  readonly takesWords?: true
+}
+
+const COMMANDS = {
+  stop: { says: 'command_stop' },
+  new: { says: 'command_new' },
+  compact: { says: 'command_compact', takesWords: true },
+  retry: { says: 'command_retry' },
+  status: { says: 'command_status' },
+  usage: { says: 'command_usage' },
+  model: { says: 'command_model', least: 'listed', takesWords: true },
+  who: { says: 'command_who' },
+  mute: { says: 'command_mute', least: 'listed', takesWords: true },
+  unmute: { says: 'command_unmute', least: 'listed' },
+  help: { says: 'command_help' },
+} as const satisfies Readonly<Record<string, ChatCommandRow>>
+
+export type ChatCommandName = keyof typeof COMMANDS
+
+export const CHAT_COMMANDS: Readonly<Record<ChatCommandName, ChatCommandRow>> = COMMANDS
+
+/** A command as the menu of a platform shows it. */
+export interface OfferedCommand {
+  /** Without `/`: 1 to 32 characters of a-z. */
+  readonly name: string
+  readonly description: string
+}
