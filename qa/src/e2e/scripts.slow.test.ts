@@ -44,6 +44,21 @@ test('a failed install prints its reason', () => {
   expect({ status, stderr }).toEqual({ status: 7, stderr: expect.stringMatching(/the certificate is unknown\n.*pnpm install failed/) })
 })
 
+test('the first certificate that is not trusted ends an install', () => {
+  cpSync(join(ROOT, 'scripts/bootstrap.mjs'), join(root, 'scripts/bootstrap.mjs'))
+  for (const file of ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml']) writeFileSync(join(root, file), '{}')
+  for (const folder of ['packages', 'bin']) mkdirSync(join(root, folder))
+  const warning = 'WARN  GET https://registry.example/x error (SELF_SIGNED_CERT_IN_CHAIN). Will retry in 1 minute.'
+  const pnpm = `#!/bin/sh\n[ "$1" = --version ] && exec echo 11.0.0\necho '${warning}'\nexec sleep 3600\n`
+  writeFileSync(join(root, 'bin/pnpm'), pnpm, { mode: 0o755 })
+  const env = { HOME: root, PATH: `${join(root, 'bin')}:${process.env.PATH}` }
+  const { status, stderr } = spawnSync(process.execPath, [join(root, 'scripts/bootstrap.mjs'), 'start'], { env, encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: expect.stringMatching(/Will retry.*\n.*not trusted \(SELF_SIGNED_CERT_IN_CHAIN\)\n.*npm config set cafile/),
+  })
+})
+
 describe('a clone whose package.json files and lockfile differ', () => {
   const command = (task: string, manifest: object = {}) => {
     cpSync(join(ROOT, 'scripts'), join(root, 'scripts'), { recursive: true })
