@@ -1,4 +1,5 @@
 /** Runs the commands of a guide from its first block to its last, as a reader types them on a fresh machine. */
+import { execFileSync } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -65,12 +66,12 @@ export async function runGuide({ guide, packages }: PreparedGuide, timeoutMs: nu
       await cp(join(ROOT, name), join(folder, name), { recursive: true }).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error
       })
-    await writeFile(join(folder, 'bin/sluice'), `#!/bin/sh\nexec '${process.execPath}' '${bundle('full')}' "$@"\n`, { mode: 0o755 })
+    const installed = installedFolder()
     await writeFile(join(folder, 'bin/sudo'), SUDO, { mode: 0o755 })
     const script = (await Promise.all(guide.blocks.map((block) => scriptOf(folder, block)))).join('')
     const started = guide.needs.includes('daemon') ? START_DAEMON : ''
     const shares = guide.needs.includes('machine') ? 'everything' : guide.needs.includes('network') ? 'network' : 'nothing'
-    const env = environmentOf(folder, shares !== 'nothing')
+    const env = environmentOf([join(folder, 'bin'), installed], folder, shares !== 'nothing')
     const { code, output } = await runInSandbox({ folder, script: started + script, env, packages, shares, timeoutMs })
     if (code === 0) return
     const at = await readFile(join(folder, '.at'), 'utf8').catch(() => 'the start of the daemon')
@@ -79,6 +80,18 @@ export async function runGuide({ guide, packages }: PreparedGuide, timeoutMs: nu
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+let installedOnce: string | undefined
+
+/** Installs the built full profile as its installer does, once in a process, and returns the folder of its program. */
+function installedFolder(): string {
+  if (installedOnce !== undefined) return installedOnce
+  const build = dirname(bundle('full'))
+  const prefix = join(ROOT, 'node_modules', '.cache', 'installed')
+  execFileSync(process.execPath, [join(build, 'install.mjs'), '--from', build, '--prefix', prefix], { stdio: 'pipe' })
+  installedOnce = join(prefix, 'bin')
+  return installedOnce
 }
 
 /** The script runs as root already, or as another user with `sudo -u`. */
@@ -94,9 +107,9 @@ async function scriptOf(folder: string, block: Block): Promise<string> {
   return block.language === 'sh' ? `echo 'the block at line ${block.line}' >'${folder}/.at'\n. '${path}'\n` : ''
 }
 
-function environmentOf(folder: string, sharesNetwork: boolean): Record<string, string> {
+function environmentOf(programs: readonly string[], folder: string, sharesNetwork: boolean): Record<string, string> {
   const own = {
-    PATH: [join(folder, 'bin'), dirname(process.execPath), '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(':'),
+    PATH: [...programs, dirname(process.execPath), '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(':'),
     HOME: join(folder, 'home'),
     LANG: 'C.UTF-8',
     NO_COLOR: '1',
