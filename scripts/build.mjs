@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { constants } from 'node:os'
-import { basename, extname, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, extname, join, relative, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'tsup'
 import { CATALOGUE } from '../packages/sdk/src/feature/catalogue.ts'
@@ -155,6 +155,18 @@ const profilePlugin = ({ file, source, cli }) => ({
   },
 })
 
+/** Names the packages that a file outside of the workspace imports and that are not installed beside it, with the command that installs them. */
+function missingPackages(errors) {
+  const lines = errors.flatMap(({ text, location }) => {
+    const [, specifier] = /^Could not resolve "([^"./][^"]*)"/.exec(text) ?? []
+    if (specifier === undefined || !location) return []
+    const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
+    const folder = resolve(ROOT, dirname(location.file.replace(/^[a-z]+:(?=\/)/, '')))
+    return [`${location.file} imports ${name}, which is not installed there: npm install --prefix ${folder} ${name}`]
+  })
+  return new Set(lines)
+}
+
 /** Returns the commit of a clone, and whether files of git differ from it; empty without git, as in an archive of the sources. */
 function commitOf(root) {
   if (!existsSync(join(root, '.git'))) return ''
@@ -199,7 +211,11 @@ await build({
   esbuildOptions: (options) => {
     options.absWorkingDir = ROOT
   },
-}).catch(() => process.exit(1)) // tsup has printed the error.
+}).catch((error) => {
+  // tsup has printed the error itself.
+  for (const line of missingPackages(error?.errors ?? [])) console.error(`build: ${line}`)
+  process.exit(1)
+})
 takeBuiltins(outDir)
 trimBanner(outDir, BANNER)
 const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf8'))

@@ -209,7 +209,9 @@ const MARKUP_COLUMNS = [
 async function channels() {
   const rows = ROWS.filter(([, row]) => row.kind === 'channel').map(([id, { routes = [], target, moreSections = [] }]) => {
     const { description, dependencies } = JSON.parse(readFileSync(join(ROOT, 'packages', id, 'package.json'), 'utf8'))
-    const names = [id.replace('channel-', '').replaceAll('-', '_'), ...moreSections.map((path) => path.split('.').at(-1))].map(code)
+    const names = [
+      ...new Set([id.replace('channel-', '').replaceAll('-', '_'), ...moreSections.map((path) => path.split('.').at(-1))]),
+    ].map(code)
     const posts = routes.filter((route) => route.startsWith('POST ')).map(code)
     const opens = posts.length === 0 || dependencies.ws ? ['a connection that Sluice opens'] : []
     return [

@@ -4,6 +4,8 @@ import { ROLES } from '@sluice/sdk'
 import type { CommandDescription, CommandOption } from './command.ts'
 import { DAEMON } from './daemon-command.ts'
 
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+
 /** The largest number of keys and values in one command; a section has fewer. */
 const CONFIG_SET_ARGS_MAX = 64
 /** The largest number of packages in one command; a build uses fewer. */
@@ -86,6 +88,33 @@ const DESCRIPTIONS = [
     },
   },
   DAEMON,
+  {
+    name: 'stop',
+    summary: 'Stop the daemon; it accepts nothing more and lets running turns end',
+    more: 'What has not ended within ten seconds is stored, and the next start resumes it. A service of systemd or launchd is stopped there, so that nothing starts it again. Succeeds if no daemon runs.',
+    options: { wait: { type: 'boolean', help: 'return once the daemon has stopped and another program may use its data' } },
+  },
+  {
+    name: 'restart',
+    summary: 'Stop the daemon and start it again, with the installed program and the configuration file as they are now',
+    more: 'The daemon keeps its process, its terminal, its options and its environment. A service of systemd or launchd is restarted there. A configuration that is not valid refuses the restart, and the daemon goes on. Returns once the daemon answers again.',
+  },
+  {
+    name: 'reload',
+    summary: 'Make the daemon read the configuration file again now, and show what has changed',
+    more: 'The daemon watches the file and takes changes over by itself. This command is for a file that the agent may write, whose changes wait for an operator, and for scripts that must know whether a change is in force.',
+  },
+  {
+    name: 'logs',
+    remote: true,
+    summary: 'Print the last lines of the log of the running daemon',
+    more: 'The daemon keeps about a thousand lines in memory. Older ones are where its log is written to: a terminal, a file, or the journal of the service.',
+    options: {
+      follow: { type: 'boolean', short: 'f', help: 'print new lines as they are written, until Ctrl-C' },
+      lines: { type: 'string', short: 'n', value: '<number>', help: 'the largest number of lines, 0 to 1000 (default: 50)' },
+      level: { type: 'string', value: LOG_LEVELS.join('|'), help: 'only lines of this level and above (default: debug)' },
+    },
+  },
   { name: 'status', remote: true, summary: 'Show whether the daemon is running, its health and its queues' },
   { name: 'doctor', summary: 'Check this installation and say how to fix each problem' },
   {
@@ -134,6 +163,15 @@ const DESCRIPTIONS = [
       check: { type: 'boolean', help: 'only check the backup' },
       'skip-links': { type: 'boolean', help: 'leave out links that lead out of the data directory' },
       'passphrase-file': { type: 'string', value: '<file>', help: 'decrypt with the first line of this file' },
+    },
+  },
+  {
+    name: 'upgrade',
+    summary: 'Check whether this program can take the data directory over, or go back to the state before an upgrade',
+    more: 'Run the check with the new program, before the restart; it changes nothing. The way back needs a stopped daemon. It puts the copy that the start of the new release made in the place of the database, keeps the newer one beside it, and makes the build before this one the installed program again, if an installer has kept it. Messages and conversations since the upgrade are then missing, and replies since then may be sent again.',
+    options: {
+      check: { type: 'boolean', help: 'show what the restart with this program will do, and exit with 1 if it cannot' },
+      rollback: { type: 'boolean', help: 'go back to the copy that was made before the upgrade, and to the program of that time' },
     },
   },
   {
@@ -220,6 +258,21 @@ const DESCRIPTIONS = [
   },
 
   {
+    name: 'chat',
+    summary: 'Talk to the agent in the terminal: a conversation with the running daemon',
+    more: 'Answers appear as they are written. A tool call that needs a person is shown, and approved with y or denied with any other answer. Ctrl-C stops the running turn; Ctrl-D leaves, and a running turn goes on. The last line says how to go on with the conversation.',
+    options: {
+      session: {
+        type: 'string',
+        short: 's',
+        value: '<name>',
+        help: 'go on with this conversation, or begin one of this name (default: a new one)',
+      },
+      agent: { type: 'string', short: 'a', value: '<name>', help: 'the agent that answers (default: main)' },
+    },
+  },
+
+  {
     name: 'webhook send',
     remote: true,
     summary: 'Post a message to a running daemon as its operator or as a chat platform, or an event as a service such as GitHub',
@@ -279,6 +332,7 @@ const DESCRIPTIONS = [
     },
   },
 
+  { name: 'channels list', remote: true, summary: 'List the configured channels: their platform, their state and what is missing' },
   {
     name: 'channels link',
     remote: true,
@@ -328,7 +382,7 @@ const DESCRIPTIONS = [
   {
     name: 'inbox discard',
     remote: true,
-    summary: 'Mark messages that are dead or limited as ones that nobody will run again',
+    summary: 'Discard messages that are dead or limited: they no longer count as dead letters',
     usage: '<number...>',
     argsMin: 1,
     argsMax: REPLAY_NUMBERS_MAX,
@@ -358,7 +412,7 @@ const DESCRIPTIONS = [
   {
     name: 'outbox discard',
     remote: true,
-    summary: 'Mark messages that are dead or ambiguous as ones that nobody will send again',
+    summary: 'Discard messages that are dead or ambiguous: they no longer count as dead letters',
     usage: '<number...>',
     argsMin: 1,
     argsMax: REPLAY_NUMBERS_MAX,

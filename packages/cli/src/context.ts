@@ -29,6 +29,8 @@ export interface CliContext {
 export interface Output {
   /** Prints one line on standard output. */
   print(line: string): void
+  /** Prints one line on standard output, in which each command in quotes, such as 'sluice status', is shown as it is typed here. */
+  hint(line: string): void
   /** Writes text without a line break on standard output, or bytes, which are unchanged unless standard output is a terminal. */
   write(data: string | Uint8Array): void
   /** Prints one line on standard error. */

@@ -1,14 +1,17 @@
 /** Finds the command that a command line names, and explains a name that no command has. */
 import { AppError } from '@sluice/sdk'
-import type { CliCommand } from './command.ts'
+import type { CliCommand, CommandDescription } from './command.ts'
 
 /** Returns the command whose words the arguments begin with. */
 export const findCommand = (argv: readonly string[], commands: readonly CliCommand[]): CliCommand | undefined =>
   commands.find(({ name }) => name.split(' ').every((word, index) => argv[index] === word))
 
 /** Returns the commands of two words that begin with this one, such as every `config …`. */
-export const commandFamily = (firstWord: string, commands: readonly CliCommand[]): readonly CliCommand[] =>
+export const commandFamily = <Command extends CommandDescription>(firstWord: string, commands: readonly Command[]): readonly Command[] =>
   commands.filter(({ name }) => name.startsWith(`${firstWord} `))
+
+/** The verbs of commands that remove or replace what cannot be brought back. Nobody may run one because of a typing error. */
+const DESTRUCTIVE = /\b(?:assign|discard|erase|flash|forget|migrate|recovered|remove|reset|restore|revoke|uninstall|unlink)\b/
 
 /** Throws `invalid_request`. The message names the most similar command, or the commands that begin with the same word. */
 export async function unknownCommand(argv: readonly string[], commands: readonly CliCommand[]): Promise<never> {
@@ -20,7 +23,7 @@ export async function unknownCommand(argv: readonly string[], commands: readonly
   const family = commandFamily(first, commands)
   if (family.length > 0 && words.length === 1)
     throw new AppError('invalid_request', `'sluice ${first}' needs one of its commands: ${family.map(({ name }) => name).join(', ')}`)
-  const names = commands.map(({ name }) => name)
+  const names = commands.map(({ name }) => name).filter((name) => !DESTRUCTIVE.test(name))
   const suggestion = (await didYouMean(words.slice(0, 2).join(' '), names)) || (family.length === 0 ? await didYouMean(first, names) : '')
   const others = family.length > 0 ? `; there are: ${family.map(({ name }) => name).join(', ')}` : "; 'sluice --help' lists the commands"
   throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${suggestion || others}`)

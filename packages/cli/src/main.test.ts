@@ -11,10 +11,16 @@ const OFFLINE = defineFeature({
 const sluice = sluiceWith([OFFLINE])
 
 describe('usage', () => {
-  test('no command prints the overview with exit code 2; --help with 0', async () => {
+  test('no command prints the short help with exit code 2; --help prints all commands with 0', async () => {
     expect(await sluice()).toMatchObject({ code: 2, out: expect.stringContaining('usage: sluice <command>') })
-    expect((await sluice('--help')).code).toBe(0)
-    expect((await sluice('help')).code).toBe(0)
+    const help = await sluice('--help')
+    expect(help).toMatchObject({ code: 0, out: expect.stringContaining('usage: sluice <command>') })
+    expect(await sluice('help')).toEqual(help)
+    expect(await sluice('help', 'config', 'check')).toEqual(await sluice('config', 'check', '--help'))
+  })
+
+  test.each(['-v', '-V', '--version'])('%s prints the version and nothing else', async (option) => {
+    expect(await sluice(option)).toMatchObject({ code: 0, out: expect.stringMatching(/^sluice \d+\.\d+\.\d+.*\n$/) })
   })
 
   test.each(COMMANDS.map(({ name }) => name))('%s --help shows its usage', async (name) => {
@@ -30,8 +36,9 @@ describe('usage', () => {
     expect(code).toBe(0)
     expect(out).toContain('usage: sluice plugin install <directory-or-archive-or-url> [options]')
     expect(out).toMatch(/^Install a plugin from/)
-    expect((await plugins('--help')).out).toMatch(/plugin list +List installed plugins/)
-    expect((await sluice('--help')).out).toMatch(/plugin list .*not in this build/)
+    expect((await plugins('plugin', '--help')).out).toMatch(/plugin list +List installed plugins/)
+    expect((await plugins('--help')).out).toMatch(/plugin +list, install, remove, info\n/)
+    expect((await sluice('--help')).out).toMatch(/plugin +list, install, remove, info \(not in this build\)\n/)
   })
 
   test('a first word with --help lists its commands', async () => {
@@ -61,6 +68,14 @@ describe('usage', () => {
     expect(err).toContain(piece)
     expect(err.trim().split('\n')).toHaveLength(1)
   })
+
+  test.each([['sessions', 'eras'], ['restoer'], ['memory', 'forgt'], ['service', 'uninstal']])(
+    '%s %s suggests nothing that destroys',
+    async (...argv) => {
+      const { code, err } = await sluice(...argv.filter((word) => word !== undefined))
+      expect([code, err]).toEqual([2, expect.not.stringMatching(/did you mean '[^']*(?:erase|restore|forget|uninstall)'/)])
+    },
+  )
 
   test('--json prints an error as JSON', async () => {
     const { code, err } = await sluice('plugin', 'list', '--json')

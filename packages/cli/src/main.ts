@@ -10,6 +10,7 @@ import { DAEMON_COMMAND } from './daemon-command.ts'
 import { asFileError } from './file-error.ts'
 import { createOutput } from './output.ts'
 import { parseArguments } from './parse-arguments.ts'
+import { asTyped, programName } from './program-name.ts'
 
 /** The longest interval that Node accepts. */
 const KEEP_ALIVE_MS = 2 ** 31 - 1
@@ -22,6 +23,8 @@ export interface MainOptions {
   readonly argv?: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly streams?: Streams
+  /** What a person types to call this program, in hints. Default: `sluice`. */
+  readonly program?: string
   /** Whether all requests of this process go through the proxy that its environment names. */
   readonly usesProxy?: boolean
 }
@@ -30,13 +33,14 @@ export interface MainOptions {
 export async function main(options: MainOptions): Promise<void> {
   // A reader such as `head` closes the pipe once it has read enough: that is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
-  process.exitCode = await runCommand({ ...options, usesProxy: true })
+  const program = programName(process.argv[1], process.env.PATH)
+  process.exitCode = await runCommand({ program, ...options, usesProxy: true })
 }
 
 /** Runs one command and resolves to its exit code. Never rejects. */
 export async function runCommand(options: MainOptions): Promise<number> {
-  const { argv = process.argv.slice(2), env = process.env, streams = process } = options
-  const out = createOutput(streams, env)
+  const { argv = process.argv.slice(2), env = process.env, streams = process, program = 'sluice' } = options
+  const out = createOutput(streams, env, program)
   const ended = new AbortController()
   // Timers of the system clock are unreferenced. Without this one, the process could end while a command waits.
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS)
@@ -68,7 +72,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
       interrupted: () => interruptSignal(ended.signal),
     })
   } catch (error) {
-    return reportError(error, out, argv.includes('--json'))
+    return reportError(error, out, { asJson: argv.includes('--json'), program })
   } finally {
     clearInterval(keepAlive)
     ended.abort()
@@ -129,15 +133,15 @@ interface LocatedProblem {
 }
 
 /** Prints an `AppError` as one line, or as one line for each problem of a configuration; prints any other error with its stack. */
-function reportError(error: unknown, out: Output, asJson: boolean): number {
+function reportError(error: unknown, out: Output, { asJson, program }: { readonly asJson: boolean; readonly program: string }): number {
   if (!(error instanceof AppError)) {
     out.warn(`sluice: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
     return 1
   }
   const problems = (error.fields.problems ?? []) as readonly LocatedProblem[]
   if (asJson) out.warn(JSON.stringify({ error: error.message, code: error.code, ...error.fields }))
-  else if (problems.length > 0) for (const problem of problems) out.warn(problemLine(problem))
-  else out.warn(`sluice: ${error.message}`)
+  else if (problems.length > 0) for (const problem of problems) out.warn(asTyped(problemLine(problem), program))
+  else out.warn(`sluice: ${asTyped(error.message, program)}`)
   return ERRORS[error.code].exit
 }
 

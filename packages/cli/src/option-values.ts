@@ -8,6 +8,15 @@ export const textOption = ({ options }: CliContext, name: string): string | unde
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+const SESSION = /^[A-Za-z0-9._-]{1,128}$/
+
+/** Returns the name of `--session`; undefined if it is absent. Throws `invalid_request` for any other text than a name. */
+export function sessionOption(context: CliContext): string | undefined {
+  const session = textOption(context, 'session')
+  if (session === undefined || SESSION.test(session)) return session
+  throw new AppError('invalid_request', `a session name has 1 to 128 of A-Z a-z 0-9 . _ -, not '${session}'`)
+}
+
 /**
  * Parses a whole number from `min` to `max`. Throws `invalid_request` for any other text; `name` is the option or command that
  * the error names.

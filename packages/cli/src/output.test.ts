@@ -64,6 +64,62 @@ describe('a table', () => {
     ])
   })
 
+  const ID = 'c4483cab-e7f3-4945-a6b2-25f0a8a1c001'
+  const OTHER = '9e1fbe8a-11f3-4a45-86b2-25f0a8a1c002'
+  const DEVICES = [
+    [ID, 'command line', '2026-11-29T21:58:38.123Z', '2026-11-29T22:01:00.000Z', 'never'],
+    [OTHER, 'dashboard, Chrome on Linux', '2026-11-29T21:58:39.123Z', 'never', 'never'],
+  ]
+  const HEADINGS = ['id', 'name', 'paired', 'last seen', 'expires']
+
+  test('shortens times and unique ids before it wraps', () => {
+    const { out, written } = outputOn({ isTTY: true, env: { NO_COLOR: '1' } })
+    out.table(HEADINGS, DEVICES)
+    expect(written.out.split('\n')).toEqual([
+      'id        name                 paired               last seen            expires',
+      'c4483cab  command line         2026-11-29           2026-11-29           never',
+      '                               21:58:38Z            22:01:00Z',
+      '9e1fbe8a  dashboard, Chrome    2026-11-29           never                never',
+      '          on Linux             21:58:39Z',
+      '',
+    ])
+  })
+
+  test('never breaks a cell without spaces: rows that cannot fit become blocks', () => {
+    const { out, written } = outputOn({ isTTY: true, columns: 40, env: { NO_COLOR: '1' } })
+    out.table(
+      ['id', 'name', 'from'],
+      [
+        ['channel:webhook/default/ada/ada', 'Ada', '2001:db8::1'],
+        ['device:c4483cab-e7f3-4945-a6b2-25f0a8a1c001/main', '', '127.0.0.1'],
+      ],
+    )
+    expect(written.out.split('\n')).toEqual([
+      'id    channel:webhook/default/ada/ada',
+      'name  Ada',
+      'from  2001:db8::1',
+      '',
+      'id    device:c4483cab-e7f3-4945-a6b2-25f0a8a1c001/main',
+      'from  127.0.0.1',
+      '',
+    ])
+  })
+
+  test('shows ids whole where they have room or their beginnings are the same', () => {
+    const wide = outputOn({ isTTY: true, columns: 200, env: { NO_COLOR: '1' } })
+    wide.out.table(HEADINGS, DEVICES)
+    expect(wide.written.out).toContain(ID)
+    const { out, written } = outputOn({ isTTY: true, columns: 50, env: { NO_COLOR: '1' } })
+    out.table(
+      ['id', 'text'],
+      [
+        [ID, 'one that is rather long'],
+        [ID.replace(/1$/, '9'), 'another one of that length'],
+      ],
+    )
+    expect(written.out).toContain(ID)
+  })
+
   test('wraps its widest columns to fit the terminal', () => {
     const { out, written } = outputOn({ isTTY: true, columns: 32, env: { NO_COLOR: '1' } })
     out.table(['id', 'name', 'text'], rows)

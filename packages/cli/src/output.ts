@@ -4,15 +4,17 @@
  */
 import { printable, printableLine } from '@sluice/sdk'
 import type { Output, Streams, Style } from './context.ts'
+import { asTyped } from './program-name.ts'
 import { formatTable } from './table.ts'
 
 const CODES: Record<Style, string> = { bold: '1', dim: '2', red: '31', green: '32', yellow: '33' }
 const RESET = '0'
 
-/** Creates the output for these streams. Styles and wrapped tables appear only if `stdout` is a terminal. */
+/** Creates the output for these streams. Styles and fitted tables appear only if `stdout` is a terminal. `program` is what a person types to call this program. */
 export function createOutput(
   { stdout, stderr }: { readonly stdout: Streams['stdout']; readonly stderr: Streams['stderr'] },
   env: Readonly<Record<string, string | undefined>>,
+  program = 'sluice',
 ): Output {
   const isTerminal = stdout.isTTY === true
   const isColoured = isTerminal && !env.NO_COLOR
@@ -34,6 +36,7 @@ export function createOutput(
   const print = (line: string) => void stdout.write(`${rendered(line)}\n`)
   return {
     print,
+    hint: (line) => print(asTyped(line, program)),
     write(data) {
       if (typeof data === 'string') stdout.write(rendered(data))
       else stdout.write(isTerminal ? printable(Buffer.from(data).toString('utf8')) : data)
@@ -47,7 +50,7 @@ export function createOutput(
         [headings, ...rows].map((row) => row.map(printableLine)),
         isTerminal ? stdout.columns : undefined,
       )
-      const headingLines = first.split('\n').map((line) => style('bold', line))
+      const headingLines = first === '' ? [] : first.split('\n').map((line) => style('bold', line))
       for (const line of [...headingLines, ...lines]) print(line)
     },
   }

@@ -7,8 +7,8 @@ import { CORE_COMMANDS } from './core-commands.ts'
 import { embedderCommand, featureCommands } from './feature-commands.ts'
 import { commandFamily, findCommand, unknownCommand } from './find-command.ts'
 import { formerCommand } from './former-commands.ts'
-import { commandHelp, familyHelp, overview } from './help.ts'
-import { VERSION_LINE } from './version.ts'
+import { commandHelp, familyHelp, overview, shortHelp } from './help.ts'
+import { isVersionOption, VERSION_LINE } from './version.ts'
 
 /** Returns the command to run, or the exit code once `--version` or help has been printed. */
 export async function selectCommand(argv: readonly string[], features: readonly Feature[], out: Output): Promise<CliCommand | number> {
@@ -20,11 +20,13 @@ export async function selectCommand(argv: readonly string[], features: readonly 
     out.print(text)
     return 0
   }
-  if (firstWord === undefined && argv.some((word) => word === '--version' || word === '-V')) return print(VERSION_LINE)
-  if (firstWord === undefined || firstWord === 'help') {
-    print(overview(commands, manifest.version))
-    return firstWord === 'help' || wantsHelp ? 0 : 2
+  if (firstWord === undefined && argv.some(isVersionOption)) return print(VERSION_LINE)
+  if (firstWord === undefined && !wantsHelp) {
+    print(shortHelp(commands, manifest.version))
+    return 2
   }
+  if (firstWord === undefined || (firstWord === 'help' && words.length === 1)) return print(overview(commands, manifest.version))
+  if (firstWord === 'help') return selectCommand([...words.slice(1), '--help'], features, out)
   const command = findCommand(argv, commands) ?? formerCommand(argv, commands, out) ?? embedderCommand(features, firstWord)
   const family = commandFamily(firstWord, commands)
   if (!command && wantsHelp && words.length === 1 && family.length > 0) return print(familyHelp(firstWord, family))

@@ -2,12 +2,12 @@
 import { enableCompileCache } from 'node:module'
 import { nodeProblem } from '@sluice/sdk/node-version'
 import { compileCacheFolder } from './compile-cache.ts'
-import { VERSION_LINE } from './version.ts'
+import { isVersionOption, VERSION_LINE } from './version.ts'
 
-/** Loads the profile, unless the only argument is `--version` or Node is too old. */
+/** Loads the profile, unless the only argument asks for the version or Node is too old. */
 export async function start(loadProfile: () => Promise<unknown>): Promise<void> {
   const args = process.argv.slice(2)
-  if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
+  if (args.length === 1 && isVersionOption(args[0] ?? '')) {
     process.stdout.write(`${VERSION_LINE}\n`)
     return
   }

@@ -6,3 +6,6 @@ declare const SLUICE_COMMIT: string | undefined
 const commit = typeof SLUICE_COMMIT === 'undefined' ? '' : SLUICE_COMMIT
 
 export const VERSION_LINE = `sluice ${manifest.version}${commit === '' ? '' : ` (commit ${commit})`}`
+
+/** Tells whether an argument asks for the version. */
+export const isVersionOption = (word: string): boolean => word === '--version' || word === '-V' || word === '-v'

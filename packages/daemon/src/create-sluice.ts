@@ -17,6 +17,8 @@ export interface SluiceOptions extends EmbeddingOptions {
   readonly newDatabase?: boolean
   /** The command that starts the command line of Sluice, for the backups of `[backup] schedule`; without it, none are made. */
   readonly program?: readonly string[]
+  /** Ends the process or begins it again when an operator asks for it, as `sluice stop` and `sluice restart` do; without it, both are refused. */
+  readonly control?: { readonly stop?: (() => void) | undefined; readonly restart?: (() => void) | undefined }
 }
 
 /** A running instance. It keeps the process alive until it is closed. */
@@ -71,12 +73,13 @@ export async function createSluice(options: SluiceOptions): Promise<Sluice> {
 const stoppedEarly = ({ reason }: AbortSignal): AppError =>
   new AppError('aborted', 'Sluice was stopped before it had started', { cause: reason })
 
-const daemonOptions = ({ listen, newDatabase = false, program, ...options }: SluiceOptions): DaemonOptions => ({
+const daemonOptions = ({ listen, newDatabase = false, program, control, ...options }: SluiceOptions): DaemonOptions => ({
   ...runtimeOptions(options),
   newDatabase,
   listens: listen !== undefined,
   ...listen,
   ...(program && { program }),
+  ...(control && { control }),
 })
 
 class EmbeddedSluice implements Sluice {
@@ -107,7 +110,7 @@ class EmbeddedSluice implements Sluice {
     this.on = on
     this.listen = (address = {}) => daemon.listen(address)
     this.call = daemon.call
-    this.reload = daemon.reload
+    this.reload = async () => void (await daemon.reload())
   }
 
   get url(): string | null {

@@ -2,6 +2,7 @@
 import { gatewaySection, isLoopbackHost, requireSignatures } from '@sluice/config'
 import type { Deliveries } from '@sluice/delivery'
 import { type Auth, createAuth } from '@sluice/http'
+import type { ProcessControl, Reloaded } from '@sluice/http/answers'
 import { HttpSide } from '@sluice/http/listen'
 import { operator } from '@sluice/http/operator'
 import { endsWithin } from '@sluice/kit'
@@ -22,6 +23,8 @@ export interface DaemonOptions extends RuntimeOptions, ListenAddress {
   readonly listens?: boolean
   /** The command that starts this program, for the backups of `[backup] schedule`: a file and its first arguments. */
   readonly program?: readonly string[]
+  /** Ends or restarts the process, for the commands that ask for it; without it, both are refused. */
+  readonly control?: Omit<ProcessControl, 'reload'>
 }
 
 export interface Daemon {
@@ -34,7 +37,7 @@ export interface Daemon {
   /** Calls a route of the API as the operator. Resolves to its answer; rejects as the route does. */
   call(request: ApiCall): Promise<unknown>
   /** Reads the configuration file again at once. A file that is not valid changes nothing. Never rejects. */
-  reload(): Promise<void>
+  reload(): Promise<Reloaded>
   /**
    * Stops accepting requests, drains for at most ten seconds, and closes. Idempotent. Resolves after `STOP_MS_MAX` at the latest:
    * the log then names the steps that have not ended, which end with the process.
@@ -73,7 +76,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   bus.observe((event) => logTurn(log, event))
 
   const deliveriesStarted = Promise.withResolvers<Deliveries>()
-  const gateway = new Gateway(runtime, deliveriesStarted.promise)
+  const config = new ConfigReload(runtime, options.configFile, options.features)
+  const gateway = new Gateway(runtime, deliveriesStarted.promise, { ...options.control, reload: config.reload })
   undo.defer(() => gateway.http.close(0))
   // The port is bound before any work starts: a start that cannot have its port has done nothing.
   if (options.listens !== false) await gateway.listen(options)
@@ -91,7 +95,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   deliveriesStarted.resolve(deliveries)
   runtime.health.started()
 
-  const daemon = new RunningDaemon(options, { lock, runtime, gateway, procedures, deliveries })
+  const daemon = new RunningDaemon(options, { lock, runtime, config, gateway, procedures, deliveries })
   if (daemon.url !== '') log.info('accepting connections', { url: daemon.url })
   logWarnings(log, operatorWarnings(runtime.snapshot(), options.dataDir))
   undo.move()
@@ -105,11 +109,13 @@ class Gateway {
   /** The URL of the first port; empty while none is bound. */
   url = ''
   readonly #runtime: OpenRuntime
+  readonly #control: ProcessControl
   /** True once a port is bound that other machines can reach. */
   #isExposed = false
 
-  constructor(runtime: OpenRuntime, deliveries: Promise<Deliveries>) {
+  constructor(runtime: OpenRuntime, deliveries: Promise<Deliveries>, control: ProcessControl) {
     this.#runtime = runtime
+    this.#control = control
     this.#auth = createAuth(runtime)
     runtime.offer({
       addresses: () => ({ listening: this.url || null, public: runtime.config().core(gatewaySection).public_url ?? null }),
@@ -119,6 +125,7 @@ class Gateway {
       auth: this.#auth,
       clients: runtime.clients,
       subscribers: runtime.subscribers,
+      processControl: control,
       intake: {
         receive: async (channel, received) => (await deliveries).receive(channel, received),
         report: async (channel, reports) => (await deliveries).report(channel, reports),
@@ -154,7 +161,13 @@ class Gateway {
   async call(request: ApiCall): Promise<unknown> {
     const { apiCalls } = await import('@sluice/http/in-process')
     const runtime = this.#runtime
-    const routes = apiCalls({ runtime, snapshot: runtime.snapshot(), auth: this.#auth, url: () => this.url || null })
+    const routes = apiCalls({
+      runtime,
+      snapshot: runtime.snapshot(),
+      auth: this.#auth,
+      url: () => this.url || null,
+      processControl: this.#control,
+    })
     const by = operator()
     return routes(request, { client: runtime.clients.ofCaller(by), device: null, by, onControlSocket: true, role: 'operator' })
   }
@@ -163,6 +176,7 @@ class Gateway {
 interface DaemonParts {
   readonly lock: { release(): void }
   readonly runtime: OpenRuntime
+  readonly config: ConfigReload
   readonly gateway: Gateway
   readonly procedures: Procedures
   readonly deliveries: Deliveries
@@ -171,7 +185,7 @@ interface DaemonParts {
 class RunningDaemon implements Daemon {
   readonly runtime: OpenRuntime
   readonly http: HttpSide
-  readonly reload: () => Promise<void>
+  readonly reload: () => Promise<Reloaded>
   readonly #parts: DaemonParts
   /** Aborts when the daemon begins to stop. */
   readonly #stopping = new AbortController()
@@ -179,9 +193,8 @@ class RunningDaemon implements Daemon {
 
   /** Starts retention, the watches of the configuration file and the clock, and the probes of the sandbox. */
   constructor(options: DaemonOptions, parts: DaemonParts) {
-    const { runtime, gateway } = parts
+    const { runtime, config, gateway } = parts
     const { signal } = this.#stopping
-    const config = new ConfigReload(runtime, options.configFile, options.features)
     this.#parts = parts
     this.runtime = runtime
     this.http = gateway.http

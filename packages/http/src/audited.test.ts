@@ -60,6 +60,9 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /api/config/preview': 'nothing is saved',
   'POST /api/models/offered': 'nothing is changed',
   'POST /api/models/test': 'nothing is changed, and the costs show the call',
+  'POST /api/process/stop': 'the log says who stopped the daemon',
+  'POST /api/process/restart': 'the log says who restarted the daemon',
+  'POST /api/process/reload': 'the file is not changed, and is read at each change anyway',
   'POST /api/sops/simulate': 'nothing is run or stored',
 }
 

@@ -138,6 +138,7 @@ class TurnAgent implements Agent {
   async run(request: TurnRequest): Promise<TurnResult> {
     const { signal, idempotency, delivery, permit } = request
     const id = delivery?.turnId ?? this.#newId()
+    request.onId?.(id)
     if (this.#admission.isLimited(request)) await this.#admission.admit(id, request)
     const mustKeep = idempotency !== undefined && !delivery
     const keepsLater = mustKeep && this.#mayKeepLater(request)

@@ -105,6 +105,8 @@ export interface TurnRequest {
   /** The span that requests the turn; a new trace begins when absent. */
   readonly trace?: Trace | undefined
   readonly idempotency?: IdempotencyKey
+  /** Called with the id of the turn before it waits or runs. Must not throw. */
+  readonly onId?: (id: string) => void
   /** Aborts the turn. */
   readonly signal?: AbortSignal
   /** Aborts when the caller has a newer message that waits for this turn, as in `ToolContext.superseded`. */

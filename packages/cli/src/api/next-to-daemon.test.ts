@@ -16,7 +16,7 @@ import { embedderCommand, featureCommands } from '../feature-commands.ts'
  * ask the daemon.
  */
 const LOCAL =
-  /^(backup|restore|secrets rotate|store (migrate|recovered)|cluster sign|daemon|setup|completion|mcp serve|config (check|get|set|seal|schema|init)|webhook check|service (install|status|uninstall)|sop validate|native install)$/
+  /^(backup|restore|upgrade|secrets rotate|store (migrate|recovered)|cluster sign|daemon|setup|chat|completion|mcp serve|config (check|get|set|seal|schema|init)|webhook check|service (install|status|uninstall)|sop validate|native install)$/
 
 const providers = [{ kinds: ['offline'], load: async () => ({}) as never }]
 const owners = ROWS.flatMap(([id, row]) => ((row.commands ?? []).length > 0 ? [id] : []))

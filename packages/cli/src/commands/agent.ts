@@ -3,20 +3,17 @@ import { AppError } from '@sluice/sdk'
 import { type AgentTurn, runHere, runInDaemon } from '../agent-turn.ts'
 import { whileStarting } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'
-import { textOption } from '../option-values.ts'
+import { sessionOption, textOption } from '../option-values.ts'
 import { readInput } from '../read-input.ts'
 
 /** The longest message from standard input. */
 const INPUT_BYTES_MAX = 1_048_576
-const SESSION = /^[A-Za-z0-9._-]{1,128}$/
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json, options, stdin } = context
   const message = typeof options.message === 'string' ? options.message : stdin.isTTY ? '' : await readInput(stdin, INPUT_BYTES_MAX)
   if (message.trim() === '') throw new AppError('invalid_request', "the message is empty: sluice agent -m 'hello'")
-  const session = textOption(context, 'session')
-  if (session !== undefined && !SESSION.test(session))
-    throw new AppError('invalid_request', `a session name has 1 to 128 of A-Z a-z 0-9 . _ -, not '${session}'`)
+  const session = sessionOption(context)
   const turn: AgentTurn = {
     message,
     session,

@@ -7,6 +7,7 @@ import { createSluice, type Sluice } from '@sluice/daemon'
 import type { CommandFrame, DevicesPage, PairingCode, Status } from '@sluice/http/answers'
 import { AppError, type Logger } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
+import { beginAgain, canBeginAgain } from '../service/begin-again.ts'
 import { fitHeap } from '../service/memory-limit.ts'
 import type { SystemdReports } from '../service/notify-systemd.ts'
 
@@ -21,6 +22,7 @@ export async function run(context: CliContext): Promise<number> {
   const stopSignal = context.interrupted()
   using hangUp = watchHangUp()
   const socket = await givenSocket(env)
+  const asked = Promise.withResolvers<'stop' | 'restart'>()
   const opensPage = process.stdout.isTTY && features.some(({ id }) => id === 'dashboard')
   const writeLog = opensPage ? holdLog() : () => {}
   const starting = createSluice({
@@ -31,6 +33,11 @@ export async function run(context: CliContext): Promise<number> {
     profile,
     newDatabase: options['new-database'] === true,
     program: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
+    control: {
+      stop: () => asked.resolve('stop'),
+      // A program that begins again would not have the socket that the service manager has passed.
+      ...(canBeginAgain() && socket === undefined && { restart: () => asked.resolve('restart') }),
+    },
     listen: {
       ...(socket !== undefined && { socket }),
       ...(typeof options.host === 'string' && { host: options.host }),
@@ -56,12 +63,13 @@ export async function run(context: CliContext): Promise<number> {
     await systemd?.ready()
   })
   await systemd?.ready()
-  await Promise.race([aborted(stopSignal), hangUp.terminalClosed])
+  const why = await Promise.race([aborted(stopSignal), hangUp.terminalClosed, asked.promise])
   void systemd?.stopping()
   try {
     await sluice.close()
   } finally {
     systemd?.close()
+    if (why === 'restart') beginAgain()
     // The process must not stay alive without its listener if the stop failed or a handle is still open.
     setTimeout(() => process.exit(), LINGER_MS).unref()
   }
@@ -130,7 +138,7 @@ async function printPageLink(sluice: Sluice, out: Output): Promise<void> {
   const frames = (await answer.text()).split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as CommandFrame]))
   const [link] = frames.flatMap((frame) => (frame.type === 'print' ? [frame.line] : []))
   if (link === undefined) return
-  out.print(`open the dashboard (works once, for a minute; 'sluice dashboard' prints a new link):\n  ${out.style('bold', link)}`)
+  out.hint(`open the dashboard (works once, for a minute; 'sluice dashboard' prints a new link):\n  ${out.style('bold', link)}`)
 }
 
 /** Prints a first request; with pairing, also a pairing code at a terminal or if no device is paired yet. */

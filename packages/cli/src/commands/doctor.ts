@@ -19,7 +19,7 @@ export async function run(context: CliContext): Promise<number> {
     const indented = (text: string) => text.replaceAll('\n', `\n${indent}`)
     for (const { check, status, detail, fix } of checks) {
       out.print(`${out.style(STYLES[status] ?? 'dim', status.padEnd(4))}  ${check.padEnd(width)}  ${indented(detail)}`)
-      if (fix) out.print(`${indent}${indented(fix)}`)
+      if (fix) out.hint(`${indent}${indented(fix)}`)
     }
   }
   return checks.some(({ status }) => status === 'fail') ? 1 : 0

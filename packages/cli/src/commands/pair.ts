@@ -48,7 +48,7 @@ export function list(context: CliContext): Promise<number> {
       .slice(0, limit)
       .map(({ ip_address, expires_at, ...device }) => ({ ...device, last_address: ip_address, expires_at }))
     if (json) out.json(rows)
-    else if (rows.length === 0) out.print("no device is paired; 'sluice pair new' prints a pairing code")
+    else if (rows.length === 0) out.hint("no device is paired; 'sluice pair new' prints a pairing code")
     else
       out.table(
         ['id', 'name', 'role', 'paired', 'last seen', 'from', 'expires'],

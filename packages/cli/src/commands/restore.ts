@@ -50,8 +50,8 @@ function printRestored({ out, dataDir, configFile }: CliContext, { manifest, asi
   out.print(`${dataDir} holds the backup of ${manifest.created_at}`)
   if (aside !== undefined) out.print(`the old data is in ${aside}: delete it once all is well`)
   const { messages, replies, turns, approvals, runs } = marked
-  if (messages > 0) out.print(`messages that may have been answered since: ${messages}; see 'sluice inbox dead'`)
-  if (replies > 0) out.print(`replies that may have been sent since: ${replies}; see 'sluice outbox list --state ambiguous'`)
+  if (messages > 0) out.hint(`messages that may have been answered since: ${messages}; see 'sluice inbox dead'`)
+  if (replies > 0) out.hint(`replies that may have been sent since: ${replies}; see 'sluice outbox list --state ambiguous'`)
   if (turns + approvals + runs > 0) out.print(`ended: ${turns} turns, ${approvals} approvals, ${runs} procedure runs`)
   const { left_out } = manifest
   if (left_out.length > 0)

@@ -43,7 +43,7 @@ export async function status(caller: CliContext): Promise<number> {
   const found = await manager.status(scope)
   const outdated = found.installed && (await isOutdated(context, manager, scope))
   if (json) out.json({ manager: manager.name, scope, ...found, outdated })
-  else for (const line of statusLines(found, outdated)) out.print(line)
+  else for (const line of statusLines(found, outdated)) out.hint(line)
   return found.running ? 0 : 1
 }
 

@@ -72,6 +72,13 @@ describe('sluice sessions erase', () => {
     expect(await sluice('erase', REFUSED_ID)).toMatchObject({ code: 1, err: expect.stringContaining('There is no conversation') })
   })
 
+  test('refuses a channel that does not exist, and names the one that is meant', async () => {
+    const erase = async (channel: string) => await sluice('erase', '--channel', channel, '--sender', '4711')
+    expect(await erase('messenger')).toMatchObject({ code: 2, err: expect.stringContaining("did you mean 'telegram'?") })
+    expect(await erase('chatap')).toMatchObject({ code: 2, err: expect.stringContaining("did you mean 'chatapp'?") })
+    expect(await erase('telegram')).toMatchObject({ code: 1, err: expect.stringContaining('Nothing is kept of 4711 on telegram') })
+  })
+
   test('erases a person with only a failed message', async () => {
     const person = ['--channel', 'chatapp', '--sender', '+15550004444']
     expect(await json('erase', ...person)).toMatchObject({ messages: 1, turns: 1, said: 0 })

@@ -31,7 +31,7 @@ export async function waiting(context: CliContext): Promise<number> {
           ['folder', 'why'],
           shown.map(({ folder, changed }) => [oneLine(basename(folder), TEXT_CHARS_MAX), changed ? 'changed' : 'new']),
         )
-        out.print("'sluice sop waiting <folder>' shows one and the command that accepts it")
+        out.hint("'sluice sop waiting <folder>' shows one and the command that accepts it")
       }
       if (all.length > shown.length) out.warn(`there are ${all.length - shown.length} more: raise --limit`)
       return 0

@@ -21,7 +21,7 @@ export async function run(context: CliContext): Promise<number> {
   if (json) out.json({ ...daemon, queues, last_backup: backup ?? null })
   else {
     const parts = [clusterLines(daemon), agentLines(daemon), healthLines(daemon), queueLines(queues), backupLines(backup)]
-    for (const line of [stateLine(daemon, out), ...parts.flat()]) out.print(line)
+    for (const line of [stateLine(daemon, out), ...parts.flat()]) out.hint(line)
   }
   return daemon.running ? 0 : 1
 }
@@ -53,7 +53,7 @@ function healthLines(daemon: DaemonProbe): string[] {
     ...(config.state === 'ok'
       ? []
       : ["config:      the file is not valid; the previous configuration is in force; see 'sluice config check'"]),
-    `provider:    ${provider.state}`,
+    `provider:    ${provider.state === 'unknown' ? 'not asked since the start' : provider.state}`,
     `channels:    ${shown.join(', ') || 'none'}`,
     ...warnings.map((warning) => `warning:     ${warning}`),
   ]
@@ -65,7 +65,7 @@ function queueLines(queues: Queues | string | null): string[] {
   return [
     `messages:    ${queues.messages_pending} waiting${age(queues.oldest_message_secs)}`,
     `replies:     ${queues.replies_pending} waiting${age(queues.oldest_reply_secs)}`,
-    `given up:    ${queues.messages_dead} messages, ${queues.replies_dead} replies; ${queues.replies_ambiguous} replies perhaps sent`,
+    `given up:    ${queues.messages_dead} messages, ${queues.replies_dead} replies; ${queues.replies_ambiguous} replies ambiguous, so perhaps sent`,
     `approvals:   ${queues.approvals_pending} waiting`,
     ...(queues.runs_waiting > 0
       ? [`runs:        ${queues.runs_waiting} waiting${age(queues.oldest_run_secs)}; see 'sluice sop runs --status waiting'`]

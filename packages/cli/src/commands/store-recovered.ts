@@ -21,8 +21,8 @@ export async function run(context: CliContext): Promise<number> {
   if (json) out.json({ until: new Date(atMs).toISOString(), marked })
   else {
     const { replies, messages, turns, approvals, runs } = marked
-    out.print(`messages that may have been answered since: ${messages}; see 'sluice inbox dead'`)
-    out.print(`replies that may have been sent since: ${replies}; see 'sluice outbox list --state ambiguous'`)
+    out.hint(`messages that may have been answered since: ${messages}; see 'sluice inbox dead'`)
+    out.hint(`replies that may have been sent since: ${replies}; see 'sluice outbox list --state ambiguous'`)
     out.print(`ended: ${turns} turns, ${approvals} approvals, ${runs} procedure runs`)
   }
   return 0

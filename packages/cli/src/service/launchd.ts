@@ -37,6 +37,13 @@ export function launchd(context: CliContext): ServiceManager {
         restarts: null,
       }
     },
+    async restart(scope) {
+      await runProgram(context, ['launchctl', 'kickstart', '-k', target(scope)])
+    },
+    async stop(scope) {
+      // The end of a daemon that was asked to stop is a success, after which launchd starts none.
+      await runProgram(context, ['launchctl', 'kill', 'SIGTERM', target(scope)])
+    },
     async uninstall(scope) {
       if (!existsSync(path(scope))) return false
       await bootOut(scope)

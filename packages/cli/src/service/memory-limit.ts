@@ -1,6 +1,7 @@
 /** The memory that this process may use, and the options of Node that keep its heap within it. */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { beginAgain, canBeginAgain } from './begin-again.ts'
 
 const MIB = 1024 * 1024
 /** V8 takes half of a limit that it knows. The rest is for code, stacks, buffers, SQLite and the page cache. */
@@ -62,10 +63,8 @@ export function heapOptions(limit: number, given: readonly string[], heapLimit: 
  */
 export async function fitHeap(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const limit = memoryLimit()
-  // A parent would lose its channel to a process that begins again.
-  if (limit === Number.POSITIVE_INFINITY || !process.execve || process.send) return
+  if (limit === Number.POSITIVE_INFINITY || !canBeginAgain()) return
   const { getHeapStatistics } = await import('node:v8')
-  const { execArgv, execPath } = process
-  const options = heapOptions(limit, [...execArgv, env.NODE_OPTIONS ?? ''], getHeapStatistics().heap_size_limit)
-  if (options.length > 0) process.execve(execPath, [execPath, ...execArgv, ...options, ...process.argv.slice(1)], process.env)
+  const options = heapOptions(limit, [...process.execArgv, env.NODE_OPTIONS ?? ''], getHeapStatistics().heap_size_limit)
+  if (options.length > 0) beginAgain(options)
 }

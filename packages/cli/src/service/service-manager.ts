@@ -34,6 +34,10 @@ export interface ServiceManager {
   /** Puts the written files in force. With `start`, starts the service, or restarts it. */
   install(plan: ServicePlan, options: { readonly start: boolean }): Promise<void>
   status(scope: Scope): Promise<ServiceStatus>
+  /** Starts the service again, also one that is stopped. Resolves once it has started. */
+  restart(scope: Scope): Promise<void>
+  /** Stops the service until it is started again. Resolves once it has stopped. */
+  stop(scope: Scope): Promise<void>
   /** Stops the service and removes its files. Returns false if there was none. */
   uninstall(scope: Scope): Promise<boolean>
   /** The command that shows the log. */

@@ -45,6 +45,13 @@ export function systemd(context: CliContext): ServiceManager {
         restarts: installed ? Number(shown.NRestarts) : null,
       }
     },
+    async restart(scope) {
+      await systemctl(scope, 'restart', SERVICE_UNIT)
+    },
+    async stop(scope) {
+      // The next connection to the socket would start the service again.
+      await systemctl(scope, 'stop', SERVICE_UNIT, SOCKET_UNIT)
+    },
     async uninstall(scope) {
       if (!paths(scope).some((path) => existsSync(path))) return false
       await systemctl(scope, 'disable', '--now', SERVICE_UNIT, SOCKET_UNIT)

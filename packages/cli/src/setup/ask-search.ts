@@ -24,7 +24,7 @@ export async function askSearch(context: CliContext, dialogue: Pick<Dialogue, 'a
       context,
       given.map(([name, value]) => ({ path: [...SECTION, name].join('.'), value })),
     )
-    out.print(`Written: [${SECTION.join('.')}] search = "${service}". 'sluice doctor' says whether something is missing.`)
+    out.hint(`Written: [${SECTION.join('.')}] search = "${service}". 'sluice doctor' says whether something is missing.`)
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     out.warn(error.message)

@@ -127,5 +127,5 @@ function printOutcome(out: Output, { status, tookMs }: Answer, { verdict, isExpe
   }
   if (entry.state === 'limited') out.print(`refused: ${entry.error ?? 'a limit was reached'}`)
   if (entry.state === 'dead') out.print(`given up: ${entry.error ?? 'no reason given'}`)
-  if (!isOver(entry)) out.print(`not over yet; see 'sluice inbox show ${entry.number}'`)
+  if (!isOver(entry)) out.hint(`not over yet; see 'sluice inbox show ${entry.number}'`)
 }

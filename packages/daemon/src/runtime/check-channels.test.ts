@@ -167,7 +167,7 @@ describe('checkDeliveries', () => {
     }
     expect(await checkDeliveries(runtime.store)).toMatchObject([
       { status: 'warn', detail: 'messages given up: 1', fix: "see 'sluice inbox dead'" },
-      { status: 'warn', detail: 'replies given up: 1, perhaps sent: 1', fix: "see 'sluice outbox dead'" },
+      { status: 'warn', detail: 'replies given up: 1, ambiguous, so perhaps sent: 1', fix: "see 'sluice outbox dead'" },
     ])
   })
 })

@@ -47,7 +47,7 @@ describe('checkProcedures', () => {
   test('passes without procedures', async () => {
     expect(await checkProcedures(await arrange())).toMatchObject([
       { check: 'procedures', status: 'ok', detail: expect.stringContaining('0 in ') },
-      { check: 'audit log', status: 'ok', detail: '0 records, none changed, missing or put in' },
+      { check: 'audit log', status: 'ok', detail: '0 records, none changed, missing or inserted' },
     ])
   })
 

@@ -20,6 +20,7 @@ import { logRoutes } from './logs.ts'
 import { memoryRoutes } from './memories.ts'
 import { modelRoutes } from './models.ts'
 import { noticeRoutes } from './notices.ts'
+import { processRoutes } from './process.ts'
 import { sessionRoutes } from './sessions.ts'
 import { sopRoutes } from './sops.ts'
 import { statusRoutes } from './status.ts'
@@ -27,7 +28,7 @@ import { streamedTurnRoute } from './streamed-turn.ts'
 import { turnRoutes } from './turns.ts'
 
 /** The parts that these routes need. */
-export type ApiParts = Pick<AppParts, 'runtime' | 'snapshot' | 'auth' | 'url'>
+export type ApiParts = Pick<AppParts, 'runtime' | 'snapshot' | 'auth' | 'url' | 'processControl'>
 
 export function ownRoutes(parts: ApiParts): Route[] {
   const { runtime, snapshot, auth } = parts
@@ -54,6 +55,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...hardwareRoutes(runtime, snapshot),
     ...configRoutes(runtime),
     ...logRoutes(runtime),
+    ...processRoutes(parts),
     ...deviceRoutes(runtime, snapshot, auth),
   ]
 }

@@ -1,5 +1,6 @@
 /** `/api/sessions`: the conversations of the calling device; operators also read and erase the conversations of others. */
 
+import { nearestName } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import {
   eraseConversation,
@@ -11,7 +12,7 @@ import {
   shownErased,
   shownSummary,
 } from '@sluice/runtime/conversations'
-import { AppError, defineRoute, type Route, type SessionRow, type Store } from '@sluice/sdk'
+import { AppError, type Channel, defineRoute, ROWS, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
 import { Download } from '../answers/download.ts'
 import { bareSession, sessionNamespace } from '../auth/identity.ts'
@@ -160,7 +161,22 @@ const listRoute = ({ sessions }: Store): Route =>
     },
   })
 
-const erasePersonRoute = ({ store, files, clock }: Runtime): Route =>
+/** The channels of the catalogue, by the names under which their conversations are kept. */
+const CATALOGUE_CHANNELS = ROWS.flatMap(([, { kind, section, moreSections = [] }]) =>
+  kind === 'channel' && section ? [section, ...moreSections].map((path) => path.slice(path.lastIndexOf('.') + 1)) : [],
+)
+
+/** A wrong name must not look like proof that nothing is kept of a person. */
+function nothingKept({ channel, sender }: { readonly channel: string; readonly sender: string }, channels: readonly Channel[]): AppError {
+  const known = [...CATALOGUE_CHANNELS, ...channels.map(({ name }) => name)]
+  if (known.includes(channel)) return new AppError('not_found', `Nothing is kept of ${sender} on ${channel}.`)
+  const [, row] = ROWS.find(([, { target }]) => target === channel) ?? []
+  const meant = row?.section?.split('.').at(-1) ?? nearestName(channel, known)
+  const hint = meant === undefined ? "'sluice sessions list' shows the channels of conversations" : `did you mean '${meant}'?`
+  return new AppError('invalid_request', `channel: there is no channel '${channel}', so nothing was looked up; ${hint}`)
+}
+
+const erasePersonRoute = ({ store, files, clock, snapshot }: Runtime): Route =>
   defineRoute({
     method: 'DELETE',
     path: '/api/sessions',
@@ -170,7 +186,7 @@ const erasePersonRoute = ({ store, files, clock }: Runtime): Route =>
     answers: { 200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), erased: erasedSchema }) } },
     async handle({ by, query }) {
       const erased = await erasePerson({ store, files }, query, { atMs: clock.nowMs(), by })
-      if (!erased) throw new AppError('not_found', `Nothing is kept of ${query.sender} on ${query.channel}.`)
+      if (!erased) throw nothingKept(query, snapshot().channels)
       return { deleted: true, erased: shownErased(erased) }
     },
   })

@@ -46,6 +46,27 @@ test('ends with the error of a failed turn, and says nothing of a bug', async ()
   expect(made.logs).toContainEqual(expect.objectContaining({ level: 'error', message: 'turn failed' }))
 })
 
+test('with stays, the id comes first, and the turn goes on when the caller goes away', async () => {
+  const answer = Promise.withResolvers<string>()
+  const signals: (AbortSignal | undefined)[] = []
+  const { turn } = await served({
+    reply: ({ signal, onId }) => {
+      signals.push(signal)
+      onId?.('turn-7')
+      return answer.promise
+    },
+  })
+  const response = await turn({ message: 'hello', stays: true })
+  const reader = response.body?.getReader()
+  const [first] = Buffer.from((await reader?.read())?.value ?? [])
+    .toString()
+    .split('\n')
+  expect(JSON.parse(first ?? '')).toEqual({ type: 'turn_start', turn_id: 'turn-7' })
+  await reader?.cancel()
+  expect(signals).toEqual([undefined])
+  answer.resolve('done')
+})
+
 test('a caller that goes away aborts the turn', async () => {
   const aborted = Promise.withResolvers<boolean>()
   const { turn } = await served({

@@ -1,4 +1,4 @@
-/** `POST /api/turns`: runs one turn and streams its parts. A caller that goes away aborts the turn. */
+/** `POST /api/turns`: runs one turn and streams its parts. A caller that goes away aborts the turn, unless it has said that the turn stays. */
 
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
@@ -22,6 +22,10 @@ const bodySchema = v.object({
       v.boolean(),
       v.description('True: the caller is asked to approve tool calls, by `approval_request` lines, and answers at `/api/approvals`'),
     ),
+    false,
+  ),
+  stays: v.optional(
+    v.pipe(v.boolean(), v.description('True: the turn goes on when the caller goes away; the first line has its id')),
     false,
   ),
 })
@@ -51,7 +55,7 @@ export const streamedTurnRoute = (runtime: Runtime, snapshot: Snapshot): Route =
 function streamTurn(
   runtime: Runtime,
   { client, device, by, role, onControlSocket, signal: caller, trace }: Omit<RouteRequest, 'body' | 'query'>,
-  { message, ask }: Body,
+  { message, ask, stays }: Body,
   conversation: { readonly agent: string; readonly session: string | null },
 ): Response {
   const person = personOfRequest({ device, onControlSocket })
@@ -68,7 +72,7 @@ function streamTurn(
         text: message,
         client,
         trace,
-        signal,
+        ...(stays ? { onId: (turn_id: string) => send({ type: 'turn_start', turn_id }) } : { signal }),
         listen: (part) => send(frameOf(part)),
         ...(ask && { approve: new ChatApprovals({ approvals, log, by, standing: limited.standing, send }).ask }),
       })

@@ -6,6 +6,7 @@ import type { ConnectedPeers, ForwardingWatch } from '../middleware/client-peer.
 import type { Limits } from '../middleware/rate-limit.ts'
 import type { BodyBudget } from '../request/body-budget.ts'
 import type { Endpoint } from '../request/context.ts'
+import type { ProcessControl } from './process-control.ts'
 
 /** The parts of the HTTP side that live as long as the daemon. */
 export interface DaemonParts {
@@ -20,6 +21,8 @@ export interface DaemonParts {
   readonly intake?: Intake
   /** Returns the address that clients use; null or absent where nothing listens. */
   readonly url?: () => string | null
+  /** Acts on the process of the daemon; absent in the process of a command. */
+  readonly processControl?: ProcessControl
   /** The routes that stay open: server-sent events and WebSockets. */
   readonly streams?: (parts: AppParts) => readonly Endpoint[]
 }

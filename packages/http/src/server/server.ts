@@ -19,6 +19,7 @@ import { createStreams } from '../streams/streams.ts'
 import { serveUpgrades } from '../streams/upgrades.ts'
 import { createApps } from './app.ts'
 import type { Intake } from './app-parts.ts'
+import type { ProcessControl } from './process-control.ts'
 
 export interface ServerParts {
   readonly runtime: Runtime
@@ -30,6 +31,8 @@ export interface ServerParts {
   readonly subscribers?: SubscriberCounts
   /** Returns the address that clients use; null where nothing listens. */
   readonly url: () => string | null
+  /** Without it, the process of the daemon cannot be controlled. */
+  readonly processControl?: ProcessControl
 }
 
 export interface Application {
@@ -44,7 +47,7 @@ export interface Application {
   endStreams(reason: string): void
 }
 
-export function createApplication({ runtime, auth, clients, intake, subscribers, url }: ServerParts): Application {
+export function createApplication({ runtime, auth, clients, intake, subscribers, url, processControl }: ServerParts): Application {
   const streams = subscribers && createStreams(runtime, auth, subscribers)
   const served = createApps({
     runtime,
@@ -55,6 +58,7 @@ export function createApplication({ runtime, auth, clients, intake, subscribers,
     budget: new BodyBudget(),
     forwarding: new ForwardingWatch(runtime.log, runtime.health.ignoredForwarding),
     ...(intake && { intake }),
+    ...(processControl && { processControl }),
     ...(streams && { streams: streams.endpoints }),
   })
   const fetch: Application['fetch'] = (request, connection) => served().app.fetch(request, connection)

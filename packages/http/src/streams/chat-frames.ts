@@ -26,6 +26,7 @@ export type ChatErrorCode = v.InferOutput<typeof chatErrorCode>
 /** Frames that the daemon sends. */
 export const chatFrameSchema = v.variant('type', [
   frame('session_start', 'First: the session of this connection', { session_id: text, resumed: v.boolean(), message_count: number }),
+  frame('turn_start', 'First of a streamed answer with `stays`: the id of its turn, for `/api/turns/{id}/abort`', { turn_id: text }),
   frame('chunk', 'A piece of the answer', { content: text }),
   frame('thinking', 'A piece of the reasoning of the model before its answer', { content: text }),
   frame('tool_call', 'A tool is called', { id: text, name: text, args: v.unknown() }),

@@ -82,7 +82,7 @@ export async function checkDeliveries({ inbox, outbox }: Store): Promise<Check[]
   const checks: Check[] = []
   if (messages.dead > 0) checks.push(warn('deliveries', `messages given up: ${messages.dead}`, "see 'sluice inbox dead'"))
   if (replies.dead + replies.ambiguous > 0) {
-    const detail = `replies given up: ${replies.dead}, perhaps sent: ${replies.ambiguous}`
+    const detail = `replies given up: ${replies.dead}, ambiguous, so perhaps sent: ${replies.ambiguous}`
     checks.push(warn('deliveries', detail, "see 'sluice outbox dead'"))
   }
   return checks.length > 0 ? checks : [ok('deliveries', 'no message or reply was given up')]

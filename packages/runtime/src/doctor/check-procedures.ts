@@ -65,6 +65,6 @@ const secondsSince = (ms: number, clock: Clock): number => Math.max(0, Math.roun
 
 async function checkAudit({ store }: Pick<ProceduresChecked, 'store'>): Promise<Check> {
   const { records, broken } = await store.sops.verify()
-  if (!broken) return ok('audit log', `${records} records, none changed, missing or put in`)
+  if (!broken) return ok('audit log', `${records} records, none changed, missing or inserted`)
   return fail('audit log', `record ${broken.number}: ${broken.why}`, 'find out who changed sluice.db; a backup shows what was there')
 }

@@ -1,5 +1,6 @@
 /** The log: one line for each message, as text or JSON. Logging never throws, and no line shows a credential. */
 import { type Clock, type LogFields, type Logger, printableLine, type Secret, withoutSecrets } from '@sluice/sdk'
+import { logText, type Painted } from './log-text.ts'
 import { printableFields, redactText } from './printable-fields.ts'
 import { RepeatGuard } from './repeat-guard.ts'
 
@@ -43,7 +44,7 @@ interface Entry {
 }
 
 const RANKS = { debug: 0, info: 1, warn: 2, error: 3 } as const satisfies Record<LogLevel, number>
-const COLOURS = { debug: 90, info: 32, warn: 33, error: 31 } as const satisfies Record<LogLevel, number>
+const COLOURS = { debug: 90, info: 32, warn: 33, error: 31, name: 90 } as const satisfies Record<Painted, number>
 const LINE_CHARS_MAX = 65_536
 /** How often one message with the same fields is written in a minute. */
 const REPEATS_MAX = 20
@@ -169,21 +170,9 @@ function jsonLine({ atMs, level, component, message, fields }: Entry): string {
   return line.length > LINE_CHARS_MAX ? jsonText({ ...head, cut: `${line.length} characters` }) : line
 }
 
-function textLine({ atMs, level, component, message, fields }: Entry, hasColours: boolean): string {
-  const paint = (code: number, text: string): string => (hasColours ? `\u001b[${code}m${text}\u001b[39m` : text)
-  const values = Object.entries(fields).flatMap(([name, value]) =>
-    value === undefined ? [] : ` ${paint(90, `${printableLine(name)}=`)}${textValue(value)}`,
-  )
-  const time = new Date(atMs).toISOString()
-  const label = paint(COLOURS[level], level.toUpperCase().padEnd(5))
-  const origin = component === undefined ? '' : `[${printableLine(component)}] `
-  const line = `${time} ${label} ${origin}${printableLine(message)}${values.join('')}`
-  return line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}…` : line
-}
-
-const textValue = (value: unknown): string => {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return typeof value === 'string' && /[\s"=]|^$/.test(text) ? printableLine(JSON.stringify(text)) : printableLine(text)
+function textLine({ atMs, ...entry }: Entry, hasColours: boolean): string {
+  const paint = (what: Painted, text: string): string => (hasColours ? `\u001b[${COLOURS[what]}m${text}\u001b[39m` : text)
+  return logText({ time: new Date(atMs).toISOString(), ...entry }, paint)
 }
 
 /** The forms that a secret may have in a line: plain, escaped in JSON, and escaped in text. */

@@ -87,6 +87,14 @@ describe('selectSandbox', () => {
     expect(isFinal).toBe(false)
   })
 
+  test('never advises to go without a sandbox because the disk is full', async () => {
+    const full = new Error("ENOSPC: no space left on device, mkdtemp '/tmp/x'")
+    const { warning, isFinal } = await select({ sandboxes: [{ ...fake('strong', 9, true), probe: () => Promise.reject(full) }] })
+    expect(warning).toMatch(/^commands are refused: 'strong' .* cannot be tried because the disk is full/)
+    expect(warning).not.toContain('none')
+    expect(isFinal).toBe(false)
+  })
+
   test('refuses every command where a sandbox is required and none works', async () => {
     for (const changes of [{}, { backend: 'none' }, { enabled: false }, { backend: 'jail', sandboxes: [fake('jail', 3, false)] }]) {
       const { sandbox, warning } = await select({ ...changes, required: true })

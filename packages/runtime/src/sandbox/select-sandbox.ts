@@ -103,6 +103,9 @@ function reason(backend: string, probes: readonly TriedProbe[]): string {
   return row ? `'${backend}' is not in this build; to get it, ${howToGet(row[0])}` : `'${backend}' is not a backend`
 }
 
+/** The errors of a disk without room, which says nothing about a sandbox. */
+const FULL = /\b(?:ENOSPC|EDQUOT)\b/
+
 /**
  * The choice where no backend works. Commands run without a sandbox on a machine that has none, and where the named one is
  * not available. A backend that is installed may only be slow or not started yet: `auto` refuses commands until it works.
@@ -112,6 +115,8 @@ function withoutBackend({ backend, required }: SelectSandboxOptions, probes: rea
   const awaited = probes.filter(({ isInstalled, isUnknown }) => (backend === 'auto' ? isInstalled : isUnknown))
   if (awaited.length === 0) return { sandbox: noSandbox, warning: `commands run without a sandbox: ${reason(backend, probes)}` }
   const found = awaited.map(({ name, detail }) => `'${name}' (${detail})`).join(', ')
+  if (awaited.some(({ detail }) => FULL.test(detail)))
+    return refusal(`${found} cannot be tried because the disk is full. It is tried again once there is room`)
   const cure = 'repair it, or set backend = "none" under [security.sandbox] to run commands without a sandbox'
   return refusal(`${found} is on this machine and does not work yet. It is tried again; meanwhile ${cure}`)
 }

@@ -26,6 +26,9 @@ export interface CopyOptions {
 
 const copyName = (file: string, version: number): string => `${file}.before-schema-${version}`
 
+/** Returns the bytes that must be free before an upgrade of a database whose pages in use have this size. */
+export const neededBytes = (bytes: number): number => ROOM_FACTOR * bytes + ROOM_EXTRA_BYTES
+
 /**
  * Writes a consistent copy next to the file, including the content of its log, and returns its path. A crash leaves either no copy
  * or a complete one. Replaces the copy of an earlier attempt. Throws `unavailable` when there is no room.
@@ -35,7 +38,7 @@ export function copyBeforeUpgrade(db: Database, { file, version, bytes, free }: 
   const copy = copyName(file, version)
   const part = `${copy}.part`
   rmSync(part, { force: true })
-  const needed = ROOM_FACTOR * bytes + ROOM_EXTRA_BYTES
+  const needed = neededBytes(bytes)
   const available = free(folder)
   if (available < needed) {
     throw new AppError(

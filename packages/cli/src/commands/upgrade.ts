@@ -1,0 +1,117 @@
+/** `sluice upgrade --check` and `--rollback`: what this program does to a data directory, and the way back. */
+import { existsSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { readRecord } from '@sluice/backup'
+import { readConfig } from '@sluice/config'
+import { AppError, errorText } from '@sluice/sdk'
+import { lockDataDir } from '@sluice/store'
+import { planUpgrade, rollBack, type UpgradePlan } from '@sluice/store/upgrade-plan'
+import type { CliContext } from '../context.ts'
+import { megabytes } from '../megabytes.ts'
+import { probeDaemon } from '../probe-daemon.ts'
+
+export async function run(context: CliContext): Promise<number> {
+  const { check, rollback } = context.options
+  if (check === true && rollback !== true) return checkUpgrade(context)
+  if (rollback === true && check !== true) return goBack(context)
+  throw new AppError(
+    'invalid_request',
+    'choose --check or --rollback; the program itself is upgraded by its installer, as docs/guides/upgrade.md shows',
+  )
+}
+
+interface Finding {
+  readonly about: string
+  readonly ok: boolean
+  readonly detail: string
+}
+
+async function checkUpgrade(context: CliContext): Promise<number> {
+  const { out, json, version, dataDir } = context
+  const plan = planUpgrade(databaseOf(context))
+  const daemon = await probeDaemon(context)
+  const findings: Finding[] = [
+    { about: 'program', ok: true, detail: `${version}; ${daemon.running ? `the running daemon is ${daemon.version}` : daemon.reason}` },
+    await configFinding(context),
+    databaseFinding(plan),
+    backupFinding(dataDir),
+  ]
+  const ok = findings.every((finding) => finding.ok)
+  if (json) out.json({ ok, version, running: daemon.running ? daemon.version : null, schema: plan ?? null, findings })
+  else {
+    for (const { about, ok: isOk, detail } of findings)
+      out.hint(`${out.style(isOk ? 'green' : 'red', isOk ? 'ok  ' : 'fail')}  ${about.padEnd(13)}  ${detail}`)
+    if (ok) out.hint(daemon.running ? "'sluice restart' begins this program" : "'sluice daemon' begins this program")
+  }
+  return ok ? 0 : 1
+}
+
+const databaseOf = ({ dataDir }: CliContext): string => join(dataDir, 'sluice.db')
+
+async function configFinding(context: CliContext): Promise<Finding> {
+  try {
+    await readConfig(context)
+    return { about: 'configuration', ok: true, detail: `${context.configFile} is valid for this program` }
+  } catch (error) {
+    return { about: 'configuration', ok: false, detail: `${errorText(error)}; see 'sluice config check'` }
+  }
+}
+
+function databaseFinding(plan: UpgradePlan | undefined): Finding {
+  const about = 'database'
+  if (!plan) return { about, ok: true, detail: 'there is none in the data directory' }
+  const { from, to, neededBytes, freeBytes } = plan
+  if (from === to) return { about, ok: true, detail: `its form (${to}) stays, and an earlier program of this form can go on with it` }
+  if (from > to)
+    return { about, ok: false, detail: `a newer program has written it (form ${from}; this program knows ${to}): run that one` }
+  const room = `${megabytes(neededBytes)} MB are needed for the copy before, ${megabytes(freeBytes)} MB are free`
+  return { about, ok: freeBytes >= neededBytes, detail: `its form changes from ${from} to ${to}; ${room}` }
+}
+
+/** A missing backup stops no upgrade, because the start copies the database. */
+function backupFinding(dataDir: string): Finding {
+  const last = existsSync(dataDir) ? readRecord(dataDir).last : null
+  return { about: 'backup', ok: true, detail: last ? `${last.at}: ${last.file}` : "there is none; 'sluice backup' makes one" }
+}
+
+function goBack(context: CliContext): number {
+  const { out, json, dataDir } = context
+  if (!existsSync(dataDir)) throw new AppError('not_found', `${dataDir} does not exist`)
+  const lock = lockDataDir(dataDir)
+  try {
+    const { copy, newer } = rollBack(databaseOf(context), Date.now())
+    const program = previousProgram(process.argv[1])
+    const answer = { schema: copy.schema, copied_at: new Date(copy.madeAtMs).toISOString(), newer, program }
+    if (json) out.json(answer)
+    else {
+      out.print(`the database is as it was at ${answer.copied_at} (form ${copy.schema}); the newer one is in ${newer}`)
+      out.print(
+        program === null
+          ? 'Start the program of the release before: this one would upgrade the database again.'
+          : `the installed program is ${program} again: start it as you have started it before`,
+      )
+    }
+    return 0
+  } finally {
+    lock.release()
+  }
+}
+
+/** Makes the build before this one the installed one again. Returns its folder; null if no installer has kept one. */
+export function previousProgram(entry: string | undefined): string | null {
+  if (entry === undefined || !existsSync(entry)) return null
+  const library = join(dirname(realpathSync(entry)), '..', '..')
+  const [state, current] = [join(library, 'installed.json'), join(library, 'current')]
+  if (!existsSync(state) || !existsSync(current)) return null
+  const { build, previous, ...rest } = JSON.parse(readFileSync(state, 'utf8')) as { build: string; previous?: string }
+  if (previous === undefined || !existsSync(previous)) return null
+  const { version } = JSON.parse(readFileSync(join(previous, 'package.json'), 'utf8')) as { version: string }
+  const link = `${current}.${process.pid}.new`
+  rmSync(link, { force: true })
+  symlinkSync(previous, link)
+  renameSync(link, current)
+  const draft = `${state}.${process.pid}.new`
+  writeFileSync(draft, `${JSON.stringify({ ...rest, version, build: previous, previous: build }, null, 2)}\n`, { mode: 0o644 })
+  renameSync(draft, state)
+  return previous
+}

@@ -1,0 +1,45 @@
+/** What hints tell a person to type. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { asTyped, programName } from './program-name.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-name-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+function build(path: string): string {
+  const dir = join(folder, path)
+  mkdirSync(dir, { recursive: true })
+  writeFileSync(join(dir, 'sluice'), '#!/bin/sh\n', { mode: 0o755 })
+  return join(dir, 'sluice.mjs')
+}
+
+test('an installed program is called by its name', () => {
+  const entry = build('bin')
+  expect(programName(entry, `/nowhere:${join(folder, 'bin')}`)).toBe('sluice')
+})
+
+test('a build of a clone is called as a script of the clone', () => {
+  const entry = build('clone/dist/full')
+  mkdirSync(join(folder, 'clone/scripts'))
+  writeFileSync(join(folder, 'clone/scripts/bootstrap.mjs'), '')
+  expect(programName(entry, '/nowhere')).toBe('npm run -s sluice --')
+})
+
+test('an unpacked archive is called by its path', () => {
+  expect(programName(build('archive'), '/nowhere')).toBe(join(folder, 'archive/sluice'))
+  expect(programName(build('an archive'), '/nowhere')).toBe(`"${join(folder, 'an archive/sluice')}"`)
+  expect(programName(join(folder, 'nothing/sluice.mjs'), '/nowhere')).toBe('sluice')
+})
+
+test('only commands in quotes are replaced', () => {
+  const text = "see 'sluice config check', 'sluice --help' and 'sluice <command>'; sluice itself and 'sluice' stay"
+  expect(asTyped(text, 'npm run -s sluice --')).toBe(
+    "see 'npm run -s sluice -- config check', 'npm run -s sluice -- --help' and 'npm run -s sluice -- <command>'; sluice itself and 'sluice' stay",
+  )
+  expect(asTyped(text, 'sluice')).toBe(text)
+})

@@ -1,0 +1,30 @@
+/** How a person calls this program here: `sluice` if it is installed, else the command of the clone or the path of the program. */
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+
+/** The command that runs a build of a clone, also where the Node of the machine is too old for it. */
+const FROM_CLONE = 'npm run -s sluice --'
+
+/** Returns the words before those of a command. `entry` is the path of the program. */
+export function programName(entry: string | undefined, path = ''): string {
+  if (entry === undefined || path.split(delimiter).some((folder) => folder !== '' && isProgram(join(folder, 'sluice')))) return 'sluice'
+  const build = dirname(entry)
+  if (existsSync(join(build, '../../scripts/bootstrap.mjs'))) return FROM_CLONE
+  const program = join(build, 'sluice')
+  return isProgram(program) ? shellWord(program) : 'sluice'
+}
+
+/** Replaces the name in each command in quotes, such as `'sluice status'`, by what a person types here. */
+export const asTyped = (text: string, program: string): string =>
+  program === 'sluice' ? text : text.replaceAll(/'sluice (?=[a-z<-])/g, () => `'${program} `)
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return statSync(file).isFile()
+  } catch {
+    return false
+  }
+}
+
+const shellWord = (text: string): string => (/^[\w./-]+$/.test(text) ? text : `"${text.replaceAll(/(["$`\\])/g, '\\$1')}"`)
