@@ -1009,8 +1009,8 @@ const confinement = [
   bug(
     'config: a file that the agent can write is applied',
     'packages/runtime/src/workspace/agent-writable.ts',
-    'isWithin(root, inner) && (isWithin(data, root) || !isWithin(data, inner))',
-    'isWithin(root, inner) && isWithin(data, root)',
+    'isWithin(inner, root) && (isWithin(root, data) || !isWithin(inner, data))',
+    'isWithin(inner, root) && isWithin(root, data)',
     ['packages/runtime/src/workspace/agent-writable.test.ts'],
   ),
   bug(
@@ -1023,7 +1023,7 @@ const confinement = [
   bug(
     'plugins: a plugin in the workspace is loaded',
     'packages/plugins-wasm/src/check-place.ts',
-    'if (!isWithin(root, folder) || (',
+    'if (!isWithin(folder, root) || (',
     'if (folder !== root || (',
     ['packages/plugins-wasm/src/check-place.test.ts'],
   ),

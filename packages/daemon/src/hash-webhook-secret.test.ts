@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineFeature, sha256Hex } from '@sluice/sdk'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Daemon, startDaemon } from './daemon.ts'
 
 let folder: string
@@ -40,7 +40,7 @@ async function start(configFile: string) {
 test('a plain webhook secret in the data directory is replaced by its hash at the start', async () => {
   const file = join(folder, 'data', 'config.toml')
   await start(file)
-  await vi.waitFor(() => expect(readFileSync(file, 'utf8')).toBe(`[gateway]\n# theirs\nwebhook_secret_sha256 = "${sha256Hex('shh')}"\n`))
+  await expect.poll(() => readFileSync(file, 'utf8')).toBe(`[gateway]\n# theirs\nwebhook_secret_sha256 = "${sha256Hex('shh')}"\n`)
 })
 
 test('a file outside of the data directory is left as it is', async () => {

@@ -1,6 +1,6 @@
 /** Replaces a webhook secret in plain text by its hash, where the configuration file is Sluice's own. */
-import { isAbsolute, relative } from 'node:path'
 import type { ConfigSource } from '@sluice/config'
+import { isWithin } from '@sluice/kit'
 import type { OpenRuntime } from './runtime/open-runtime.ts'
 
 const KEY = 'gateway.webhook_secret'
@@ -8,7 +8,7 @@ const KEY = 'gateway.webhook_secret'
 /** Changes nothing when the file lies outside of the data directory: such a file may be managed by other programs. Never rejects. */
 export async function hashWebhookSecret({ config, log }: Pick<OpenRuntime, 'config' | 'log'>, source: ConfigSource): Promise<void> {
   const { configFile, configValues, dataDir, shared } = source
-  if (configValues || shared || !config().plainSecrets.includes(KEY) || !isBelow(configFile, dataDir)) return
+  if (configValues || shared || !config().plainSecrets.includes(KEY) || !isWithin(configFile, dataDir)) return
   try {
     const { encryptInConfig } = await import('@sluice/config/edit')
     if ((await encryptInConfig(source, KEY)) !== 'encrypted') return
@@ -19,9 +19,4 @@ export async function hashWebhookSecret({ config, log }: Pick<OpenRuntime, 'conf
   } catch (error) {
     log.warn('The webhook secret stays in plain text in the configuration file.', { file: configFile, error })
   }
-}
-
-const isBelow = (file: string, folder: string): boolean => {
-  const path = relative(folder, file)
-  return path !== '' && !path.startsWith('..') && !isAbsolute(path)
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Channel, defineFeature, type SluiceEvent } from '@sluice/sdk'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Daemon, startDaemon } from './daemon.ts'
 
 let dataDir: string
@@ -77,7 +77,7 @@ test('what needs operators is told once in the chats of [approvals], and listed'
   const { sent, notices, events, emit } = await start('[approvals]\nchannels = ["x:ops", "dashboard"]\n')
   for (const event of [down('y'), down('y'), down('y', 'ok'), dead('inbound', 'it failed'), dead('outbound', 'refused: too long')])
     emit(event)
-  await vi.waitFor(() => expect(sent).toHaveLength(3))
+  await expect.poll(() => sent).toHaveLength(3)
   expect(sent.toSorted()).toEqual([
     expect.stringMatching(/^x:ops Notification\s+A message on y could not be answered: it failed\. `sluice inbox replay 7`/),
     expect.stringMatching(/^x:ops Notification\s+A reply on y could not be delivered: refused: too long\. `sluice outbox show 7`/),
@@ -92,7 +92,7 @@ test('[notify] chooses chats, kinds and pace', async () => {
   const config = '[approvals]\nchannels = ["x:ops"]\n[notify]\nchannels = ["y:alerts"]\nkinds = ["loop"]\nevery_mins = 0\n'
   const { sent, notices, emit } = await start(config)
   for (const event of [down('x'), paused('s1'), paused('s1')]) emit(event)
-  await vi.waitFor(() => expect(sent).toHaveLength(2))
+  await expect.poll(() => sent).toHaveLength(2)
   expect(sent[0]).toMatch(/^y:alerts Notification\s+Sluice paused a conversation with bot on x until noon/)
   expect(await notices()).toHaveLength(2)
 })
@@ -100,7 +100,7 @@ test('[notify] chooses chats, kinds and pace', async () => {
 test('a channel that does not work carries no notice about itself', async () => {
   const { sent, notices, emit } = await start('[notify]\nchannels = ["x:ops", "y:ops"]\n')
   emit(down('y'))
-  await vi.waitFor(() => expect(sent).toHaveLength(1))
+  await expect.poll(() => sent).toHaveLength(1)
   expect(sent[0]).toMatch(/^x:ops /)
   expect(await notices()).toHaveLength(1)
 })
@@ -109,14 +109,14 @@ test('a refusal of a model is told once, with its agent, and not as a message th
   const { notices, emit } = await start('')
   emit(dead('inbound', 'refused: the model refused our credentials'))
   emit(paused('s1'))
-  await vi.waitFor(async () => expect(await notices()).toMatchObject([{ kind: 'loop' }]))
+  await expect.poll(notices).toMatchObject([{ kind: 'loop' }])
 })
 
 test('the newest 100 notices are kept', async () => {
   const { notices, events, emit } = await start('[notify]\nevery_mins = 0\n')
   for (let index = 0; index < 104; index++) {
     emit(paused(`s${index}`))
-    await vi.waitFor(() => expect(events.filter(({ type }) => type === 'operator_notice')).toHaveLength(index + 1))
+    await expect.poll(() => events.filter(({ type }) => type === 'operator_notice')).toHaveLength(index + 1)
   }
   const listed = await notices()
   expect(listed).toHaveLength(100)

@@ -2,6 +2,7 @@
 
 export { createDurably, replaceDurably, syncFolder } from './files/durable-file.ts'
 export { foldedFileName, hasFilesOfOthers, isFileOfOthers, leadsToFilesOfOthers } from './files/files-of-others.ts'
+export { isWithin, withoutLinks } from './files/path-within.ts'
 export { type InsideFile, readInside } from './files/read-inside.ts'
 export { type FolderRun, type RunFolder, runInFolder } from './files/run-in-folder.ts'
 export { type WatchedFolder, type WatchFolderOptions, watchFolder } from './files/watch-folder.ts'

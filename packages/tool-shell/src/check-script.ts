@@ -1,8 +1,9 @@
 /** Judges scripts: any text for bash, which a sandbox confines, or an operator who allows everything. */
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
+import { isWithin } from '@sluice/kit'
 import { AppError, type CallingAgent, isAtLeast, type Policy, policyHeader, type Standing } from '@sluice/sdk'
-import { expandHome, forbiddenMention, isWithin } from './forbidden-path.ts'
+import { expandHome, forbiddenMention } from './forbidden-path.ts'
 import type { Word } from './split-command.ts'
 
 /** Whether commands of this agent may be scripts at this moment. */

@@ -1,9 +1,8 @@
 /** Rates a command by its possible effects at the time of the call, and tells whether it may read text of others. */
 import { lstatSync, realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
-import { hasFilesOfOthers, leadsToFilesOfOthers } from '@sluice/kit'
+import { hasFilesOfOthers, isWithin, leadsToFilesOfOthers } from '@sluice/kit'
 import type { Risk, Workspace } from '@sluice/sdk'
-import { isWithin } from './forbidden-path.ts'
 import { readOnlyPaths, readsWorkingFolder } from './read-only-commands.ts'
 import { type Segment, splitCommand, type Word } from './split-command.ts'
 

@@ -1,6 +1,7 @@
 /** Finds a path that the policy forbids in the words of a command. */
 import { homedir } from 'node:os'
-import { join, resolve, sep } from 'node:path'
+import { join, resolve } from 'node:path'
+import { isWithin } from '@sluice/kit'
 import type { Word } from './split-command.ts'
 
 export interface PathRules {
@@ -49,7 +50,3 @@ export function pathsIn(text: string): string[] {
 
 /** Replaces a leading `~` by the home folder and changes nothing else. */
 export const expandHome = (path: string, home: string): string => (path === '~' || path.startsWith('~/') ? join(home, path.slice(1)) : path)
-
-/** True if `path` is `folder` or below it. Both must be absolute and normalized. */
-export const isWithin = (path: string, folder: string): boolean =>
-  path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)

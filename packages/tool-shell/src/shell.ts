@@ -1,6 +1,6 @@
 /** The tool `shell`: checks one command against the policy, runs it in the sandbox and returns its output. */
 import { isAbsolute } from 'node:path'
-import { endsWithin, hasProgram } from '@sluice/kit'
+import { endsWithin, hasProgram, isWithin } from '@sluice/kit'
 import {
   AppError,
   type CallingAgent,
@@ -20,7 +20,6 @@ import { asksForArguments, checkCommand } from './check-command.ts'
 import { checkScript, mayGiveScripts, plainReason, takesScripts } from './check-script.ts'
 import { commandRisk, readsFilesOfOthers } from './command-risk.ts'
 import type { ShellConfig } from './config.ts'
-import { isWithin } from './forbidden-path.ts'
 import { joined, resultText } from './result-text.ts'
 
 const COMMAND_CHARS_MAX = 32_768

@@ -1,7 +1,7 @@
 /** Decides how a service runs: the program, its folders, its address, and the needs that limit how far it can be confined. */
 import { constants } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import {
   CORE_SECTIONS,
   effectiveConfig,
@@ -12,6 +12,7 @@ import {
   sandboxSection,
   workspaceRoots,
 } from '@sluice/config'
+import { isWithin } from '@sluice/kit'
 import { AppError, type Sandbox } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 
@@ -75,17 +76,12 @@ export async function planService(context: CliContext, scope: Scope): Promise<Se
     scope,
     command: await daemonCommand(context, scope),
     dataDir,
-    writable: [...new Set(folders.filter((path) => !isInside(path, dataDir)))].toSorted(),
+    writable: [...new Set(folders.filter((path) => !isWithin(path, dataDir)))].toSorted(),
     host,
     port,
     needs,
     groups: needs.has('devices') && scope === 'system' ? await existingGroups() : [],
   }
-}
-
-const isInside = (path: string, folder: string): boolean => {
-  const way = relative(folder, path)
-  return way === '' || (!way.startsWith('..') && !isAbsolute(way))
 }
 
 function literalAddress(host: string): string {
@@ -98,7 +94,7 @@ function literalAddress(host: string): string {
 const HIDDEN = ['/home', '/root', '/run/user', '/tmp', '/var/tmp']
 
 /** Whether a path is in a home folder or in a folder for temporary files. */
-export const isHidden = (path: string): boolean => HIDDEN.some((folder) => isInside(path, folder))
+export const isHidden = (path: string): boolean => HIDDEN.some((folder) => isWithin(path, folder))
 
 /** The words that start this program again as a daemon, with absolute paths. */
 async function daemonCommand({ dataDir, configFile }: CliContext, scope: Scope): Promise<readonly string[]> {

@@ -1,7 +1,6 @@
 /** Checks the agents against each other and against the machine: their workspaces, and the channels that name them. */
-import { realpath, stat } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, relative } from 'node:path'
-import { nearestName } from '@sluice/kit'
+import { stat } from 'node:fs/promises'
+import { isWithin, nearestName, withoutLinks } from '@sluice/kit'
 import { type Feature, MAIN_AGENT } from '@sluice/sdk'
 import { formatKeyPath, type KeyPath } from '../toml/key-path.ts'
 import type { Finding } from '../toml/problem.ts'
@@ -21,9 +20,9 @@ export async function workspaceFindings(config: LoadedConfig, dataDir: string): 
     const found = await stat(workspace).catch(() => undefined)
     if (found && !found.isDirectory()) add(`must be a folder, but ${workspace} is a file`)
     const real = await withoutLinks(workspace)
-    const other = checked.find((one) => isWithin(one.real, real) || isWithin(real, one.real))
+    const other = checked.find((one) => isWithin(real, one.real) || isWithin(one.real, real))
     if (other) {
-      const how = other.real === real ? 'is also' : isWithin(other.real, real) ? 'is inside' : 'contains'
+      const how = other.real === real ? 'is also' : isWithin(real, other.real) ? 'is inside' : 'contains'
       add(`${workspace} ${how} the workspace of agent ${other.name}, so the two could read each other's files; set it to another folder`)
     }
     checked.push({ name, real })
@@ -55,12 +54,3 @@ export function unknownAgent(name: string, names: readonly string[]): string {
   const meant = near === undefined ? '' : `; did you mean "${near}"?`
   return `there is no agent "${name}"${meant || '.'} The agents are ${names.join(', ')}. [agents.<name>] adds one`
 }
-
-const isWithin = (folder: string, path: string): boolean => {
-  const below = relative(folder, path)
-  return below === '' || (!isAbsolute(below) && below.split(/[\\/]/)[0] !== '..')
-}
-
-/** Resolves the symbolic links of the part of the path that exists. */
-const withoutLinks = (path: string): Promise<string> =>
-  realpath(path).catch(async () => (dirname(path) === path ? path : join(await withoutLinks(dirname(path)), basename(path))))

@@ -1,6 +1,6 @@
 /** Checks the workspace: commands of the agent write in it, so it must not contain the data directory or the configuration. */
 import { access, constants, realpath } from 'node:fs/promises'
-import { sep } from 'node:path'
+import { isWithin } from '@sluice/kit'
 import { errorText } from '@sluice/sdk'
 import { type Check, fail, ok } from './check.ts'
 
@@ -27,5 +27,5 @@ export async function checkWorkspace(root: string, dataDir: string, configFile: 
 export async function contains(folder: string, path: string): Promise<boolean> {
   const [outer, inner] = await Promise.all([folder, path].map((each) => realpath(each).catch(() => undefined)))
   if (outer === undefined || inner === undefined) return false
-  return `${inner}${sep}`.startsWith(outer.endsWith(sep) ? outer : `${outer}${sep}`)
+  return isWithin(inner, outer)
 }

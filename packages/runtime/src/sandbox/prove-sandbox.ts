@@ -1,9 +1,11 @@
 /** Proves that a backend confines commands on this machine: before it is chosen, a command tries to get out of it. */
+
 import { randomBytes } from 'node:crypto'
 import { access, constants, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { isWithin } from '@sluice/kit'
 import type { RunBare, Sandbox } from '@sluice/sdk'
 
 /** Connects to each given Unix socket and prints the paths that answer; a leading `@` means an abstract name. */
@@ -128,7 +130,7 @@ class Proof {
   /** Plants a file and a socket in each of the places that this user may write in and that are not in the workspace. */
   async plantOutside(places: readonly string[], root: string): Promise<void> {
     for (const place of await distinctFolders(places)) {
-      if (isInside(place, root)) continue
+      if (isWithin(place, root)) continue
       await removeAbandoned(place)
       const folder = await mkdtemp(join(place, PLANTED)).catch(() => undefined)
       if (folder === undefined) continue
@@ -145,7 +147,7 @@ class Proof {
 
   /** Adds the sockets of other programs after the planted ones, so that what is reported first does not depend on the machine. */
   addSockets(sockets: readonly string[], root: string): void {
-    this.#sockets.push(...sockets.filter((path) => !isInside(path, root)))
+    this.#sockets.push(...sockets.filter((path) => !isWithin(path, root)))
   }
 
   /** Listens at an abstract socket, where the system has them, and at a port of this machine. */
@@ -190,8 +192,6 @@ class Proof {
     return server
   }
 }
-
-const isInside = (path: string, root: string): boolean => `${path}/`.startsWith(`${root}/`)
 
 /** Removes the folders that killed daemons of this user planted in the place. */
 async function removeAbandoned(place: string): Promise<void> {
