@@ -25,6 +25,7 @@ export type {
   Approver,
   CallRequest,
   CallResult,
+  FurtherWords,
   RunningTurn,
   ToolApprovalRequest,
   TurnDelivery,

@@ -235,6 +235,10 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return this.#hintOf(open)
   }
 
+  isAsking(channel: Channel, inbound: Inbound): boolean {
+    return this.#matcher.isAsking(channel, inbound)
+  }
+
   async #hintOf(open: OpenApproval): Promise<string | undefined> {
     const approval = await this.#options.store.get(open)
     if (approval?.state !== 'pending') return undefined

@@ -85,6 +85,11 @@ export class ReplyMatcher {
     return inbound.sender === only.person || mayOmitQuote(inbound, channel, only) ? only : undefined
   }
 
+  /** Whether an approval is open in the conversation of a message. */
+  isAsking(channel: Channel, { account, to }: Inbound): boolean {
+    return this.#open.size > 0 && this.#open.at({ channel: channel.name, account, to }).size > 0
+  }
+
   async #find(channel: Channel, inbound: Inbound): Promise<OpenApproval | undefined> {
     const { name } = channel
     for (const id of namedMessages(inbound)) {

@@ -48,6 +48,10 @@ export {
   loopTurnsOf,
   NO_SHARES,
   operatorsOf,
+  type Pacing,
+  pacingOf,
+  type Reset,
+  resetOf,
   sharesOf,
   sharesRooms,
 } from './sections/limits.ts'

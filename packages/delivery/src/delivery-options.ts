@@ -1,6 +1,6 @@
 /** The collaborators of durable delivery. */
 import type { Agent } from '@sluice/agent'
-import type { DeliveryConfig } from '@sluice/config'
+import type { DeliveryConfig, Pacing, Reset } from '@sluice/config'
 import type { LaneQueue } from '@sluice/kit'
 import type { Ownership } from '@sluice/ownership'
 import type {
@@ -59,6 +59,10 @@ export interface DeliveryFeatures {
   sharesRooms(channel: string): boolean
   /** Returns the configured models of an agent, such as `openai:gpt-5`, the first one first; empty for an unknown agent. */
   models(agent: string): readonly string[]
+  /** Returns how the messages of one person follow each other on a channel. */
+  pacing(channel: string): Pacing
+  /** Returns when conversations of an agent on a channel begin anew; undefined for never. */
+  reset(channel: string, agent: string): Reset | undefined
   /** Returns the workspace of an agent; undefined when it is not configured. */
   workspace(agent: string): AgentWorkspace | undefined
   /** Undefined: recordings are files like any other. */
@@ -87,6 +91,8 @@ export interface DeliveryApprovals {
    * that the sender could decide, or the sender was told before.
    */
   hint(channel: Channel, inbound: Inbound): Promise<string | undefined> | undefined
+  /** Whether a question waits in the conversation of a message. */
+  isAsking(channel: Channel, inbound: Inbound): boolean
   /** Decides the approval that the message answers, or tells the sender why it decides nothing, and ends the message in the same commit. */
   handleReply(message: StartedMessage): Promise<void>
   /** Returns the message to send in place of one with buttons, because the approval of a prompt may have been decided while it waited. */

@@ -148,6 +148,7 @@ export type {
   InboxState,
   InboxStore,
   MessageChange,
+  MessageJoin,
   MessageKind,
   MessageNews,
   OutboxRow,

@@ -15,6 +15,7 @@ export {
   type Value,
 } from './cold/cold-database.ts'
 export { type EraseDialect, eraseConversation } from './cold/conversation-eraser.ts'
+export { hasJoined, joinMessages } from './cold/join-messages.ts'
 export { NEEDING, type PruneDialect, prunable, prune } from './cold/prune.ts'
 export { createSops } from './cold/sops.ts'
 export { verifyRecords } from './cold/verify-audit.ts'

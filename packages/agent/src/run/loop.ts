@@ -108,6 +108,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
   }
   if (open) await runCalls(open)
   for (;;) {
+    if (paused === '' && limitReached(scope) === undefined) await hear(deps, scope, begun.messages, produced)
     await compact(false)
     const limit = limitReached(scope)
     if (limit !== undefined) {
@@ -134,16 +135,50 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
 
 /** The message of the person, with its situation and the memories that fit it. The built-in model needs neither. */
 async function askedMessage(deps: LoopDeps, scope: TurnScope, before: readonly ModelMessage[]): Promise<ModelMessage> {
-  const { placeOf } = deps
-  const { turn, agent, registry, progress } = scope
-  const isInRoom = sharedRoom(turn.session) !== undefined
-  const plain: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
-  const message = isInRoom ? withNote(plain, { writer: writerOfTurn(turn) }) : plain
-  if (!placeOf || registry.models.labels[progress.entry]?.provider === OFFLINE) return message
-  // In a room each message names its writer.
-  const situation = situationNote({ place: placeOf(turn), atMs: turn.createdAtMs, zone: agent.timezone, before: isInRoom ? [] : before })
+  const { turn } = scope
+  const message = personMessage(deps, scope, { text: turn.text, atMs: turn.createdAtMs, before })
+  if (!hasSituation(deps, scope)) return message
   const recalled = await recalledNote(deps, scope, before)
-  return withNote(message, { ...situation, ...(recalled !== undefined && { recalled }) })
+  return recalled === undefined ? message : withNote(message, { recalled })
+}
+
+const hasSituation = ({ placeOf }: LoopDeps, { registry, progress }: TurnScope): boolean =>
+  placeOf !== undefined && registry.models.labels[progress.entry]?.provider !== OFFLINE
+
+interface Written {
+  readonly text: string
+  readonly atMs: number
+  readonly before: readonly ModelMessage[]
+}
+
+/** What the person has written, with its situation. */
+function personMessage(deps: LoopDeps, scope: TurnScope, { text, atMs, before }: Written): ModelMessage {
+  const { placeOf } = deps
+  const { turn, agent } = scope
+  const isInRoom = sharedRoom(turn.session) !== undefined
+  const plain: ModelMessage = { role: 'user', content: [{ type: 'text', text }] }
+  const message = isInRoom ? withNote(plain, { writer: writerOfTurn(turn) }) : plain
+  if (!placeOf || !hasSituation(deps, scope)) return message
+  // In a room each message names its writer.
+  return withNote(message, situationNote({ place: placeOf(turn), atMs, zone: agent.timezone, before: isInRoom ? [] : before }))
+}
+
+/** Adds what the person has written since to the messages of the turn, in the commit that ends the messages of the person. */
+async function hear(deps: LoopDeps, scope: TurnScope, before: readonly ModelMessage[], produced: ModelMessage[]): Promise<void> {
+  const { turn } = scope
+  const words = await turn.delivery?.furtherWords?.()
+  if (!words) return
+  const { text, atMs } = words
+  const last = produced.at(-1)
+  // Some models refuse two messages of a person in a row.
+  const next: ModelMessage[] =
+    last?.role === 'user'
+      ? [...produced.slice(0, -1), { ...last, content: [...last.content, { type: 'text', text: `\n${text}` }] }]
+      : [...produced, personMessage(deps, scope, { text, atMs, before: [...before, ...produced] })]
+  if (!(await words.take(next))) return
+  produced.splice(0, produced.length, ...next)
+  turn.text = `${turn.text}\n${text}`
+  turn.superseded = words.superseded()
 }
 
 const writerOfTurn = (turn: LiveTurn): Writer => ({

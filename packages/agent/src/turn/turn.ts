@@ -67,6 +67,20 @@ export interface ApprovedBy {
  */
 export type Approver = (request: ToolApprovalRequest, signal: AbortSignal) => Promise<ApprovedBy | false | undefined>
 
+/** What the person of a turn has written since it began. */
+export interface FurtherWords {
+  readonly text: string
+  /** When it was written. */
+  readonly atMs: number
+  /**
+   * Stores these messages as the checkpoint of the turn, and ends the messages of the person in the same commit. Resolves to false, and
+   * changes nothing, when one of them was edited or deleted meanwhile.
+   */
+  take(messages: readonly ModelMessage[]): Promise<boolean>
+  /** Returns the signal that replaces `TurnRequest.superseded` once the words are taken. */
+  superseded(): AbortSignal | undefined
+}
+
 /** The inbox message that a turn answers. The inbox worker has begun the attempt and decides what follows a failure. */
 export interface TurnDelivery {
   /** The store under the lease that the message is processed under. */
@@ -78,6 +92,8 @@ export interface TurnDelivery {
   readonly receivedAtMs: number
   /** The checkpoint of an interrupted attempt; empty without one. */
   readonly checkpoint: readonly ModelMessage[]
+  /** Resolves to what the person has written since, for the next step; undefined for nothing. Absent: it waits for the next turn. */
+  furtherWords?(): Promise<FurtherWords | undefined>
   /**
    * Makes the replies that the commit of the turn's end queues. `files` are those that the text marks; `trace` is the span of the turn.
    * Must not throw.

@@ -203,6 +203,8 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
       texts: () => ({}),
       models: () => [],
+      pacing: () => ({ batchMs: 0, steering: 'queue' }),
+      reset: () => undefined,
       agentOf: () => MAIN_AGENT,
       sharesRooms: () => false,
       workspace: () => agentWorkspace(host.by.workspace),

@@ -33,7 +33,7 @@ export function configuredAgents(config: LoadedConfig, dataDir: string): Readonl
     workspace: workspaceRoot(config, dataDir),
   }
   const others = Object.entries(config.core(agentsSection)).map(([name, own]): ConfiguredAgent => {
-    const { workspace = join('workspaces', name), tools, provider = {}, policy = {}, ...limits } = own
+    const { workspace = join('workspaces', name), tools, provider = {}, policy = {}, reset: _, ...limits } = own
     return {
       name,
       agent: { ...main.agent, ...definedIn(limits) },

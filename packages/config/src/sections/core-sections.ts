@@ -11,6 +11,7 @@ import { isAddress, parseNetwork } from './network.ts'
 import { isTarget, TARGETS } from './notification-targets.ts'
 import { policySection } from './policy-section.ts'
 import { providerSection } from './provider-section.ts'
+import { resetKeys } from './reset-keys.ts'
 import { sopSection } from './sop-section.ts'
 
 /** The last label of a host name must not be a number: `300.1.2.3` is a mistyped address. */
@@ -179,6 +180,7 @@ export const sessionsSection = {
       3650,
       'Days that the messages of a conversation are kept; 0: without a limit of time, within [delivery] retention_mb',
     ),
+    reset: v.optional(resetKeys),
   }),
 } as const
 

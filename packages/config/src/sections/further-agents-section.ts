@@ -1,5 +1,5 @@
 /** The sections of further agents, and the keys with which a channel names the agents that answer. */
-import { AGENT_NAME, headerSecret, httpUrl, MAIN_AGENT } from '@sluice/sdk'
+import { AGENT_NAME, headerSecret, httpUrl, MAIN_AGENT, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { channelLimits } from './limits-section.ts'
 import { agentSection } from './main-agent-sections.ts'
@@ -14,6 +14,7 @@ import {
   shellMode,
 } from './policy-section.ts'
 import { BASE_URL, endpointKeys, headers, KIND, MODEL, providerEndpoint } from './provider-section.ts'
+import { resetKeys } from './reset-keys.ts'
 
 const text = v.pipe(v.string(), v.minLength(1))
 
@@ -39,6 +40,7 @@ const agentEntry = v.object({
   summarize_history: v.optional(limits.summarize_history.wrapped),
   max_tool_result_chars: v.optional(limits.max_tool_result_chars.wrapped),
   tools: v.optional(listOf('The only tools that it may call (default: all)')),
+  reset: v.optional(resetKeys),
   provider: v.optional(
     v.pipe(
       v.object({
@@ -120,6 +122,24 @@ export const routingSchema = v.object({
       ),
     ),
     [],
+  ),
+  reset: v.optional(resetKeys),
+  batch_ms: v.optional(
+    v.pipe(
+      whole(0, 10_000),
+      v.description(
+        'Milliseconds that a message waits for the next one of the same person, which then joins its turn; 0: each message is a turn of its own, but for the pieces of an album or of a text that the app split (default: 1500 in groups; in direct chats none, but what is written before the model is called joins)',
+      ),
+    ),
+  ),
+  steering: v.optional(
+    v.pipe(
+      v.picklist(['steer', 'queue', 'interrupt']),
+      v.description(
+        'What becomes of messages that a person writes while the own turn runs. steer: the model reads them at its next step. queue: they wait. interrupt: the step that runs is broken off, and the turn goes on with them',
+      ),
+    ),
+    'steer',
   ),
   limits: v.optional(v.pipe(channelLimits, v.description('Limits of its senders; absent keys are taken from [limits]'))),
 })

@@ -1,7 +1,8 @@
 /** Finds the limits of a client in a configuration. */
 import { type CountedLimits, isAtLeast, type Limits, type Standing } from '@sluice/sdk'
 import type { LoadedConfig } from '../types.ts'
-import { routingSchema } from './further-agents-section.ts'
+import { sessionsSection } from './core-sections.ts'
+import { agentsSection, routingSchema } from './further-agents-section.ts'
 import { limitsSection, MEGABYTES, RUNNING } from './limits-section.ts'
 import { agentSection, costSection } from './main-agent-sections.ts'
 
@@ -112,6 +113,34 @@ export const operatorsOf = (config: LoadedConfig, channel: string): readonly str
 /** Returns whether the people of a room of this channel share one conversation, unless the room says otherwise. */
 export const sharesRooms = (config: LoadedConfig, channel: string): boolean =>
   (routingOf(config, channel)?.room_session ?? 'shared') === 'shared'
+
+/** When conversations begin anew. */
+export interface Reset {
+  /** After this many hours without a turn; undefined for never. */
+  readonly idleHours: number | undefined
+  /** At this time of the day, such as `04:00`; undefined for never. */
+  readonly dailyAt: string | undefined
+  /** The time zone of the day; that of this machine when absent. */
+  readonly timezone: string | undefined
+}
+
+/** Returns `reset` of the channel, else of the agent, else of `[sessions]`; undefined where none is set. */
+export function resetOf(config: LoadedConfig, channel: string, agent: string): Reset | undefined {
+  const keys = routingOf(config, channel)?.reset ?? config.core(agentsSection)[agent]?.reset ?? config.core(sessionsSection).reset
+  return keys && { idleHours: keys.idle_hours, dailyAt: keys.daily_at, timezone: config.core(agentSection).timezone }
+}
+
+/** How the messages that one person writes one after another become turns. */
+export interface Pacing {
+  /** `batch_ms` of the channel; undefined where its section does not set it. */
+  readonly batchMs: number | undefined
+  readonly steering: 'steer' | 'queue' | 'interrupt'
+}
+
+export function pacingOf(config: LoadedConfig, channel: string): Pacing {
+  const { batch_ms, steering = 'steer' } = routingOf(config, channel) ?? {}
+  return { batchMs: batch_ms, steering }
+}
 
 const channelLimitsOf = (config: LoadedConfig, channel: string | undefined) => routingOf(config, channel)?.limits
 

@@ -4,6 +4,7 @@
  */
 import type { JobOutcome } from '@sluice/kit'
 import { type Channel, type Inbound, type InboxEntry, type MessageKind, type OwnedStore, sessionKeys } from '@sluice/sdk'
+import { joinPieces } from './pieces.ts'
 import { withMessage } from './read-message.ts'
 
 const LANE = 'change:'
@@ -18,6 +19,8 @@ export const EARLY_CHANGES_MAX = 100
 /** How long a change waits for its message. */
 const EARLY_MS = 120_000
 const EARLY_RETRY_MS = 3000
+/** How often a change is tried whose message has got another piece meanwhile. */
+const ATTEMPTS_MAX = 5
 
 /** The lane of a change, in the place of a session. Changes overtake the turn that runs. */
 export const changeLane = (session: string): string => `${LANE}${session}`
@@ -111,18 +114,28 @@ async function change(
 ): Promise<ChangedMessage> {
   const found = await owned.inbox.find(channel, { account, id: changes.message })
   if (!found) return { outcome: 'unknown' }
-  const { message: before, number, session, kind, turnId, endedAtMs } = await withMessage(channels, found)
+  const { message: before, session, kind } = await withMessage(channels, found)
   const isDeleted = changes.what === 'deleted'
   const mayBeOther = isDeleted && changes.by !== 'sender'
   if (!before || WITHOUT_TURN.includes(kind) || !(mayBeOther || message.sender === found.sender)) return { outcome: 'refused' }
   const begun = { outcome: 'begun', session, text: before.text } as const
-  // A change of one piece would replace the others: the next turn is told of it.
-  if (turnId !== null || endedAtMs !== null || before.pieces !== undefined) return begun
-  // Edits may arrive in another order than they were made.
-  if (!isDeleted && message.sentAtMs !== undefined && message.sentAtMs < (before.editedAtMs ?? 0)) return { outcome: 'refused' }
-  const isDone = await owned.inbox.change(report, { number, message: isDeleted ? null : edited(before, message), atMs: nowMs })
-  onChanged(number)
-  return isDone ? { outcome: 'done' } : begun
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    // A piece is changed in the message that has its words.
+    const row = await owned.inbox.get(found.joinedTo ?? found.number)
+    const whole = row && row.turnId === null && row.endedAtMs === null ? (await withMessage(channels, row)).message : null
+    if (!row || !whole) return begun
+    const pieces = whole.pieces ?? [whole]
+    const piece = pieces.find(({ id }) => id === changes.message)
+    if (!piece) return begun
+    // Edits may arrive in another order than they were made.
+    if (!isDeleted && message.sentAtMs !== undefined && message.sentAtMs < (piece.editedAtMs ?? 0)) return { outcome: 'refused' }
+    const left = pieces.flatMap((one) => (one === piece ? (isDeleted ? [] : [edited(piece, message)]) : [one]))
+    const next = left.length === 0 ? null : joinPieces(whole, left)
+    const isDone = await owned.inbox.change(report, { number: row.number, was: whole, message: next, atMs: nowMs })
+    onChanged(row.number)
+    if (isDone) return { outcome: 'done' }
+  }
+  return begun
 }
 
 /** The message keeps its id, its time and where its reply goes. A person edits only own messages; a moderator may delete those of others. */

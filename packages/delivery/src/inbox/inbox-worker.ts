@@ -2,7 +2,7 @@
  * Processes the messages of the inbox by their kind: a reply to an approval decides it, a command or a change of an earlier message is
  * carried out, a procedure event starts procedures, and any other message is a turn whose reply is queued in the commit that ends the turn.
  */
-import { type ExceededShare, type Held, type LimitedClient, newTurnId, notConfigured } from '@sluice/agent'
+import { type ExceededShare, type FurtherWords, type Held, type LimitedClient, newTurnId, notConfigured } from '@sluice/agent'
 import { type Attempt, BoundedMap, type JobOutcome, LaneQueue } from '@sluice/kit'
 import {
   AppError,
@@ -46,9 +46,10 @@ import { holdBackOld } from './before-restore.ts'
 import { EarlyChanges, lateChanges, runChange } from './changes.ts'
 import { overtakes, runCommand } from './commands.ts'
 import { noticeTo } from './notice.ts'
-import { gatherPieces, type PiecesOptions } from './pieces.ts'
+import { gatherPieces, PIECES_MAX, type PiecesOptions, piecesSince } from './pieces.ts'
 import { fireProcedures } from './procedures.ts'
 import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
+import { resetIfDue } from './reset.ts'
 import { roomBeforeThread } from './room-text.ts'
 import { RunningTurns } from './running-turns.ts'
 import { chosenModel, isMuted } from './session-settings.ts'
@@ -100,20 +101,28 @@ type Drafted = Pick<StartedMessage, 'channel' | 'account' | 'message' | 'turnId'
 interface Beginning {
   readonly channel: Channel
   readonly message: Inbound
+  /** The messages that have joined it just now, without the first one. */
+  readonly pieces: readonly Inbound[]
   /** The sender. */
   readonly client: LimitedClient
   readonly attempt: Attempt
 }
 
-interface Turn extends Omit<Beginning, 'message'> {
+interface Turn extends Omit<Beginning, 'message' | 'pieces'> {
   readonly owned: OwnedStore
   readonly started: StartedMessage
   readonly partsOf: ReplyParts
   readonly draft: Draft | undefined
   readonly trace: Trace
   readonly onWait: (isWaiting: boolean) => void
-  /** Aborts when the sender begins a new conversation. */
+  readonly turnId: string
+  /** Aborts when the sender begins a new conversation, or interrupts the turn. */
   readonly signal: AbortSignal
+}
+
+/** A running turn that reads what its person writes meanwhile. */
+interface Steered extends Pick<Turn, 'owned' | 'channel' | 'started' | 'attempt' | 'turnId'> {
+  textOf(message: Inbound): Promise<string>
 }
 
 export class InboxWorker {
@@ -152,6 +161,9 @@ export class InboxWorker {
     this.#pieces = {
       clock,
       channels: features.channels,
+      batchMs: (channel) => features.pacing(channel).batchMs,
+      known: (number) => this.#arrived.get(number),
+      onRead: (number, message) => this.#arrived.add(number, message),
       onTaken: (number) => void this.#messages.end(number, async () => {}),
       onChanged: (number, message) => {
         this.#arrived.delete(number)
@@ -193,7 +205,10 @@ export class InboxWorker {
     if (message) this.#arrived.add(row.number, message)
     const hasEntered = isBesideTurns ? this.#besideTurns.enter(row, owned) : this.#enterTurn(row, owned, { message, isNew })
     if (!hasEntered) this.#arrived.delete(row.number)
-    else if (message && isNew && row.kind === 'turn') this.#remind(row, owned, message)
+    else if (message && isNew && row.kind === 'turn') {
+      this.#remind(row, owned, message)
+      if (this.#options.features.pacing(row.channel).steering === 'interrupt') this.#running.interrupt(row.lane, row.sender)
+    }
     return hasEntered
   }
 
@@ -277,11 +292,15 @@ export class InboxWorker {
     if (kind === 'approval_reply') return this.#approvalReply(owned, row, found)
     if (!channel) return later
     if (kind === 'command') return this.#command(row, channel, found, attempt)
+    const hasOthers = attempt.superseded?.aborted === true
     const gathered = this.#beyond.has(number)
-      ? { message: found }
-      : await gatherPieces(this.#pieces, { owned, channel, number, session: lane, message: found })
-    if ('retryAtMs' in gathered) return gathered
-    const { message } = gathered
+      ? { message: found, pieces: [] }
+      : await gatherPieces(this.#pieces, { owned, channel, number, session: lane, kind, message: found, hasOthers })
+    if ('retryAtMs' in gathered) {
+      this.#arrived.add(number, found)
+      return gathered
+    }
+    const { message, pieces } = gathered
     const admitting = { ...this.#options, ...this.#options.limits, texts: features.texts() }
     // Each attempt judges the sender once, by the allowlists of now.
     const client = clientOf(channel, message, this.#options.limits.operators(name))
@@ -301,7 +320,7 @@ export class InboxWorker {
     const ageMsMax = features.config().max_age_hours * HOUR_MS
     const taken = await fireProcedures({ ...this.#options, store: owned, procedures, nowMs, ageMsMax }, channel, number, message, client)
     if (taken) return taken === true ? 'done' : taken
-    return this.#turn(row, { channel, message, client, attempt })
+    return this.#turn(row, { channel, message, pieces, client, attempt })
   }
 
   /** Reads a message that is not in memory. Resolves to undefined if it has ended. */
@@ -403,29 +422,55 @@ export class InboxWorker {
     return 'done'
   }
 
-  async #turn({ owned, number, lane }: OwnedRow, { channel, message, client, attempt }: Beginning): Promise<JobOutcome> {
+  async #turn({ owned, number, lane }: OwnedRow, { channel, message, pieces, client, attempt }: Beginning): Promise<JobOutcome> {
     const { clock, log, onReplies, stopping, telemetry } = this.#options
     await this.#running.open(lane)
     const turnId = newTurnId(clock.nowMs())
     const started = await this.#start(owned, { number, message, lane }, turnId)
     if (!started) return 'done'
+    // A turn that was begun before goes on with the conversation that it has read.
+    if (started.checkpoint.length === 0) {
+      const { approvals, features } = this.#options
+      const reset = features.reset(channel.name, agentOfSession(started.session))
+      await resetIfDue({ clock, reset, isAsking: () => approvals.isAsking(channel, message) }, owned, started.session)
+    }
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
-    void telemetry.within(trace, () => acknowledge({ owned, channel, started, turnId, log, signal: stopping }))
+    for (const said of [started.message, ...pieces])
+      void telemetry.within(trace, () =>
+        acknowledge({ owned, channel, started: { ...started, message: said }, turnId, log, signal: stopping }),
+      )
     const partsOf = await loadReplyParts(channel)
     const drafting = { ...this.#options, owned, channel, started, partsOf, signal: stopping }
     const draft = await telemetry.within(trace, () => openDraft(drafting))
     const typing = startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
-    const running = this.#running.begin(lane)
+    const running = this.#running.begin(lane, message.sender)
     const { signal } = running
     let isStopped = false
     try {
-      const replies = await this.#answer({ owned, channel, started, client, attempt, partsOf, draft, trace, onWait: typing.pause, signal })
+      const replies = await this.#answer({
+        owned,
+        channel,
+        started,
+        client,
+        attempt,
+        partsOf,
+        draft,
+        trace,
+        turnId,
+        onWait: typing.pause,
+        signal,
+      })
       ended('ok')
       await draft?.stop()
       onReplies(replies)
       return 'done'
     } catch (error) {
       await draft?.stop()
+      if (running.isInterrupted() && !stopping.aborted && !isLeaseLost(error)) {
+        ended('aborted')
+        await owned.inbox.release(number)
+        return { retryAtMs: clock.nowMs() }
+      }
       if (!stopping.aborted) ended('error')
       isStopped = signal.aborted
       if (isStopped) this.#stopped.set(started.turnId, true)
@@ -446,6 +491,7 @@ export class InboxWorker {
     partsOf,
     draft,
     trace,
+    turnId: newId,
     onWait,
     signal,
   }: Turn): Promise<readonly QueuedReply[]> {
@@ -463,9 +509,12 @@ export class InboxWorker {
     const media = { channel, standing: client.standing, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
     const isInHistory = (words: string): Promise<boolean> => hasWords(owned, started.session, words)
     const late = await lateChanges(owned, started.session)
-    const asked = withPreface(await this.#withStoredQuote(owned, started), late.text)
-    const before = await roomBeforeThread(owned, started.session, client)
-    const text = `${before}${await telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))}`
+    const textOf = async (said: Inbound, preface = ''): Promise<string> => {
+      const asked = withPreface(await this.#withStoredQuote(owned, { ...started, message: said }), preface)
+      return telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))
+    }
+    const text = `${await roomBeforeThread(owned, started.session, client)}${await textOf(message, late.text)}`
+    const isSteered = features.pacing(channel.name).steering !== 'queue'
     const models = features.models(agent)
     const model = models.length > 1 ? await chosenModel(owned, started.session, models) : undefined
     const { replies } = await turns.agent.run({
@@ -490,6 +539,7 @@ export class InboxWorker {
         attempts,
         receivedAtMs,
         checkpoint,
+        ...(isSteered && { furtherWords: this.#furtherWords({ owned, channel, started, attempt, turnId: newId, textOf }) }),
         reply: (said, files, span) =>
           repliesOf(said, files, {
             channel,
@@ -505,6 +555,46 @@ export class InboxWorker {
     const address = { channel: channel.name, account, to: message.to }
     const row = { channel: channel.name, account, lane: replyLane(address), shard: shardOfConversation(address), atMs: 0, interruptions: 0 }
     return replies.map((reply) => ({ ...row, number: reply }))
+  }
+
+  /** Returns the function that finds what the person of a turn has written since it began; see `TurnDelivery.furtherWords`. */
+  #furtherWords({ owned, channel, started, attempt, turnId, textOf }: Steered): () => Promise<FurtherWords | undefined> {
+    const { clock, log, stopping } = this.#options
+    const { number, session, message } = started
+    let left = PIECES_MAX
+    return async () => {
+      if (attempt.superseded?.aborted !== true) return undefined
+      try {
+        const since = await piecesSince(this.#pieces, { owned, channel, number, session, message, hasOthers: true })
+        const pieces = since.slice(0, left)
+        const [first] = pieces
+        if (!first) return undefined
+        const texts: string[] = []
+        for (const piece of pieces) texts.push(await textOf(piece.message))
+        return {
+          text: texts.join('\n'),
+          atMs: first.receivedAtMs,
+          take: async (messages) => {
+            const into = { turnId: started.turnId, messages }
+            const isTaken = await owned.inbox.join({ number, into, pieces, atMs: clock.nowMs() })
+            for (const piece of pieces) {
+              if (!isTaken) this.#arrived.delete(piece.number)
+              else {
+                this.#pieces.onTaken(piece.number)
+                void acknowledge({ owned, channel, started: { ...started, message: piece.message }, turnId, log, signal: stopping })
+              }
+            }
+            if (isTaken) left -= pieces.length
+            return isTaken
+          },
+          superseded: () => attempt.renew(),
+        }
+      } catch (error) {
+        if (isLeaseLost(error)) throw error
+        log.warn('a message that came while a turn runs waits for the next turn', { channel: channel.name, inbox: number, error })
+        return undefined
+      }
+    }
   }
 
   /** Returns the message with the words of the one that it quotes, where the platform sends only the id of a message that arrived here. */

@@ -1,103 +1,161 @@
 /**
- * Makes one message of pieces that platforms deliver one by one: the pictures of an album, and a long text that the app of the sender
- * split. Each piece is stored, acknowledged and deduplicated as what it is. The first one waits until no further piece has come for a
- * while; it then takes the words and the files of each other piece in the commit that ends that piece, so that a crash at any instant
- * leaves every piece in exactly one message.
+ * Makes one turn of messages that a person writes one after another: the pictures of an album, a long text that the app of the sender
+ * split, and what the same person writes before the model is called. Each message is stored, acknowledged and deduplicated as what it is.
+ * The first one may wait until no further one has come for a while; one commit then gives it the words and the files of the others and
+ * ends them, so that a crash at any instant leaves every message in exactly one turn.
  */
-import type { Channel, Clock, Forwarded, Inbound, InboxEntry, OwnedStore } from '@sluice/sdk'
+import type { Channel, Clock, Forwarded, Inbound, MessageKind, OwnedStore, SessionMessage } from '@sluice/sdk'
 import { withMessage } from './read-message.ts'
+import { isInRoom } from './rooms.ts'
 
 /** How long a piece waits for the next one. */
 export const PIECES_PAUSE_MS = 1500
 /** The longest wait of a first piece. */
 const PIECES_WAIT_MS_MAX = 10_000
-/** The most pieces of one message; the largest albums have 10. */
-const PIECES_MAX = 20
+/** The most pieces of one turn; the largest albums have 10. */
+export const PIECES_MAX = 20
 /** A text this near to the longest one of its platform may be the first part of a longer one. */
 const NEAR_LIMIT = 0.95
 
 export interface PiecesOptions {
   readonly clock: Pick<Clock, 'nowMs'>
   channels(): readonly Channel[]
+  /** Returns `batch_ms` of a channel; undefined where the section does not set it. */
+  batchMs(channel: string): number | undefined
+  /** Returns a message that was read before, if it is still in memory. */
+  known(number: number): Inbound | undefined
+  /** Called with a message of the store, so that the next look need not read it. */
+  onRead(number: number, message: Inbound): void
   /** Removes a piece, which has ended in the store, from the queue. */
   onTaken(number: number): void
   /** Called with a message that has changed in the store. */
   onChanged(number: number, message: Inbound): void
 }
 
-interface FirstPiece {
+/** A message whose turn begins or runs. */
+export interface FirstPiece {
   readonly owned: OwnedStore
   readonly channel: Channel
   readonly number: number
   readonly session: string
+  /** Absent for a message that the worker classifies. */
+  readonly kind?: MessageKind | undefined
   readonly message: Inbound
+  /** Whether other messages wait behind it. */
+  readonly hasOthers: boolean
+  readonly isRunning?: true
 }
 
-/** A piece that waits. */
-interface Piece {
+/** A message that waits. */
+export interface Piece {
   readonly number: number
   readonly receivedAtMs: number
   readonly message: Inbound
 }
 
-/** The whole message, or the time at which it may be whole. */
-export type Gathered = { readonly message: Inbound } | { readonly retryAtMs: number }
+/** The whole message with the others that joined it, or the time at which it may be whole. */
+export type Gathered = { readonly message: Inbound; readonly pieces: readonly Inbound[] } | { readonly retryAtMs: number }
 
-/** Resolves to the message with all pieces that have arrived. Most messages have no pieces, and cost nothing here. */
+/** Resolves to the message with all pieces that have arrived. A message without any costs nothing here. */
 export async function gatherPieces(options: PiecesOptions, first: FirstPiece): Promise<Gathered> {
   const { clock, onChanged, onTaken } = options
-  const { channel, message, number, owned } = first
-  if (!mayHavePieces(channel, message)) return { message }
-  const entry = await owned.inbox.get(number)
-  // The turn of a message that was begun before goes on with what it has.
-  if (!entry || entry.turnId !== null || entry.endedAtMs !== null) return { message }
-  const pieces = await piecesOf(options, first, entry)
-  const newestMs = Math.max(entry.receivedAtMs, ...pieces.map(({ receivedAtMs }) => receivedAtMs))
+  const { message, number, owned, hasOthers } = first
+  const alone = { message, pieces: [] }
+  const pauseMs = pauseOf(options, first)
+  if (pauseMs === 0 && !(hasOthers && joinsAll(options, first))) return alone
+  const messages = await owned.inbox.ofSession(first.session)
+  const own = messages.find((one) => one.number === number)
+  // The turn of a message that was begun before goes on with what it has, and reads the others at its next step.
+  if (!own || own.turnId !== null || isOwnMessage(own)) return alone
+  const pieces = await piecesOf(options, first, messages)
+  const newestMs = Math.max(own.receivedAtMs, ...pieces.map(({ receivedAtMs }) => receivedAtMs))
   const nowMs = clock.nowMs()
-  const wholeAtMs = Math.min(newestMs + PIECES_PAUSE_MS, entry.receivedAtMs + PIECES_WAIT_MS_MAX)
+  const wholeAtMs = Math.min(newestMs + pauseMs, own.receivedAtMs + PIECES_WAIT_MS_MAX)
   // A time far ahead means that the clock was set back.
   if (wholeAtMs > nowMs && wholeAtMs - nowMs <= PIECES_WAIT_MS_MAX && pieces.length < PIECES_MAX) return { retryAtMs: wholeAtMs }
-  let whole = message
-  for (const piece of pieces) {
-    const joined = join(whole, piece.message)
-    // False: the message was deleted meanwhile. The pieces that are left are messages of their own.
-    if (!(await owned.inbox.change(piece.number, { number, message: joined, atMs: nowMs }))) break
-    whole = joined
-    onChanged(number, whole)
-    onTaken(piece.number)
-  }
-  return { message: whole }
+  if (pieces.length === 0) return alone
+  const all = [message, ...pieces.map((piece) => piece.message)].flatMap((one) => one.pieces ?? [one])
+  const joined = joinPieces(message, all)
+  const isJoined = await owned.inbox.join({ number, into: { was: message, joined }, pieces, atMs: nowMs })
+  // False: a message was edited or deleted meanwhile. The next look reads it again.
+  if (!isJoined) return { retryAtMs: nowMs }
+  onChanged(number, joined)
+  for (const piece of pieces) onTaken(piece.number)
+  return { message: joined, pieces: pieces.map((piece) => piece.message) }
+}
+
+/**
+ * Lists the messages that the person of a running turn has written since, and that may join it; see `MessageJoin`. Never for a turn that a
+ * procedure or a reminder began.
+ */
+export async function piecesSince(options: PiecesOptions, first: FirstPiece): Promise<readonly Piece[]> {
+  const messages = await first.owned.inbox.ofSession(first.session)
+  const own = messages.find((one) => one.number === first.number)
+  return !own || isOwnMessage(own) ? [] : piecesOf(options, { ...first, kind: 'turn', isRunning: true }, messages, true)
+}
+
+/** What Sluice itself sends in the name of a person, such as a reminder, is a turn of its own. */
+const isOwnMessage = ({ verdict }: SessionMessage): boolean => verdict === 'reminder'
+
+/** Whether everything that the person writes meanwhile joins the message, and not only the parts of one message of the platform. */
+const joinsAll = ({ batchMs }: PiecesOptions, { channel, kind }: FirstPiece): boolean => kind === 'turn' && batchMs(channel.name) !== 0
+
+/** Returns how long the message waits for the next one. */
+function pauseOf(options: PiecesOptions, first: FirstPiece): number {
+  const { channel, message } = first
+  if (message.group !== undefined || isNearLimit(channel, message)) return PIECES_PAUSE_MS
+  if (!joinsAll(options, first)) return 0
+  const ownMs = options.batchMs(channel.name) ?? (isInRoom(message) ? PIECES_PAUSE_MS : 0)
+  return message.editedAtMs === undefined ? ownMs : Math.max(ownMs, PIECES_PAUSE_MS)
 }
 
 const isNearLimit = ({ limits }: Channel, { text }: Inbound): boolean => text.length >= limits.text * NEAR_LIMIT
 
-const mayHavePieces = (channel: Channel, message: Inbound): boolean => message.group !== undefined || isNearLimit(channel, message)
-
 /** Lists the pieces behind the first one, in the order of their arrival. */
 async function piecesOf(
-  { channels }: PiecesOptions,
-  { channel, message, number, owned, session }: FirstPiece,
-  first: InboxEntry,
+  options: PiecesOptions,
+  first: FirstPiece,
+  messages: readonly SessionMessage[],
+  isAll = joinsAll(options, first),
 ): Promise<Piece[]> {
-  const waiting = (await owned.inbox.ofSession(session)).flatMap((one) => (one.isRunning ? [] : [one.number]))
+  const { channel, message, number, kind } = first
   const pieces: Piece[] = []
-  let last: Piece = { number, receivedAtMs: first.receivedAtMs, message }
-  for (const other of waiting.filter((one) => one > number).slice(0, PIECES_MAX)) {
-    const found = await owned.inbox.get(other)
-    const entry = found && (await withMessage(channels(), found))
-    if (!entry?.message || entry.turnId !== null || entry.endedAtMs !== null) continue
-    const piece = { number: other, receivedAtMs: entry.receivedAtMs, message: entry.message }
-    const isNext = message.group ? piece.message.group?.id === message.group.id : isContinued(channel, last, piece)
-    if (isNext && isOfSame(message, piece.message)) pieces.push(piece)
-    // Other messages may come between the pictures of an album, but not between the parts of a text.
-    else if (!message.group) break
-    last = piece
+  let last: Piece = { number, receivedAtMs: messages.find((one) => one.number === number)?.receivedAtMs ?? 0, message }
+  const behind = messages.filter((one) => one.number > number && one.turnId === null && !isOwnMessage(one))
+  // Other people may write between the messages of one person, but nothing may come between the parts of a text.
+  const considered = isAll ? behind.filter(({ sender }) => sender === message.sender) : behind
+  for (const other of considered.slice(0, PIECES_MAX)) {
+    const isSame = other.kind === kind && other.sender === message.sender
+    const found = isSame ? await read(options, first, other.number) : undefined
+    const piece = found && isOfSame(message, found) ? { ...other, message: found } : undefined
+    const isOfGroup = message.group !== undefined && piece?.message.group?.id === message.group.id
+    const isNext = isAll ? isOfGroup || canFollow(first, piece) : message.group ? isOfGroup : isContinued(channel, last, piece)
+    if (piece && isNext) pieces.push(piece)
+    else if (isAll || !message.group) break
+    if (piece) last = piece
   }
   return pieces
 }
 
-const isContinued = (channel: Channel, last: Piece, { message, receivedAtMs }: Piece): boolean =>
-  isNearLimit(channel, last.message) && message.group === undefined && receivedAtMs - last.receivedAtMs <= PIECES_PAUSE_MS
+async function read({ known, channels, onRead }: PiecesOptions, { owned }: FirstPiece, number: number): Promise<Inbound | undefined> {
+  const before = known(number)
+  if (before) return before
+  const found = await owned.inbox.get(number)
+  const message = found && (await withMessage(channels(), found)).message
+  if (message) onRead(number, message)
+  return message ?? undefined
+}
+
+const isContinued = (channel: Channel, last: Piece, piece: Piece | undefined): boolean =>
+  piece !== undefined &&
+  isNearLimit(channel, last.message) &&
+  piece.message.group === undefined &&
+  piece.receivedAtMs - last.receivedAtMs <= PIECES_PAUSE_MS
+
+/** A running turn reads each message on its own. Before that, the words of a quote or a forward would seem to belong to another message. */
+const canFollow = ({ isRunning }: FirstPiece, piece: Piece | undefined): boolean =>
+  piece !== undefined &&
+  (isRunning === true || (!piece.message.quoted && !piece.message.forwarded && piece.message.inReplyTo === undefined))
 
 const isOfSame = ({ account, sender, to, unverified, quotedFrom }: Inbound, other: Inbound): boolean =>
   account === other.account &&
@@ -108,7 +166,14 @@ const isOfSame = ({ account, sender, to, unverified, quotedFrom }: Inbound, othe
   quotedFrom === undefined &&
   other.quotedFrom === undefined
 
-/** The message keeps what the first piece says about itself. */
+/** Returns the message that consists of these pieces. It keeps its id, and what the first piece says about itself. */
+export function joinPieces({ id }: Pick<Inbound, 'id'>, pieces: readonly Inbound[]): Inbound {
+  const [first, ...others] = pieces
+  if (!first) throw new TypeError('a message has at least one piece')
+  const { pieces: _, ...whole } = others.reduce(join, first)
+  return { ...whole, id, ...((others.length > 0 || first.id !== id) && { pieces }) }
+}
+
 function join(first: Inbound, piece: Inbound): Inbound {
   const texts = [first.text, piece.text].filter((text) => text.trim() !== '')
   const typed = [first.typed ?? first.text, piece.typed ?? piece.text].filter((text) => text.trim() !== '')
@@ -119,7 +184,6 @@ function join(first: Inbound, piece: Inbound): Inbound {
   return {
     ...first,
     text: texts.join('\n'),
-    pieces: (first.pieces ?? 1) + (piece.pieces ?? 1),
     ...((first.typed !== undefined || piece.typed !== undefined) && { typed: typed.join('\n') }),
     ...(attachments.length > 0 && { attachments }),
     ...(things.length > 0 && { things }),

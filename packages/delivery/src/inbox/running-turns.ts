@@ -6,13 +6,17 @@ import type { Clock } from '@sluice/sdk'
 const STOPPING_MS_MAX = 10_000
 
 export interface RunningTurn {
-  /** Aborts when the sender begins a new conversation. */
+  /** Aborts when the sender begins a new conversation, or interrupts the turn. */
   readonly signal: AbortSignal
+  /** Whether the turn ends only to begin anew with what its sender has written. */
+  isInterrupted(): boolean
   /** Called at the end of the turn. */
   ended(isStopped: boolean): void
 }
 
 interface Running {
+  readonly sender: string
+  isInterrupted: boolean
   readonly stop: AbortController
   /** Resolves to whether `stop` ended the turn. */
   readonly ended: Promise<boolean>
@@ -39,18 +43,27 @@ export class RunningTurns {
     for (let between = this.#between.get(session); between; between = this.#between.get(session)) await between
   }
 
-  /** Adds the turn of a session. A session has one turn at a time. */
-  begin(session: string): RunningTurn {
+  /** Adds the turn of a session, which answers this sender. A session has one turn at a time. */
+  begin(session: string, sender: string): RunningTurn {
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const running = { stop: new AbortController(), ended: promise }
+    const running: Running = { sender, isInterrupted: false, stop: new AbortController(), ended: promise }
     this.#running.set(session, running)
     return {
       signal: running.stop.signal,
+      isInterrupted: () => running.isInterrupted,
       ended: (isStopped) => {
         if (this.#running.get(session) === running) this.#running.delete(session)
         resolve(isStopped)
       },
     }
+  }
+
+  /** Interrupts the turn of a session if it answers this sender. */
+  interrupt(session: string, sender: string): void {
+    const running = this.#running.get(session)
+    if (running?.sender !== sender || running.stop.signal.aborted) return
+    running.isInterrupted = true
+    running.stop.abort()
   }
 
   /**
@@ -75,8 +88,10 @@ export class RunningTurns {
     }
   }
 
-  async #stop({ stop, ended }: Running): Promise<boolean> {
+  async #stop(running: Running): Promise<boolean> {
     const { clock, stopping } = this.#options
+    const { stop, ended } = running
+    running.isInterrupted = false
     stop.abort()
     return !(await endsWithin(ended, STOPPING_MS_MAX, clock, stopping)) || ended
   }

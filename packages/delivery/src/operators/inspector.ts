@@ -80,6 +80,7 @@ const messageSchema = v.object({
 export const inboxEntrySchema = v.object({
   ...inboxRowSchema.entries,
   verdict: v.string(),
+  joined_to: v.optional(v.pipe(v.number(), v.description('The message whose turn got the words of this one'))),
   message: v.nullable(messageSchema),
   turn: v.nullable(turnSchema),
   replies: v.array(outboxRowSchema),
@@ -139,6 +140,7 @@ export const shownOutboxRow = (row: OutboxRow): ShownOutboxRow => ({
 export const shownInboxEntry = (entry: InboxEntry, turn: TurnRow | undefined): ShownInboxEntry => ({
   ...shownInboxRow(entry),
   verdict: entry.verdict,
+  ...(entry.joinedTo !== undefined && { joined_to: entry.joinedTo }),
   message: entry.message && {
     to: shownAddress(entry.message.to),
     text: wordsOf(entry.message),

@@ -108,6 +108,12 @@ export interface DeliveryBenchOptions {
   /** No sender has a share unless given. */
   readonly sharesOf?: SharesDeps['sharesOf']
   readonly loopTurns?: number
+  /** Conversations never begin anew unless given. */
+  readonly reset?: ReturnType<DeliveryOptions['features']['reset']>
+  /** No question waits unless given. */
+  readonly isAsking?: () => boolean
+  /** Each message is a turn of its own unless given. */
+  readonly pacing?: Partial<ReturnType<DeliveryOptions['features']['pacing']>>
   /** The labels of the configured models; none unless given. */
   readonly models?: readonly string[]
   /** The senders who are operators; none unless given. */
@@ -152,6 +158,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     approvals: {
       matchReply: () => undefined,
       hint: () => undefined,
+      isAsking: options.isAsking ?? (() => false),
       handleReply: () => Promise.reject(new Error('no reply to an approval comes here')),
       current: async (outbound) => outbound,
     },
@@ -167,6 +174,8 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       agentOf: options.agentOf ?? (() => MAIN_AGENT),
       sharesRooms: () => options.sharesRooms ?? true,
       models: () => options.models ?? [],
+      pacing: () => ({ batchMs: 0, steering: 'queue', ...options.pacing }),
+      reset: () => options.reset,
       workspace(agent) {
         const workspace = options.workspaces ? options.workspaces[agent] : (options.workspace ?? host.by.workspace)
         return workspace && agentWorkspace(workspace)

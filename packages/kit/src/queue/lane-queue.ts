@@ -17,6 +17,8 @@ export interface Attempt {
   readonly permit: Permit
   /** Aborts once another job waits in the same lane. Undefined for a job that has a lane of its own. */
   readonly superseded: AbortSignal | undefined
+  /** Returns a new signal in place of `superseded`, for a job that has dealt with those that waited. */
+  renew(): AbortSignal | undefined
 }
 
 export interface Job {
@@ -99,12 +101,14 @@ interface Lane {
 class RunningAttempt implements Attempt {
   readonly permit: Permit
   readonly #hasLane: boolean
+  readonly #isFollowed: () => boolean
   #isSuperseded = false
   #superseded: AbortController | undefined
 
-  constructor(permit: Permit, hasLane: boolean) {
+  constructor(permit: Permit, hasLane: boolean, isFollowed: () => boolean) {
     this.permit = permit
     this.#hasLane = hasLane
+    this.#isFollowed = isFollowed
   }
 
   get superseded(): AbortSignal | undefined {
@@ -114,6 +118,12 @@ class RunningAttempt implements Attempt {
       if (this.#isSuperseded) this.#superseded.abort()
     }
     return this.#superseded.signal
+  }
+
+  renew(): AbortSignal | undefined {
+    this.#isSuperseded = this.#isFollowed()
+    this.#superseded = undefined
+    return this.superseded
   }
 
   /** Aborts at most once, because each abort creates an error object. */
@@ -306,12 +316,13 @@ export class LaneQueue {
     const { job } = entry
     const acquired = this.#semaphore.acquire({ isExclusive: job.isInterrupted, isPrior: job.isPrior })
     const permit = job.sharing ? new SharedPermit(acquired, this.#shares, job.sharing) : acquired
-    const attempt = new RunningAttempt(permit, job.lane !== null)
+    const isFollowed = (): boolean => this.#laneOf(entry)?.behind.isEmpty === false
+    const attempt = new RunningAttempt(permit, job.lane !== null, isFollowed)
     entry.state = 'running'
     entry.attempt = attempt
     this.#waiting--
     this.#running++
-    if (this.#laneOf(entry)?.behind.isEmpty === false) attempt.supersede()
+    if (isFollowed()) attempt.supersede()
     const outcome = await outcomeOf(job, attempt)
     entry.attempt = undefined
     this.#running--

@@ -56,8 +56,8 @@ export interface Inbound {
   readonly things?: readonly Thing[]
   /** Set for a member of an album, which platforms deliver piece by piece: the same id for all its members. They become one message. */
   readonly group?: { readonly id: string }
-  /** Set by the daemon for a message that was joined from pieces: how many there were. */
-  readonly pieces?: number
+  /** Set by the daemon for a message that was joined from pieces: the messages as they arrived, in their order, with the first one. */
+  readonly pieces?: readonly Inbound[]
   /** True when the platform does not vouch for the sender, such as for a mail without DMARC. The model gets the text as untrusted. */
   readonly unverified?: true
   /**

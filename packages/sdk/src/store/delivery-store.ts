@@ -145,6 +145,8 @@ export interface InboxEntry extends InboxRow {
   readonly raw: Uint8Array | null
   /** The stored message; null when only `raw` is stored, and after retention deleted it. A stored message replaces the one in `raw`. */
   readonly message: Inbound | null
+  /** The number of the message that got its words, as `MessageJoin` says. */
+  readonly joinedTo?: number
   /** The message as it arrived. */
   readonly trace?: string
   /** The replies in order. */
@@ -178,10 +180,25 @@ export interface RefusedMessage {
   readonly news?: MessageNews
 }
 
+/** Messages whose words another message or its turn gets. */
+export interface MessageJoin {
+  /** The message that gets them. */
+  readonly number: number
+  /** What gets them: the message, whose turn has not begun, or else its running turn, whose checkpoint has the words. */
+  readonly into:
+    | { readonly was: Inbound; readonly joined: Inbound }
+    | { readonly turnId: string; readonly messages: readonly ModelMessage[] }
+  /** The messages with their words as they were read. */
+  readonly pieces: readonly { readonly number: number; readonly message: Inbound }[]
+  readonly atMs: number
+}
+
 /** The change of an earlier message. */
 export interface MessageChange {
   /** The number of the changed message. */
   readonly number: number
+  /** The message as it was read; nothing is changed if it has changed since. Absent: it is changed anyway. */
+  readonly was?: Inbound
   /** The message that replaces it; null when it was deleted. */
   readonly message: Inbound | null
   readonly atMs: number
@@ -246,9 +263,14 @@ export interface InboxStore {
    * nothing, when the turn of the changed message has begun or the message has ended.
    */
   change(number: number, change: MessageChange): Promise<boolean>
+  /**
+   * Gives the words of messages to another one, and ends the messages as done in the same commit. Resolves to false, and changes nothing,
+   * when one of them has changed or ended, or its turn has begun.
+   */
+  join(join: MessageJoin): Promise<boolean>
   /** Lists the unfinished messages of a session, in their order. */
   ofSession(session: string): Promise<readonly SessionMessage[]>
-  /** Makes an ended message run again in a new turn. Resolves to false in any other state, or when its content was deleted. */
+  /** Makes an ended message run again in a new turn, and the messages whose words its turn got while it ran. Resolves to false in any other state, or when its content was deleted. */
   replay(number: number): Promise<boolean>
   /** Makes a dead or limited message `discarded`, and records that in the audit log. Resolves to false in any other state. */
   discard(number: number, discard: Discard): Promise<boolean>

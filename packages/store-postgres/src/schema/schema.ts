@@ -753,6 +753,13 @@ export const MIGRATIONS: readonly Migration[] = [
   `,
     fill: indexMemories,
   },
+  {
+    sql: `
+  -- The number of the message that got the words of this one.
+  ALTER TABLE inbox ADD COLUMN joined bigint;
+  CREATE INDEX inbox_by_joined ON inbox (joined) WHERE joined IS NOT NULL;
+  `,
+  },
 ]
 
 /** Fills the index of memories with the words, and the parts of words, of this release. */

@@ -11,7 +11,9 @@ import {
 import {
   appendAudit,
   discardRecord,
+  hasJoined,
   type InboxColumns,
+  joinMessages,
   joinTexts,
   type RecentIds,
   rowKey,
@@ -75,13 +77,19 @@ const FAIL_TURN = `
 const MARK_DEAD = `WITH changed AS (${DEAD}) ${FAIL_TURN}`
 const MARK_DEAD_WITH_NEWS = withNews(`changed AS (${DEAD}), failed AS (${FAIL_TURN})`, 5)
 const CONTENT = `
-  SELECT ${COLUMNS}, verdict, message_json, trace,
+  SELECT ${COLUMNS}, verdict, message_json, trace, joined,
     (SELECT raw FROM inbox_bodies AS body WHERE body.number = coalesce(message.batch, message.number)) AS raw
   FROM inbox AS message WHERE number = $1`
 const REPLAY = `
   UPDATE inbox SET state = 'pending', marked = NULL, attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL,
-    draft = NULL, replayed_at = $2, kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
+    draft = NULL, joined = NULL, replayed_at = $2, kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
   WHERE number = $1 AND ended_at IS NOT NULL AND message_id <> ''
+    AND (coalesce(message_json, '') <> '' OR EXISTS (SELECT 1 FROM inbox_bodies AS body WHERE body.number IN (inbox.number, inbox.batch)))
+  RETURNING number`
+/** The messages whose words the turn got while it ran. Their words are not in the message itself. */
+const REPLAY_JOINED = `
+  UPDATE inbox SET state = 'pending', ended_at = NULL, turn_id = NULL, joined = NULL, replayed_at = $2
+  WHERE joined = $1 AND turn_id IS NOT NULL AND ended_at IS NOT NULL AND message_id <> ''
     AND (coalesce(message_json, '') <> '' OR EXISTS (SELECT 1 FROM inbox_bodies AS body WHERE body.number IN (inbox.number, inbox.batch)))
   RETURNING number`
 const DISCARD = `
@@ -100,19 +108,21 @@ const changeBy = (set: string): string => `
   WITH report AS (SELECT number FROM inbox WHERE number = $1 AND ended_at IS NULL FOR UPDATE),
     changed AS (
       UPDATE inbox SET ${set} WHERE inbox.number = $2 AND ended_at IS NULL AND turn_id IS NULL AND EXISTS (SELECT 1 FROM report)
+        AND ($4::text IS NULL OR coalesce(message_json, '') = '' OR message_json = $4)
       RETURNING number),
     ended AS (
       UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $3, error = NULL
       WHERE number = (SELECT number FROM report) AND EXISTS (SELECT 1 FROM changed))
   SELECT number FROM changed`
 const DELETE = changeBy("state = 'done', next_at = NULL, ended_at = $3, error = NULL")
-const REPLACE = changeBy('message_json = $4')
+const REPLACE = changeBy('message_json = $5')
 
 interface Content extends InboxColumns {
   readonly verdict: string
   readonly message_json: string | null
   readonly raw: Buffer | null
   readonly trace: string | null
+  readonly joined: number | null
 }
 
 /** `recent` holds the ids of recent messages; the caller clears it after pruning. */
@@ -128,6 +138,7 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
       verdict: row.verdict,
       raw: row.raw && new Uint8Array(row.raw),
       message: JSON.parse(row.message_json ?? 'null'),
+      ...(row.joined !== null && { joinedTo: row.joined }),
       ...(row.trace !== null && { trace: row.trace }),
       replies: await repliesTo(db, number),
     }
@@ -175,15 +186,22 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
       const found = await db.get<{ number: number }>(NUMBER, rowKey(joinTexts(channel, account, id)))
       return found && get(found.number)
     },
-    async change(report, { number, message, atMs }) {
-      const change = message ? sql(REPLACE, report, number, atMs, JSON.stringify(message)) : sql(DELETE, report, number, atMs)
+    join: (join) => hasJoined(writer.transaction((tx) => runSteps(tx, joinMessages(join)))),
+    async change(report, { number, was, message, atMs }) {
+      const read = was ? JSON.stringify(was) : null
+      const change = message ? sql(REPLACE, report, number, atMs, read, JSON.stringify(message)) : sql(DELETE, report, number, atMs, read)
       return (await writer.write(change)).length > 0
     },
     async ofSession(session) {
       const rows = await db.all<SessionColumns>(OF_SESSION, session, shardOfSession(session))
       return rows.map(toSessionMessage)
     },
-    replay: async (number) => (await writer.write(sql(REPLAY, number, clock.nowMs()))).length > 0,
+    replay: (number) =>
+      writer.transaction(async (tx) => {
+        if (!(await tx.get(REPLAY, number, clock.nowMs()))) return false
+        await tx.all(REPLAY_JOINED, number, clock.nowMs())
+        return true
+      }),
     discard: (number, discard) =>
       writer.transaction(async (tx) => {
         const row = await tx.get<{ number: number; channel: string }>(DISCARD, number)

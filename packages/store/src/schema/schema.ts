@@ -775,4 +775,9 @@ export const MIGRATIONS: readonly string[] = [
     INSERT INTO memory_words (rowid, owner_word, words) VALUES (new.number, 'o' || hex(new.owner), new.words);
   END;
   `,
+  `
+  -- The number of the message that got the words of this one.
+  ALTER TABLE inbox ADD COLUMN joined INTEGER;
+  CREATE INDEX inbox_by_joined ON inbox (joined) WHERE joined IS NOT NULL;
+  `,
 ]

@@ -1,6 +1,7 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
 import type { Clock, InboxEntry, InboxStore, MessageNews } from '@sluice/sdk'
 import { appendAudit, discardRecord } from '../cold/audit-log.ts'
+import { hasJoined, joinMessages } from '../cold/join-messages.ts'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
 import { runSteps } from '../connection/run-steps.ts'
@@ -32,13 +33,18 @@ const FAIL_TURN = `
   UPDATE turns SET status = 'failed', error_json = ?, ended_at = ?, checkpoint_json = NULL WHERE id = ? AND ended_at IS NULL`
 const DRAFT = 'UPDATE inbox SET draft = ? WHERE number = ? AND ended_at IS NULL'
 const CONTENT = `
-  SELECT verdict, message_json, trace, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
+  SELECT verdict, message_json, trace, joined, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
   FROM inbox AS message WHERE number = ?`
 const NUMBER = 'SELECT number FROM inbox WHERE key = ?'
 const REPLAY = `
-  UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL, replayed_at = ?,
-    kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
+  UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL, joined = NULL,
+    replayed_at = ?, kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
   WHERE number = ? AND ended_at IS NOT NULL AND message_id <> ''
+    AND coalesce(message_json, raw, (SELECT raw FROM inbox AS first WHERE first.number = inbox.batch)) IS NOT NULL`
+/** The messages whose words the turn got while it ran. Their words are not in the message itself. */
+const REPLAY_JOINED = `
+  UPDATE inbox SET state = 'pending', ended_at = NULL, turn_id = NULL, joined = NULL, replayed_at = ?
+  WHERE joined = ? AND turn_id IS NOT NULL AND ended_at IS NOT NULL AND message_id <> ''
     AND coalesce(message_json, raw, (SELECT raw FROM inbox AS first WHERE first.number = inbox.batch)) IS NOT NULL`
 const DISCARD =
   "UPDATE inbox SET state = 'discarded' WHERE number = ? AND state IN ('dead', 'limited') AND state <> 'done' RETURNING channel"
@@ -52,6 +58,7 @@ interface Content {
   readonly message_json: string | null
   readonly raw: Uint8Array | null
   readonly trace: string | null
+  readonly joined: number | null
 }
 
 interface Requeued {
@@ -78,7 +85,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
     const row = table.get(number)
     const content = db.read(() => db.get<Content>(CONTENT, number))
     if (!row || !content) return undefined
-    const { verdict, message_json, raw, trace } = content
+    const { verdict, message_json, raw, trace, joined } = content
     const message = JSON.parse(message_json ?? 'null')
     return {
       ...toInboxRow(row),
@@ -86,6 +93,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
       verdict,
       raw,
       message,
+      ...(joined !== null && { joinedTo: joined }),
       ...(trace !== null && { trace }),
       replies: repliesTo(db, number),
     }
@@ -130,12 +138,18 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
       const found = db.read(() => db.get<{ number: number }>(NUMBER, rowKey(joinTexts(channel, account, id))))
       return found && get(found.number)
     },
+    join: (join) => hasJoined(writer.write(() => runSteps(db, joinMessages(join)))),
     change: async (number, change) => writer.write(prepareChange(db, number, change)),
     async ofSession(session) {
       const rows = db.read(() => db.all<SessionColumns>(OF_SESSION, session))
       return rows.map(toSessionMessage)
     },
-    replay: (number) => writer.write(() => db.run(REPLAY, clock.nowMs(), number) > 0),
+    replay: (number) =>
+      writer.write(() => {
+        if (db.run(REPLAY, clock.nowMs(), number) === 0) return false
+        db.run(REPLAY_JOINED, clock.nowMs(), number)
+        return true
+      }),
     discard: (number, discard) =>
       writer.write(() => {
         const row = db.get<{ channel: string }>(DISCARD, number)

@@ -124,6 +124,50 @@ export const inboxRules: StoreRules = {
     expect(await inbox.ofSession('roomchat:room')).toEqual([other])
   },
 
+  'the words of waiting messages join another one, which has not changed, in one commit': async ({ store, restart }) => {
+    const { inbox } = store
+    const number = await keepOne(store, 'm1')
+    const [second, third] = [await keepOne(store, 'm2'), await keepOne(store, 'm3')]
+    const was = inbound('m1')
+    const joined = inbound('m1', { text: 'both', pieces: [was, inbound('m2')] })
+    const edited = inbound('m2', { text: 'edited' })
+    expect(await inbox.join({ number, into: { was: edited, joined }, pieces: [], atMs: 2_000 })).toBe(false)
+    const stale = [
+      { number: third, message: inbound('m3') },
+      { number: second, message: edited },
+    ]
+    expect(await inbox.join({ number, into: { was, joined }, pieces: stale, atMs: 2_000 })).toBe(false)
+    expect(await inbox.get(third)).toMatchObject({ state: 'pending' })
+    expect(await inbox.join({ number, into: { was, joined }, pieces: [{ number: second, message: inbound('m2') }], atMs: 2_000 })).toBe(
+      true,
+    )
+    expect(await inbox.get(second)).toMatchObject({ state: 'done', endedAtMs: 2_000, turnId: null, joinedTo: number })
+    const report = await keepOne(store, 'e1')
+    expect(await inbox.change(report, { number, was, message: edited, atMs: 3_000 })).toBe(false)
+    const after = await restart()
+    expect(await after.inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ message: joined })
+    expect(await after.inbox.join({ number, into: { was: joined, joined }, pieces: [], atMs: 2_000 })).toBe(false)
+    expect(await after.inbox.known('roomchat', [inbound('m2')])).toEqual([true])
+  },
+
+  'a running turn takes the words of waiting messages with its checkpoint, and a replay brings them back': async ({ store, restart }) => {
+    const { inbox } = store
+    const number = await keepOne(store, 'm1')
+    const second = await keepOne(store, 'm2')
+    const pieces = [{ number: second, message: inbound('m2') }]
+    expect(await inbox.join({ number, into: { turnId: 't1', messages: [user('both')] }, pieces, atMs: 2_000 })).toBe(false)
+    await inbox.start(number, 't1', STARTS_MAX)
+    expect(await inbox.join({ number, into: { turnId: 't1', messages: [user('both')] }, pieces, atMs: 2_000 })).toBe(true)
+    expect(await inbox.join({ number, into: { turnId: 't1', messages: [user('twice')] }, pieces, atMs: 2_000 })).toBe(false)
+    const after = await restart()
+    expect(await after.inbox.get(second)).toMatchObject({ state: 'done', turnId: 't1', joinedTo: number })
+    expect(await after.inbox.start(number, 't2', STARTS_MAX)).toMatchObject({ turnId: 't1', checkpoint: [user('both')] })
+    await after.inbox.markDead(number, { error: 'e', atMs: 3_000 })
+    expect(await after.inbox.replay(number)).toBe(true)
+    expect(await after.inbox.get(second)).toMatchObject({ state: 'pending', turnId: null, endedAtMs: null })
+    expect(await after.inbox.get(second)).not.toHaveProperty('joinedTo')
+  },
+
   'a replayed command stays a command, and a replayed event is classified again': async ({ store }) => {
     const { inbox } = await own(store)
     for (const kind of ['command', 'procedure_event'] as const) {
