@@ -34,7 +34,7 @@ const digest = (...parts) => {
 
 /** Errors of connections whose certificate is not trusted. To try again does not help. */
 const TLS_ERROR =
-  /\b(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w*CERT\w*|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_[A-Z]\w+|ERR_TLS_\w+)\b/
+  /\b(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w*CERT\w*|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_[A-Z]\w+|ERR_TLS_\w+)\b|unable to verify the first certificate|unable to get (?:local )?issuer certificate|self-signed certificate|certificate has expired/
 /** The settings of npm that decide how packages are fetched. Companies have them in npm's global file, which pnpm does not read. */
 const FETCH_SETTINGS = ['registry', 'proxy', 'https-proxy', 'noproxy', 'cafile', 'strict-ssl']
 

@@ -66,7 +66,7 @@ describe('front matter of a skill', () => {
     [file('description: b', 'name: ../x'), 3, 'name must consist of lower-case letters'],
     [file('description: b', `name: ${'a'.repeat(65)}`), 3, 'at most 64 characters'],
     [file('name: a', 'description: ""'), 3, 'description must not be empty'],
-    [file('name: a', 'description: [b]'), 3, 'description must be a text'],
+    [file('name: a', 'description: [b]'), 3, 'description must be a string'],
     [file('name: a', 'description: "b'), 3, ''],
     [file('- name'), 1, 'is missing'],
   ])('is refused with the line of the problem: %j', (text, line, message) => {

@@ -41,11 +41,11 @@ const tools = v.pipe(
 )
 const fields = v.object({
   name: v.pipe(
-    v.string('must be a text'),
+    v.string('must be a string'),
     v.maxLength(NAME_CHARS_MAX, `must have at most ${NAME_CHARS_MAX} characters`),
     v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must consist of lower-case letters, digits and hyphens'),
   ),
-  description: v.pipe(v.string('must be a text'), v.trim(), v.minLength(1, 'must not be empty')),
+  description: v.pipe(v.string('must be a string'), v.trim(), v.minLength(1, 'must not be empty')),
   license: v.optional(scalar),
   compatibility: v.optional(scalar),
   'allowed-tools': v.optional(tools),

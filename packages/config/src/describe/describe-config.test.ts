@@ -46,11 +46,11 @@ describe('starter file', () => {
 
   test('names each section once and every key with its accepted values', () => {
     expect(text.match(/^#\[observability\]$/gm)).toHaveLength(1)
-    expect(text).toContain('# Its own messages are ignored.\n#bot_name = ""  # a text, at most 20 characters\n')
-    expect(text).toContain('# app_token = "…"  # a text that is not empty; a secret; required\n')
-    expect(text).toContain('#label_filter = ["INBOX"]  # a list of texts; MAILPUSH_LABELS fills it in\n')
+    expect(text).toContain('# Its own messages are ignored.\n#bot_name = ""  # a string, at most 20 characters\n')
+    expect(text).toContain('# app_token = "…"  # a string that is not empty; a secret; required\n')
+    expect(text).toContain('#label_filter = ["INBOX"]  # an array of strings; MAILPUSH_LABELS fills it in\n')
     expect(text).toContain(
-      '#fallback = []  # a list of tables, at most 8 entries, each with kind, base_url, api_key, model, headers, options, ',
+      '#fallback = []  # an array of tables, at most 8 entries, each with kind, base_url, api_key, model, headers, options, ',
     )
   })
 })

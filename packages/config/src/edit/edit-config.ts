@@ -140,7 +140,7 @@ function findKey(sections: readonly OwnedSection[], path: KeyPath): { readonly k
 
 function refuseInvalid(data: unknown, key: Key, path: KeyPath): void {
   if (key.metadata.secret && typeof data === 'string' && data.trim() === '')
-    throw new AppError('invalid_request', `\`${formatKeyPath(path)}\` must be a text that is not blank`)
+    throw new AppError('invalid_request', `\`${formatKeyPath(path)}\` must be a string that is not blank`)
   if (!key.schema) return
   const { issues } = v.safeParse(key.schema as v.GenericSchema, data)
   if (!issues) return

@@ -21,7 +21,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ['[gateway]\nallowed_hosts = ["a" "b"]\n', ['2:22  | this is not valid TOML: a comma is missing here']],
   [
     '[gateway]\nwebhook_secret = hunter2\n',
-    ['2:18  | this is not valid TOML: a value must be a text in quotes, a number, true or false, a list or a table'],
+    ['2:18  | this is not valid TOML: a value must be a string in quotes, a number, true or false, an array or a table'],
   ],
   ['[gateway]\nwebhook_secret = "hunter2\n', ['2:26  | this is not valid TOML: this text does not end: its closing quote is missing']],
   [
@@ -32,11 +32,11 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ],
   [
     '[provider.headers]\nAuthorization = ["Bearer hunter2"]\n',
-    ['2:17 provider.headers.Authorization | `provider.headers.Authorization` must be a text that is not empty; got something else'],
+    ['2:17 provider.headers.Authorization | `provider.headers.Authorization` must be a string that is not empty; got something else'],
   ],
   [
     '[provider]\napi_key = { env = "X" }\n',
-    ['2:11 provider.api_key | `provider.api_key` must be a text that is not empty; got something else'],
+    ['2:11 provider.api_key | `provider.api_key` must be a string that is not empty; got something else'],
   ],
   ['[roomchat]\nx = 1\n', ['1:2 roomchat | [roomchat] is not a known section; did you mean [channels_config.roomchat]?']],
   [
@@ -53,7 +53,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ['port = 1\n', ['1:1 port | `port` is outside of every section; did you mean `gateway.port`?']],
   ['# x\n\nprto = 1\n', ['3:1 prto | `prto` is outside of every section']],
   ['gateway = 5\n', ['1:11 gateway | `gateway` is a section and is written as [gateway], but the file has a number']],
-  ['gateway = "x"\n', ['1:11 gateway | `gateway` is a section and is written as [gateway], but the file has a text']],
+  ['gateway = "x"\n', ['1:11 gateway | `gateway` is a section and is written as [gateway], but the file has a string']],
   ['[[gateway]]\nport = 1\n', ['1:3 gateway | `gateway` is a section and is written as [gateway], not as [[gateway]]']],
   ['security = 1\n', ['1:12 security | `security` is a section and is written as [security], but the file has a number']],
   ['[security]\nlevel = "full"\n', ['2:1 security.level | `security.level` is not a known key; [security.policy] has a key of that name']],
@@ -66,7 +66,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ['[gateway]\nport = -1\n', ['2:8 gateway.port | `gateway.port` must be a whole number between 0 and 65535; got -1']],
   ['[gateway]\nport = 1.5\n', ['2:8 gateway.port | `gateway.port` must be a whole number between 0 and 65535; got 1.5']],
   ['[gateway]\nport = true\n', ['2:8 gateway.port | `gateway.port` must be a whole number between 0 and 65535; got true']],
-  ['[gateway]\nport = [1]\n', ['2:8 gateway.port | `gateway.port` must be a whole number between 0 and 65535; got a list']],
+  ['[gateway]\nport = [1]\n', ['2:8 gateway.port | `gateway.port` must be a whole number between 0 and 65535; got an array']],
   ['[gateway]\nport = {}\n', ['2:8 gateway.port | `gateway.port` must be a whole number between 0 and 65535; got a table']],
   ['[gateway]\nport = 1979-05-27\n', ['2:8 gateway.port | `gateway.port` must be a whole number between 0 and 65535; got a date or time']],
   [
@@ -74,19 +74,22 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
     ['2:8 gateway.port | `gateway.port` must be a whole number between 0 and 65535; got 9223372036854775807'],
   ],
   ['[gateway]\nport = nan\n', ['2:8 gateway.port | `gateway.port` must be a whole number between 0 and 65535; got NaN']],
-  ['[gateway]\nrequire_pairing = "yes"\n', ['2:19 gateway.require_pairing | `gateway.require_pairing` must be true or false; got "yes"']],
-  ['[gateway]\nhost = ""\n', ['2:8 gateway.host | `gateway.host` must be a text that is not empty; got ""']],
-  ['[gateway]\nhost = 7\n', ['2:8 gateway.host | `gateway.host` must be a text that is not empty; got 7']],
-  ['[gateway]\nallowed_hosts = "a"\n', ['2:17 gateway.allowed_hosts | `gateway.allowed_hosts` must be a list of texts; got a text']],
-  ['[gateway]\nallowed_hosts = ["a", 1]\n', ['2:23 gateway.allowed_hosts[1] | `gateway.allowed_hosts[1]` must be a text; got 1']],
+  [
+    '[gateway]\nrequire_pairing = "yes"\n',
+    ['2:19 gateway.require_pairing | `gateway.require_pairing` must be a boolean (true or false); got "yes"'],
+  ],
+  ['[gateway]\nhost = ""\n', ['2:8 gateway.host | `gateway.host` must be a string that is not empty; got ""']],
+  ['[gateway]\nhost = 7\n', ['2:8 gateway.host | `gateway.host` must be a string that is not empty; got 7']],
+  ['[gateway]\nallowed_hosts = "a"\n', ['2:17 gateway.allowed_hosts | `gateway.allowed_hosts` must be an array of strings; got a string']],
+  ['[gateway]\nallowed_hosts = ["a", 1]\n', ['2:23 gateway.allowed_hosts[1] | `gateway.allowed_hosts[1]` must be a string; got 1']],
   [
     '[gateway]\nallowed_hosts = [\n  "a", # one\n  true,\n]\n',
-    ['4:3 gateway.allowed_hosts[1] | `gateway.allowed_hosts[1]` must be a text; got true'],
+    ['4:3 gateway.allowed_hosts[1] | `gateway.allowed_hosts[1]` must be a string; got true'],
   ],
   ['[log]\nlevel = "verbose"\n', ['2:9 log.level | `log.level` must be one of "debug", "info", "warn", "error"; got "verbose"']],
   ['[log]\nlevel = 3\n', ['2:9 log.level | `log.level` must be one of "debug", "info", "warn", "error"; got 3']],
   ['[agent]\ntemperature = 3\n', ['2:15 agent.temperature | `agent.temperature` must be a number between 0 and 2; got 3']],
-  ['[agent]\nworkspace = ""\n', ['2:13 agent.workspace | `agent.workspace` must be a text that is not empty; got ""']],
+  ['[agent]\nworkspace = ""\n', ['2:13 agent.workspace | `agent.workspace` must be a string that is not empty; got ""']],
   ['gateway.prot = 1\n', ['1:9 gateway.prot | `gateway.prot` is not a known key; did you mean `port`?']],
   ['gateway.port = "x"\n', ['1:16 gateway.port | `gateway.port` must be a whole number between 0 and 65535; got "x"']],
   [
@@ -109,7 +112,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ],
   [
     '[[provider.fallback]]\nmodel = "x"\n',
-    ['1:3 provider.fallback[0].kind | `provider.fallback[0].kind` is missing; it must be a text that is not empty'],
+    ['1:3 provider.fallback[0].kind | `provider.fallback[0].kind` is missing; it must be a string that is not empty'],
   ],
   [
     '[[provider.fallback]]\nkind = "a"\n[[provider.fallback]]\nkind = "b"\nmodle = "x"\n',
@@ -117,19 +120,19 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ],
   [
     '[provider]\nfallback = [{ kind = "a" }, { kind = 1 }]\n',
-    ['2:38 provider.fallback[1].kind | `provider.fallback[1].kind` must be a text that is not empty; got 1'],
+    ['2:38 provider.fallback[1].kind | `provider.fallback[1].kind` must be a string that is not empty; got 1'],
   ],
   [
     '[provider]\nfallback = { kind = "a" }\n',
-    ['2:12 provider.fallback | `provider.fallback` must be a list of tables, at most 8 entries; got a table'],
+    ['2:12 provider.fallback | `provider.fallback` must be an array of tables, at most 8 entries; got a table'],
   ],
   [
     '[provider.fallback]\nkind = "a"\n',
-    ['1:2 provider.fallback | `provider.fallback` must be a list of tables, at most 8 entries; got a table'],
+    ['1:2 provider.fallback | `provider.fallback` must be an array of tables, at most 8 entries; got a table'],
   ],
   [
     '[provider]\nheaders = { Authorization = 5 }\n',
-    ['2:29 provider.headers.Authorization | `provider.headers.Authorization` must be a text that is not empty; got something else'],
+    ['2:29 provider.headers.Authorization | `provider.headers.Authorization` must be a string that is not empty; got something else'],
   ],
   ['[provider.headers]\n__proto__ = "x"\n', ['2:1 provider.headers.__proto__ | `provider.headers.__proto__` is not a known key']],
   [
@@ -148,20 +151,22 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
     '[channels_config.roomchat]\n',
     [
       '1:2 channels_config.roomchat.base_url | `channels_config.roomchat.base_url` is missing; it must be a URL',
-      '1:2 channels_config.roomchat.app_token | `channels_config.roomchat.app_token` is missing; it must be a text that is not empty',
+      '1:2 channels_config.roomchat.app_token | `channels_config.roomchat.app_token` is missing; it must be a string that is not empty',
     ],
   ],
   [
     '[channels_config.roomchat]\nbase_url = "https://x.example"\n',
-    ['1:2 channels_config.roomchat.app_token | `channels_config.roomchat.app_token` is missing; it must be a text that is not empty'],
+    ['1:2 channels_config.roomchat.app_token | `channels_config.roomchat.app_token` is missing; it must be a string that is not empty'],
   ],
   [
     '[channels_config.roomchat]\nbase_url = "https://x.example"\napp_token = ""\n',
-    ['3:13 channels_config.roomchat.app_token | `channels_config.roomchat.app_token` is missing; it must be a text that is not empty'],
+    ['3:13 channels_config.roomchat.app_token | `channels_config.roomchat.app_token` is missing; it must be a string that is not empty'],
   ],
   [
     '[channels_config.roomchat]\nbase_url = "https://x.example"\napp_token = 12345678\n',
-    ['3:13 channels_config.roomchat.app_token | `channels_config.roomchat.app_token` must be a text that is not empty; got something else'],
+    [
+      '3:13 channels_config.roomchat.app_token | `channels_config.roomchat.app_token` must be a string that is not empty; got something else',
+    ],
   ],
   [
     '[channels_config.roomchat]\nbase_url = "https://x.example"\napp_token = "enc:other:hunter2"\n',
@@ -185,12 +190,14 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ],
   [
     '[channels_config.roomchat]\nbase_url = "https://x.example"\napp_token = "t"\non_error = 5\n',
-    ['4:12 channels_config.roomchat.on_error | `channels_config.roomchat.on_error` must be true or false or a list of texts; got 5'],
+    [
+      '4:12 channels_config.roomchat.on_error | `channels_config.roomchat.on_error` must be a boolean (true or false) or an array of strings; got 5',
+    ],
   ],
   [
     '[channels_config.roomchat]\nbase_url = "https://x.example"\napp_token = "t"\nbot_name = "aaaaaaaaaaaaaaaaaaaaaaaaa"\n',
     [
-      '4:12 channels_config.roomchat.bot_name | `channels_config.roomchat.bot_name` must be a text, at most 20 characters; got "aaaaaaaaaaaaaaaaaaaaaaaaa"',
+      '4:12 channels_config.roomchat.bot_name | `channels_config.roomchat.bot_name` must be a string, at most 20 characters; got "aaaaaaaaaaaaaaaaaaaaaaaaa"',
     ],
   ],
   [
@@ -205,8 +212,8 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   [
     '[channels_config.roomchat]\nbase_url = "https://x.example"\napp_token = "t"\n[channels_config.roomchat.accounts.main]\nnick = 5\n',
     [
-      '4:2 channels_config.roomchat.accounts.main.token | `channels_config.roomchat.accounts.main.token` is missing; it must be a text that is not empty',
-      '5:8 channels_config.roomchat.accounts.main.nick | `channels_config.roomchat.accounts.main.nick` must be a text; got a number',
+      '4:2 channels_config.roomchat.accounts.main.token | `channels_config.roomchat.accounts.main.token` is missing; it must be a string that is not empty',
+      '5:8 channels_config.roomchat.accounts.main.nick | `channels_config.roomchat.accounts.main.nick` must be a string; got a number',
     ],
   ],
   [
@@ -232,7 +239,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
     ['2:1 observability.otel_endpont | `observability.otel_endpont` is not a known key; did you mean `otel_endpoint`?'],
   ],
   ['[gateway]\nmodel = "x"\n', ['2:1 gateway.model | `gateway.model` is not a known key; [provider] has a key of that name']],
-  ['[aliases]\na = 1\n', ['2:5 aliases.a | `aliases.a` must be a text; got a number']],
+  ['[aliases]\na = 1\n', ['2:5 aliases.a | `aliases.a` must be a string; got a number']],
   ['__proto__ = 1\n', ['1:1 __proto__ | `__proto__` is outside of every section']],
   ['[__proto__]\nx = 1\n', ['1:2 __proto__ | [__proto__] is not a known section']],
   ['[constructor]\nx = 1\n', ['1:2 constructor | [constructor] is not a known section']],
@@ -247,7 +254,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ['[provider]\nheaders.a = "1"\nheaders = {}\n', ['3:1  | this is set twice; the first is in line 2']],
   [
     '[gateway]\nhost = localhost\n',
-    ['2:8  | this is not valid TOML: a value must be a text in quotes, a number, true or false, a list or a table'],
+    ['2:8  | this is not valid TOML: a value must be a string in quotes, a number, true or false, an array or a table'],
   ],
   ['[gateway]\nhost = "x\n', ['2:10  | this is not valid TOML: this text does not end: its closing quote is missing']],
   ['[gateway\nport = 1\n', ['1:9  | this is not valid TOML: this line is not complete: a bracket, an equals sign or a value is missing']],
@@ -257,7 +264,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
     '[gateway]\nport = 1 host = "x"\n',
     ['2:10  | this is not valid TOML: only a comment may follow here; the next key needs a line of its own'],
   ],
-  ['[gateway]\nallowed_hosts = ["a"\n', ['2:21  | this is not valid TOML: this list does not end: its closing bracket is missing']],
+  ['[gateway]\nallowed_hosts = ["a"\n', ['2:21  | this is not valid TOML: this array does not end: its closing bracket is missing']],
   [
     '[gateway]\nhost = "C:\\path"\n',
     ['2:12  | this is not valid TOML: this escape is not known; write a backslash as two, or put the text in single quotes'],
@@ -265,7 +272,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ['[gateway]\nport = 0080\n', ['2:8  | this is not valid TOML: Leading zeros are not allowed']],
   [
     '[gateway]\nrequire_pairing = True\n',
-    ['2:19  | this is not valid TOML: a value must be a text in quotes, a number, true or false, a list or a table'],
+    ['2:19  | this is not valid TOML: a value must be a string in quotes, a number, true or false, an array or a table'],
   ],
   ['[gateway]\nport: 8080\n', ['2:5  | this is not valid TOML: this character is not allowed here']],
   ['{"gateway": {"port": 1}}\n', ['1:1  | this is not valid TOML: this is not allowed here']],
@@ -289,7 +296,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   [
     '',
     [
-      '-:- gateway.require_pairing | the environment variable SVC_REQUIRE_PAIRING (for `gateway.require_pairing`) must be true or false, but it is "maybe"',
+      '-:- gateway.require_pairing | the environment variable SVC_REQUIRE_PAIRING (for `gateway.require_pairing`) must be a boolean (true or false), but it is "maybe"',
     ],
     { SVC_REQUIRE_PAIRING: 'maybe' },
   ],
@@ -308,7 +315,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   [
     '[channels_config.mailpush]\ntopic = "t"\n',
     [
-      '-:- channels_config.mailpush.label_filter[1] | the environment variable MAILPUSH_LABELS (for `channels_config.mailpush.label_filter[1]`) must be a text, at most 5 characters, but it is "TOO LONG"',
+      '-:- channels_config.mailpush.label_filter[1] | the environment variable MAILPUSH_LABELS (for `channels_config.mailpush.label_filter[1]`) must be a string, at most 5 characters, but it is "TOO LONG"',
     ],
     { MAILPUSH_LABELS: 'A, TOO LONG' },
   ],

@@ -107,7 +107,7 @@ describe('a section with several owners', () => {
   test('reports a mistake once for owners of the same schema', async () => {
     const shared = { path: 'channels_config.pair', schema: v.object({ n: v.number() }) }
     const sections = ['x-one', 'x-two'].map((owner) => ({ owner, section: shared })) as unknown as OwnedSection[]
-    await expect(load('[channels_config.pair]\nn = "x"\n', { sections })).rejects.toThrow(/got a text$|got "x"$/)
+    await expect(load('[channels_config.pair]\nn = "x"\n', { sections })).rejects.toThrow(/got a string$|got "x"$/)
     const config = await load('[channels_config.pair]\nn = 1\n', { sections })
     expect([config.of('x-one'), config.of('x-two')]).toEqual(Array(2).fill({ state: 'configured', value: { n: 1 } }))
   })

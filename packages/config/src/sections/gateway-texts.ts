@@ -16,7 +16,7 @@ function replacement(key: GatewayText) {
       v.string(),
       v.check(
         (given) => (maySayNothing || given.trim() !== '') && given.length <= CHARS_MAX,
-        `must be a text of ${maySayNothing ? 0 : 1} to ${CHARS_MAX} characters`,
+        `must be a string of ${maySayNothing ? 0 : 1} to ${CHARS_MAX} characters`,
       ),
       v.check((given) => valuesIn(given).every((value) => known.includes(value)), problem),
       v.description(`The text when ${when}: "${text.replaceAll('\n', ' / ')}"${maySayNothing ? '; an empty text sends nothing' : ''}`),

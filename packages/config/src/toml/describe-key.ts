@@ -5,15 +5,15 @@ import type { Key, Shape } from './schema-keys.ts'
 export function describeShape(shape: Shape): string {
   switch (shape.kind) {
     case 'flag':
-      return 'true or false'
+      return 'a boolean (true or false)'
     case 'choice':
       return `${shape.options.length > 1 ? 'one of ' : ''}${shape.options.map((option) => JSON.stringify(option)).join(', ')}`
     case 'number':
       return `${shape.whole ? 'a whole number' : 'a number'}${range(shape.min, shape.max)}`
     case 'text':
-      return shape.format ?? (shape.min === 1 ? 'a text that is not empty' : `a text${lengths(shape.min, shape.max, 'characters')}`)
+      return shape.format ?? (shape.min === 1 ? 'a string that is not empty' : `a string${lengths(shape.min, shape.max, 'characters')}`)
     case 'list':
-      return `a list of ${manyOf(shape.item.shape)}${lengths(shape.min, shape.max, 'entries')}`
+      return `an array of ${manyOf(shape.item.shape)}${lengths(shape.min, shape.max, 'entries')}`
     case 'table':
       return 'a table'
     case 'any':
@@ -38,13 +38,13 @@ const lengths = (min: number | undefined, max: number | undefined, unit: string)
 function manyOf(shape: Shape): string {
   switch (shape.kind) {
     case 'text':
-      return shape.format ? `${shape.format.replace(/^an? /, '')}s` : 'texts'
+      return shape.format ? `${shape.format.replace(/^an? /, '')}s` : 'strings'
     case 'number':
       return shape.whole ? `whole numbers${range(shape.min, shape.max)}` : `numbers${range(shape.min, shape.max)}`
     case 'table':
       return 'tables'
     case 'list':
-      return 'lists'
+      return 'arrays'
     default:
       return `values, each ${describeShape(shape)}`
   }
@@ -62,9 +62,9 @@ export function describeValue(value: unknown): string {
 const withoutUserInfo = (text: string): string => text.replace(/\/\/[^/\s]*@/, '//[secret]@')
 
 export function describeKind(value: unknown): string {
-  if (Array.isArray(value)) return 'a list'
+  if (Array.isArray(value)) return 'an array'
   if (value instanceof Date) return 'a date or time'
-  if (typeof value === 'string') return 'a text'
-  if (typeof value === 'boolean') return 'true or false'
+  if (typeof value === 'string') return 'a string'
+  if (typeof value === 'boolean') return 'a boolean'
   return typeof value === 'object' ? 'a table' : 'a number'
 }

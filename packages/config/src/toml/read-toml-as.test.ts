@@ -28,7 +28,7 @@ test('a valid file returns its values with defaults', async () => {
 test.each<[string, string[]]>([
   ['plan = [', ['plan.toml:1:9: this is not valid TOML: a value is missing after the equals sign']],
   ['', ['plan.toml: `plan` is missing; it must be a table']],
-  ['[plan]\nretries = 1\n', ['plan.toml:1:2: `plan.name` is missing; it must be a text that is not empty']],
+  ['[plan]\nretries = 1\n', ['plan.toml:1:2: `plan.name` is missing; it must be a string that is not empty']],
   ['[plan]\nnaem = "a"\nname = "a"\n', ['plan.toml:2:1: `plan.naem` is not a known key; did you mean `name`?']],
   ['[plan]\nname = "a"\nretries = -1\n', ['plan.toml:3:11: `plan.retries` must be a whole number of at least 0; got -1']],
   ['[plan]\nname = "a"\n[plann]\nx = 1\n', ['plan.toml:3:2: `plann` is not a known key; did you mean `plan`?']],
@@ -37,9 +37,9 @@ test.each<[string, string[]]>([
   [
     '[[starts]]\ntype = "web"\npaht = "/x"\n[plan]\nname = ""\n',
     [
-      'plan.toml:1:3: `starts[0].path` is missing; it must be a text that is not empty',
+      'plan.toml:1:3: `starts[0].path` is missing; it must be a string that is not empty',
       'plan.toml:3:1: `starts[0].paht` is not a known key; did you mean `path`?',
-      'plan.toml:5:8: `plan.name` must be a text that is not empty; got ""',
+      'plan.toml:5:8: `plan.name` must be a string that is not empty; got ""',
     ],
   ],
 ])('every mistake is reported with its position: %j', async (source, expected) => {

@@ -7,33 +7,33 @@ import { childKey, readKey, sectionKeys } from './schema-keys.ts'
 const rest = v.objectWithRest({ a: v.string() }, v.number())
 
 test.each([
-  [v.string(), 'a text'],
-  [v.pipe(v.string(), v.minLength(1)), 'a text that is not empty'],
-  [v.pipe(v.string(), v.nonEmpty()), 'a text that is not empty'],
-  [v.pipe(v.string(), v.minLength(2), v.maxLength(5)), 'a text, 2 to 5 characters'],
-  [v.pipe(v.string(), v.minLength(3)), 'a text, at least 3 characters'],
+  [v.string(), 'a string'],
+  [v.pipe(v.string(), v.minLength(1)), 'a string that is not empty'],
+  [v.pipe(v.string(), v.nonEmpty()), 'a string that is not empty'],
+  [v.pipe(v.string(), v.minLength(2), v.maxLength(5)), 'a string, 2 to 5 characters'],
+  [v.pipe(v.string(), v.minLength(3)), 'a string, at least 3 characters'],
   [v.pipe(v.string(), v.url()), 'a URL'],
   [v.pipe(v.string(), v.email()), 'an e-mail address'],
   [v.number(), 'a number'],
   [v.pipe(v.number(), v.maxValue(2)), 'a number of at most 2'],
   [v.pipe(whole(1, 5), v.minValue(2)), 'a whole number between 2 and 5'],
   [whole(1), 'a whole number of at least 1'],
-  [v.boolean(), 'true or false'],
+  [v.boolean(), 'a boolean (true or false)'],
   [v.literal('x'), '"x"'],
   [v.picklist(['a', 'b']), 'one of "a", "b"'],
   [v.enum({ A: 'a', B: 'b' }), 'one of "a", "b"'],
-  [v.array(v.string()), 'a list of texts'],
-  [v.array(v.pipe(v.string(), v.url())), 'a list of URLs'],
-  [v.pipe(v.array(whole(0, 9)), v.maxLength(3)), 'a list of whole numbers between 0 and 9, at most 3 entries'],
-  [v.array(v.array(v.object({}))), 'a list of lists'],
-  [v.array(v.picklist(['a', 'b'])), 'a list of values, each one of "a", "b"'],
+  [v.array(v.string()), 'an array of strings'],
+  [v.array(v.pipe(v.string(), v.url())), 'an array of URLs'],
+  [v.pipe(v.array(whole(0, 9)), v.maxLength(3)), 'an array of whole numbers between 0 and 9, at most 3 entries'],
+  [v.array(v.array(v.object({}))), 'an array of arrays'],
+  [v.array(v.picklist(['a', 'b'])), 'an array of values, each one of "a", "b"'],
   [v.object({}), 'a table'],
   [v.record(v.string(), v.string()), 'a table'],
-  [v.union([v.string(), v.array(v.string())]), 'a text or a list of texts'],
+  [v.union([v.string(), v.array(v.string())]), 'a string or an array of strings'],
   [v.union([v.literal('a'), v.picklist(['b'])]), 'one of "a", "b"'],
   [v.unknown(), 'any value'],
-  [v.pipe(v.string(), v.transform(Number), v.number(), v.minValue(5)), 'a text'],
-  [v.optional(v.nullable(v.optional(v.string()))), 'a text'],
+  [v.pipe(v.string(), v.transform(Number), v.number(), v.minValue(5)), 'a string'],
+  [v.optional(v.nullable(v.optional(v.string()))), 'a string'],
 ])('a schema is described by the values that the file may hold: %#', (schema, words) => {
   expect(describeKey(readKey(schema))).toBe(words)
 })
@@ -68,7 +68,7 @@ test('alternatives of tables are one table, in which what not all demand may be 
   const keys = sectionKeys(schema)
   expect([...keys].map(([name, key]) => [name, describeKey(key), key.optional])).toEqual([
     ['kind', 'one of "a", "b"', false],
-    ['size', 'a number or a text', false],
-    ['name', 'a text', true],
+    ['size', 'a number or a string', false],
+    ['name', 'a string', true],
   ])
 })

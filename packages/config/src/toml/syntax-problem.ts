@@ -23,12 +23,12 @@ const TOO_LATE: Readonly<Record<string, string>> = {
   [NO_VALUE]: 'a value is missing after the equals sign',
   'Expected equal (=) token': 'a key must be followed by an equals sign and a value',
   'The key, equals sign, and value must be on the same line': 'this line is not complete: a bracket, an equals sign or a value is missing',
-  'Unterminated array': 'this list does not end: its closing bracket is missing',
+  'Unterminated array': 'this array does not end: its closing bracket is missing',
   'Unterminated inline table': 'this table does not end: its closing brace is missing',
 }
 const DUPLICATE = 'Defining a key multiple times is invalid'
 const BAD_VALUE = new Set(['Unexpected character', 'Unexpected token'])
-const VALUE_WANTED = 'a value must be a text in quotes, a number, true or false, a list or a table'
+const VALUE_WANTED = 'a value must be a string in quotes, a number, true or false, an array or a table'
 
 /** Describes why `readDocument` refused a text. Never quotes the text, because the line may hold a secret. */
 export async function syntaxProblem(file: string, text: string, error: unknown): Promise<TomlProblem> {

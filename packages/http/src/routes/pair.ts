@@ -91,7 +91,7 @@ async function readCode(c: HttpContext): Promise<{ readonly code: string; readon
   checkDeclaredSize(headersOf(c), BODY_BYTES_MAX)
   const { code, device_name = NAME_DEFAULT } = parseJsonObject(await readBody(c, BODY_BYTES_MAX))
   if (typeof code !== 'string') throw codeIsNeeded()
-  if (typeof device_name !== 'string') throw new AppError('invalid_request', "'device_name' must be a text")
+  if (typeof device_name !== 'string') throw new AppError('invalid_request', "'device_name' must be a string")
   return { code, name: device_name }
 }
 

@@ -19,7 +19,7 @@ test.each<[unknown, string]>([
   [{ type: ['string', 'x'] }, 'type must be one of array, boolean, integer, null, number, object, string'],
   [{ properties: { a: { type: 'text' } } }, 'properties.a.type must be one of array, boolean, integer, null, number, object, string'],
   [{ properties: [] }, 'properties must be an object'],
-  [{ required: 'a' }, 'required must be a list of texts'],
+  [{ required: 'a' }, 'required must be an array of strings'],
   [{ oneOf: [true, { items: 7 }] }, 'oneOf.1.items must be an object, true or false'],
   [{ pattern: '(' }, 'pattern must be a regular expression'],
   [{ minItems: 1.5 }, 'minItems must be a whole number'],

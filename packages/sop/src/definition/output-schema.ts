@@ -30,7 +30,8 @@ const TYPES = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object'
 const KEYWORDS: Readonly<Record<string, (value: unknown) => string | undefined>> = {
   type: (value) => ([value].flat().every((name) => TYPES.has(String(name))) ? undefined : `must be one of ${[...TYPES].join(', ')}`),
   enum: (value) => (Array.isArray(value) ? undefined : 'must be a list'),
-  required: (value) => (Array.isArray(value) && value.every((name) => typeof name === 'string') ? undefined : 'must be a list of texts'),
+  required: (value) =>
+    Array.isArray(value) && value.every((name) => typeof name === 'string') ? undefined : 'must be an array of strings',
   pattern: (value) => (typeof value === 'string' && isPattern(value) ? undefined : 'must be a regular expression'),
   $ref: (value) => (typeof value === 'string' && value.startsWith('#') ? undefined : 'must begin with #: nothing is loaded from elsewhere'),
   ...keywords(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'], isNumber),

@@ -91,7 +91,7 @@ condition = "> 5"
 
 describe('every problem has its position', () => {
   test.each<[string, string[]]>([
-    ['[sop]\nname = "a"\n', ['1:2: `sop.description` is missing; it must be a text']],
+    ['[sop]\nname = "a"\n', ['1:2: `sop.description` is missing; it must be a string']],
     [`${HEAD}prority = "low"\n`, ['4:1: `sop.prority` is not a known key; did you mean `priority`?']],
     [`${HEAD}priority = "urgent"\n`, ['4:12: `sop.priority` must be one of "low", "normal", "high", "critical"; got "urgent"']],
     [
@@ -99,7 +99,7 @@ describe('every problem has its position', () => {
       ['4:18: `sop.execution_mode` must be one of "auto", "supervised", "step_by_step", "priority_based", "deterministic"; got "Auto"'],
     ],
     [`${HEAD}cooldown_secs = -1\n`, ['4:17: `sop.cooldown_secs` must be a whole number between 0 and 1000000000; got -1']],
-    ['[sop]\nname = ""\ndescription = ""\n', ['2:8: `sop.name` must be a text that is not empty; got ""']],
+    ['[sop]\nname = ""\ndescription = ""\n', ['2:8: `sop.name` must be a string that is not empty; got ""']],
     [
       '[sop]\nname = "../x"\ndescription = ""\n',
       ['2:8: `sop.name`: a name may only have letters, digits, spaces, dots, dashes and underscores'],
@@ -108,7 +108,7 @@ describe('every problem has its position', () => {
       `${HEAD}[[triggers]]\ntype = "timer"\n`,
       ['5:8: `triggers[0].type` must be one of "manual", "webhook", "cron", "mqtt", "peripheral"; got "timer"'],
     ],
-    [`${HEAD}[[triggers]]\ntype = "webhook"\n`, ['4:3: `triggers[0].path` is missing; it must be a text that is not empty']],
+    [`${HEAD}[[triggers]]\ntype = "webhook"\n`, ['4:3: `triggers[0].path` is missing; it must be a string that is not empty']],
     [`${HEAD}[[triggers]]\ntype = "manual"\npath = "/x"\n`, ['6:1: `triggers[0].path` is not allowed here']],
     [`${HEAD}[[trigger]]\ntype = "manual"\n`, ['4:3: `trigger` is not a known key; did you mean `triggers`?']],
     [
@@ -154,7 +154,7 @@ describe('every problem has its position', () => {
       `${HEAD}[[triggers]]\ntype = "peripheral"\nboard = "a/b"\nsignal = ""\n`,
       [
         '6:9: `triggers[0].board`: the name of a board must not contain a slash',
-        '7:10: `triggers[0].signal` must be a text that is not empty; got ""',
+        '7:10: `triggers[0].signal` must be a string that is not empty; got ""',
       ],
     ],
   ])('%j', async (source, expected) => {

@@ -100,8 +100,8 @@ describe('the procedures of a folder', () => {
     expect(broken).toBe(4)
     expect(lines).toEqual([
       'sops/bad-md/SOP.md:2:1: this is step 2; the next step is number 1',
-      'sops/bad-toml/SOP.toml:1:2: `sop.description` is missing; it must be a text',
-      'sops/bad-toml/SOP.toml:2:8: `sop.name` must be a text that is not empty; got 7',
+      'sops/bad-toml/SOP.toml:1:2: `sop.description` is missing; it must be a string',
+      'sops/bad-toml/SOP.toml:2:8: `sop.name` must be a string that is not empty; got 7',
       'sops/bad-toml/SOP.md:3:9: `kind` must be execute or checkpoint; got "x"',
       'sops/no-md/SOP.md: this file is missing',
       'sops/no-toml/SOP.toml: this file is missing',
