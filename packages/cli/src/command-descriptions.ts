@@ -115,7 +115,13 @@ const DESCRIPTIONS = [
       level: { type: 'string', value: LOG_LEVELS.join('|'), help: 'only lines of this level and above (default: debug)' },
     },
   },
-  { name: 'status', remote: true, summary: 'Show whether the daemon is running, its health and its queues' },
+  {
+    name: 'status',
+    remote: true,
+    summary: 'Show whether the daemon is running, its problems, its health and its queues',
+    more: 'Exits with 0 if the daemon runs, and with 1 if it does not. With --check, for scripts, it exits with 3 while a problem stops work, such as a provider that does not answer, and with 4 while there is another one, such as an old backup.',
+    options: { check: { type: 'boolean', help: 'exit with 3 or 4 while there is a problem' } },
+  },
   { name: 'doctor', summary: 'Check this installation and say how to fix each problem' },
   {
     name: 'models test',

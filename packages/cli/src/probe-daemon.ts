@@ -19,6 +19,7 @@ export interface RunningDaemon {
   readonly agents: Status['agents']
   readonly cluster: Status['cluster']
   readonly model_limits: Status['model_limits']
+  readonly problems: Status['problems']
   readonly queues: Status['queues']
   readonly last_backup: Status['last_backup']
 }
@@ -63,8 +64,8 @@ async function probe(api: Api): Promise<DaemonProbe> {
     throw error
   })
   if (typeof status === 'string') return { running: false, reason: status, health }
-  const { pid, url, version, profile, started_at, agents, cluster, model_limits, queues, last_backup } = status
-  return { running: true, pid, url, version, profile, started_at, health, agents, cluster, model_limits, queues, last_backup }
+  const { pid, url, version, profile, started_at, agents, cluster, model_limits, problems = [], queues, last_backup } = status
+  return { running: true, pid, url, version, profile, started_at, health, agents, cluster, model_limits, problems, queues, last_backup }
 }
 
 /**

@@ -51,7 +51,7 @@ export type Health = v.InferOutput<typeof healthSchema>
 export type ForwardingSetting = 'trust_forwarded_headers' | 'trusted_proxies'
 
 export interface HealthSources {
-  readonly clock: Pick<Clock, 'monotonicMs'>
+  readonly clock: Pick<Clock, 'monotonicMs' | 'nowMs'>
   readonly store: Pick<Store, 'health' | 'probe'>
   readonly bus: Pick<EventBus, 'observe'>
   readonly snapshot: () => Pick<Snapshot, 'channels' | 'links' | 'gateway'>
@@ -61,6 +61,12 @@ export interface HealthSources {
   readonly node?: string | null
   /** The choice in force; undefined before the first one is made. */
   readonly sandbox: () => SandboxChoice | undefined
+}
+
+export interface Reasons {
+  readonly provider?: { readonly error: string; readonly sinceMs: number } | undefined
+  readonly config?: { readonly error: string; readonly sinceMs: number } | undefined
+  readonly jumped?: { readonly ms: number; readonly sinceMs: number } | undefined
 }
 
 /** The beginning of every warning about a proxy. */
@@ -81,6 +87,9 @@ export class HealthWatch {
   readonly #sources: HealthSources
   #phase: 'starting' | 'serving' | 'draining' = 'starting'
   #provider: Health['provider']['state'] = 'unknown'
+  /** The reasons of faults, which `look` leaves out because it needs no credential. */
+  #reasons: Reasons = {}
+  readonly #channelSinceMs = new Map<string, number>()
   #isConfigValid = true
   #probing: Promise<string | null> | undefined
   #probedMs = Number.NEGATIVE_INFINITY
@@ -88,8 +97,19 @@ export class HealthWatch {
   constructor(sources: HealthSources) {
     this.#sources = sources
     sources.bus.observe((event) => {
-      if (event.type === 'turn_completed') this.#provider = 'ok'
-      else if (event.type === 'turn_failed' && PROVIDER_FAULTS.has(event.code)) this.#provider = 'failing'
+      const sinceMs = sources.clock.nowMs()
+      if (event.type === 'turn_completed') {
+        this.#provider = 'ok'
+        this.#reasons = { ...this.#reasons, provider: undefined }
+      } else if (event.type === 'turn_failed' && PROVIDER_FAULTS.has(event.code)) {
+        this.#provider = 'failing'
+        this.#reasons = { ...this.#reasons, provider: { sinceMs, ...this.#reasons.provider, error: event.error } }
+      } else if (event.type === 'config_rejected') this.#reasons = { ...this.#reasons, config: { error: event.error, sinceMs } }
+      else if (event.type === 'clock_jumped') this.#reasons = { ...this.#reasons, jumped: { ms: event.ms, sinceMs } }
+      else if (event.type === 'channel_health') {
+        if (event.state === 'ok') this.#channelSinceMs.delete(event.channel)
+        else if (!this.#channelSinceMs.has(event.channel)) this.#channelSinceMs.set(event.channel, sinceMs)
+      }
     })
   }
 
@@ -106,6 +126,17 @@ export class HealthWatch {
   /** Reports whether the configuration file was valid when it was read last. */
   configRead(isValid: boolean): void {
     this.#isConfigValid = isValid
+    if (isValid) this.#reasons = { ...this.#reasons, config: undefined }
+  }
+
+  /** Why the provider and the configuration fail, and since when; and the last time that the clock was set. For operators only. */
+  reasons(): Reasons {
+    return this.#reasons
+  }
+
+  /** Since when a channel does not work; undefined while it does. */
+  channelSinceMs(channel: string): number | undefined {
+    return this.#channelSinceMs.get(channel)
   }
 
   /** Cheap: reads no file and waits for nothing. On an idle daemon it starts a probe of the store, at most twice a minute. */

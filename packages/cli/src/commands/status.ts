@@ -1,4 +1,7 @@
-/** `sluice status`: the daemon of this data directory, its health and its queues. Exits with 1 if it is not running. */
+/**
+ * `sluice status`: the daemon of this data directory, its health, its problems and its queues. Exits with 1 if it is not running; with `--check`
+ * also with 3 while a problem stops work, and with 4 while there is another one.
+ */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { readRecord } from '@sluice/backup'
@@ -13,6 +16,10 @@ import { type DaemonProbe, probeDaemon } from '../probe-daemon.ts'
 
 type Queues = Status['queues']
 
+/** The exit codes of `--check`. */
+const FAILING = 3
+const WARNING = 4
+
 export async function run(context: CliContext): Promise<number> {
   const { out, json } = context
   const daemon = await probeDaemon(context)
@@ -20,10 +27,12 @@ export async function run(context: CliContext): Promise<number> {
   const backup = daemon.running ? daemon.last_backup : queues === null ? undefined : readRecord(context.dataDir).last
   if (json) out.json({ ...daemon, queues, last_backup: backup ?? null })
   else {
-    const parts = [clusterLines(daemon), agentLines(daemon), healthLines(daemon), queueLines(queues), backupLines(backup)]
+    const parts = [problemLines(daemon, out), clusterLines(daemon), agentLines(daemon), healthLines(daemon), queueLines(queues), backupLines(backup)]
     for (const line of [stateLine(daemon, out), ...parts.flat()]) out.hint(line)
   }
-  return daemon.running ? 0 : 1
+  if (!daemon.running) return 1
+  if (context.options.check !== true || daemon.problems.length === 0) return 0
+  return daemon.problems.some(({ state }) => state === 'failing') ? FAILING : WARNING
 }
 
 const stateLine = (daemon: DaemonProbe, { style }: Output): string =>
@@ -32,6 +41,14 @@ const stateLine = (daemon: DaemonProbe, { style }: Output): string =>
     : daemon.health === undefined
       ? `${style('red', 'not running')}: ${daemon.reason}`
       : `${style('red', 'failing')}: the daemon runs, but cannot work. ${daemon.reason}`
+
+const problemLines = (daemon: DaemonProbe, { style }: Output): string[] =>
+  daemon.running
+    ? daemon.problems.flatMap(({ state, text, since, fix }) => [
+        `${style(state === 'failing' ? 'red' : 'yellow', state.padEnd(11))}  ${text}`,
+        `${' '.repeat(13)}${since === null ? '' : `Since ${since}. `}To repair it: ${fix}`,
+      ])
+    : []
 
 /** Returns no lines for a daemon on its own. */
 const clusterLines = (daemon: DaemonProbe): string[] =>

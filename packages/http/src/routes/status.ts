@@ -6,6 +6,7 @@ import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { healthSchema } from '@sluice/runtime/health'
+import { problemSchema, problemsOf } from '@sluice/runtime/problems'
 import { type Backlog, type Channel, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { AppParts } from '../server/app-parts.ts'
@@ -140,6 +141,7 @@ const statusSchema = v.object({
   require_pairing: v.boolean(),
   paired_devices: v.number(),
   ...vitalsSchema.entries,
+  problems: v.pipe(v.array(problemSchema), v.description('What an operator should look at, those that stop work first; empty when all is well')),
   queues: queuesSchema,
   last_backup: v.pipe(
     backupRecordSchema.entries.last,
@@ -202,8 +204,9 @@ const shownCluster = ({ store: { cluster } }: Runtime): Status['cluster'] => (cl
 
 const uptimeSecs = ({ clock, startedAtMs }: Runtime): number => Math.floor((clock.nowMs() - startedAtMs) / 1000)
 
-const statusRoute = (runtime: Runtime, { gateway, models, registries, version: generation }: Snapshot, url: AppParts['url']): Route =>
-  defineRoute({
+const statusRoute = (runtime: Runtime, snapshot: Snapshot, url: AppParts['url']): Route => {
+  const { gateway, models, registries, version: generation } = snapshot
+  return defineRoute({
     method: 'GET',
     path: '/api/status',
     summary: 'The version, the configuration and the load of this daemon',
@@ -224,10 +227,12 @@ const statusRoute = (runtime: Runtime, { gateway, models, registries, version: g
       require_pairing: gateway.require_pairing,
       paired_devices: (await runtime.store.devices.list()).length,
       ...shownVitals(runtime),
+      problems: problemsOf(runtime, snapshot),
       queues: shownQueues(await runtime.backlog()),
       last_backup: readRecord(runtime.dataDir).last,
     }),
   })
+}
 
 const healthRoute = (runtime: Runtime, { features, channels }: Snapshot): Route =>
   defineRoute({

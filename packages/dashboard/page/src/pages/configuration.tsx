@@ -1,7 +1,7 @@
 /** The configuration: its sections, as a form. Changes are checked by the gateway and shown before they are saved; secrets are never shown. */
 import { useMemo, useState } from 'preact/hooks'
 import { answered, api, type Got } from '../data/api.ts'
-import { refresh, useApi } from '../data/queries.ts'
+import { refresh, useApi, useOverview } from '../data/queries.ts'
 import { placeQuery, setPlaceQuery } from '../data/router.ts'
 import { fieldText, fieldValue, type Schema, type Section, type Setting, sectionsOf } from '../data/settings.ts'
 import { Act, Field } from '../ui/controls.tsx'
@@ -26,8 +26,14 @@ export interface Change {
 export function Configuration() {
   const config = useApi('/api/config', {})
   const schema = useApi('/api/config/schema', {})
+  const refused = useOverview().data?.status.problems.find(({ about }) => about === 'config')
   return (
     <Page title="Configuration" about={config.data && <code>{config.data.file}</code>}>
+      {refused && (
+        <Note tone="bad">
+          <Text value={refused.text} />
+        </Note>
+      )}
       <Loaded query={config}>
         {(data) => <Loaded query={schema}>{(shape) => <Sections config={data} schema={shape as Schema} />}</Loaded>}
       </Loaded>

@@ -8,7 +8,7 @@ import { ApprovalCard } from '../ui/approval.tsx'
 import { Chart } from '../ui/chart.tsx'
 import { Badge, Card, Empty, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
-import { integer, Line, Name } from '../ui/text.tsx'
+import { integer, Line, Name, Text } from '../ui/text.tsx'
 import { duration, short, Time, usd } from '../ui/values.tsx'
 
 export function Overview() {
@@ -34,7 +34,26 @@ export function Overview() {
   )
 }
 
-function Warnings({ data: { status, health } }: { readonly data: Data }) {
+type ProblemOf = Data['status']['problems'][number]
+
+/** Where a problem is looked at, and the words of its button. */
+const PLACES: Readonly<Record<ProblemOf['about'], readonly [place: string, words: string]>> = {
+  store: ['#/logs/lines', 'Open the log'],
+  config: ['#/configuration', 'Open the configuration'],
+  provider: ['#/setup', 'Test the provider'],
+  channel: ['#/channels', 'Open the channel'],
+  link: ['#/features', 'Open the features'],
+  feature: ['#/features', 'Open the features'],
+  sandbox: ['#/configuration?section=security.sandbox', 'Open its settings'],
+  clock: ['#/logs?type=clock_jumped', 'Open the events'],
+  backup: ['#/configuration?section=backup', 'Open its settings'],
+  cluster: ['#/nodes', 'Open the nodes'],
+  proxy: ['#/configuration?section=gateway', 'Open its settings'],
+}
+
+const placeOf = ({ about, name }: ProblemOf): string => (about === 'channel' && name !== null ? to('channels', name) : PLACES[about][0])
+
+function Warnings({ data: { status } }: { readonly data: Data }) {
   const isFirstRun = status.models.every((model) => model.startsWith('offline:'))
   return (
     <>
@@ -43,22 +62,33 @@ function Warnings({ data: { status, health } }: { readonly data: Data }) {
           No model is set up yet: the built-in provider only repeats what it is told. <a href="#/setup">Set up a provider</a>
         </Note>
       )}
-      {health.store.state !== 'ok' && <Note tone="bad">The store does not work: {health.store.reason}</Note>}
-      {health.config.state !== 'ok' && (
+      {status.problems.map((problem) => (
+        <Note key={`${problem.about} ${problem.name}`} tone={problem.state === 'failing' ? 'bad' : 'warn'}>
+          <div class="row spread">
+            <span class="grow">
+              <Text value={problem.text} />
+              {problem.since && (
+                <span class="quiet">
+                  since <Time at={problem.since} />
+                </span>
+              )}
+            </span>
+            <a class="button small" href={placeOf(problem)}>
+              {PLACES[problem.about][1]}
+            </a>
+          </div>
+        </Note>
+      ))}
+      {status.queues.replies_ambiguous > 0 && (
         <Note tone="warn">
-          A changed configuration is not valid; the one before stays in force. <a href="#/configuration">Open the configuration</a>
+          <div class="row spread">
+            <span class="grow">{integer(status.queues.replies_ambiguous)} replies may not have arrived, and are not sent again by themselves.</span>
+            <a class="button small" href="#/deliveries/outbox?state=ambiguous">
+              Look at them
+            </a>
+          </div>
         </Note>
       )}
-      {health.failed.map(({ feature, reason }) => (
-        <Note key={feature} tone="bad">
-          <strong>{feature}</strong> failed: {reason}
-        </Note>
-      ))}
-      {health.warnings.map((warning) => (
-        <Note key={warning} tone="warn">
-          {warning}
-        </Note>
-      ))}
     </>
   )
 }
