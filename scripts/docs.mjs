@@ -177,7 +177,7 @@ function events() {
     table(['type', 'when', 'members'], frameRows(chatFrameSchema)),
     'The client sends (`#/components/schemas/ChatClientFrame`):',
     table(['type', 'what it does', 'members'], frameRows(clientFrameSchema)),
-    '`decision` is `approve` or `deny`. One turn runs at a time; eight more messages may wait. Closing the connection aborts its turn. Close codes: 1003 a message was not text, 1008 a message arrived in too many pieces, 1009 a message was larger than 256 KiB, 1013 the client reads too slowly, 1001 the daemon stops, 4401 the token was revoked.',
+    '`decision` is `approve` or `deny`. One turn runs at a time; eight more messages may wait. Closing the connection of a session without a name aborts its turn. A client that must lose no message and no piece of an answer posts its messages to `POST /api/turns` with `Prefer: respond-async` and `X-Idempotency-Key`, and follows each turn at `GET /api/turns/{id}/stream`, as the dashboard does. Close codes: 1003 a message was not text, 1008 a message arrived in too many pieces, 1009 a message was larger than 256 KiB, 1013 the client reads too slowly, 1001 the daemon stops, 4401 the token was revoked.',
     '## Visibility\n\nAn operator sees every event. A client sees the events of its own turns, tool calls and approvals.',
   )
 }

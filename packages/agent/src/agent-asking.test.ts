@@ -171,7 +171,7 @@ test('a turn that is aborted while it reacquires its permit leaves the queue', a
 
 test('a drain does not wait for people: a stored turn asks again with the same key', async () => {
   const before = asking()
-  await before.agent.accept(request('reach', { session: 's' }))
+  await before.agent.accept(request('reach', { session: 's', asksOwner: true }))
   await before.asked(1)
   await before.agent.drain(10_000)
   expect(before.clock.monotonicMs()).toBe(0)
@@ -181,7 +181,7 @@ test('a drain does not wait for people: a stored turn asks again with the same k
   await expect(after.resume()).resolves.toBe(1)
   await after.asked(1)
   const [first, again] = [before.questions[0], after.questions[0]]
-  expect(again).toMatchObject({ callId: first?.callId, turn: first?.turn, summary: first?.summary })
+  expect(again).toMatchObject({ callId: first?.callId, turn: first?.turn, summary: first?.summary, asksOwner: true })
   expect(after.model.asked).toEqual([])
   after.questions[0]?.answer(yes)
   await after.agent.ended('turn-1')

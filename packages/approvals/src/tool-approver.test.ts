@@ -103,6 +103,19 @@ test('asks in the conversation that the turn answers', async () => {
   expect(await answer).toMatchObject({ by: 'plain:ann' })
 })
 
+test('a device that answers itself is asked, and no conversation; a call that only operators decide is not its own', async () => {
+  const { ask, sent, settle, approvals } = await arrange({ channels: [richChannel('workspace')], targets: ['workspace'] })
+  const own = { ...REQUEST, owner: 'phone', standing: 'client', asksOwner: true } as const
+  const answer = ask(own, new AbortController().signal)
+  await settle()
+  expect(sent).toEqual([])
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'pending', owner: 'phone' })
+  await approvals.decide(KEY, { state: 'approved', by: 'device:phone', who: { standing: 'client', isAsked: true } })
+  expect(await answer).toMatchObject({ by: 'device:phone' })
+  const alone = await arrange()
+  expect(await alone.ask({ ...own, decider: 'operator' }, new AbortController().signal)).toBeUndefined()
+})
+
 describe('a call that only an operator decides', () => {
   const OPERATORS = { ...REQUEST, inbox: 1, decider: 'operator', standing: 'stranger' } as const
   const channels = [richChannel('workspace'), { name: 'plain' }]

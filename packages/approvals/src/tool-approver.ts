@@ -32,7 +32,7 @@ export interface ToolApproverOptions {
 
 /**
  * The approver asks in the conversation that the turn answers or that started the procedure, and in the conversations of
- * `[approvals] channels`. A call that the person of the turn may not decide is asked of operators only, and so is every call of a
+ * `[approvals] channels`; a turn of a device that answers itself asks this device alone. A call that the person of the turn may not decide is asked of operators only, and so is every call of a
  * procedure that no operator has started, because its steps run as an operator. It resolves to undefined when it finds no conversation
  * and no operator to ask.
  */
@@ -55,9 +55,10 @@ export function createToolApprover({ approvals, inbox, run, hasOperator, timeout
     const standing = procedure ? procedure.event.standing : request.standing
     const decider = procedure && standing !== 'operator' ? 'operator' : request.decider
     const asksOperators = isSource || isForOperators(decider, standing)
-    const about = from && !asksOperators ? { origin: from } : {}
+    const asksDevice = request.asksOwner === true && !asksOperators
+    const about = asksDevice ? { channels: [] } : from && !asksOperators ? { origin: from } : {}
     if (!approvals.isRunning) return undefined
-    if (!approvals.reaches(about) && !(asksOperators && (await hasOperator()))) return undefined
+    if (!asksDevice && !approvals.reaches(about) && !(asksOperators && (await hasOperator()))) return undefined
     return askAboutTool(
       { approvals, signal },
       {

@@ -67,6 +67,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'POST /api/process/reload': 'operator',
   'GET /api/turns': 'client',
   'GET /api/turns/{id}': 'client',
+  'GET /api/turns/{id}/stream': 'client',
   'POST /api/turns': 'client',
   'POST /api/attachments': 'client',
   'POST /api/turns/{id}/abort': 'client',

@@ -58,7 +58,7 @@ import { createApp, createApps, type ServedApp } from './server/app.ts'
 import type { DaemonParts, Intake } from './server/app-parts.ts'
 import { createStreams } from './streams/streams.ts'
 
-type TestTurn = Omit<TurnRequest, 'signal' | 'listen' | 'approve'>
+type TestTurn = Omit<TurnRequest, 'signal' | 'approve'>
 
 interface LogLine {
   readonly level: string

@@ -17,7 +17,7 @@ export function resumedTurn(
   more: Pick<LiveTurn, 'checkpoint' | 'isDirect'>,
 ): LiveTurn {
   const { id, agent, sessionId, owner, source, input, createdAtMs, context } = row
-  const { trace, idempotency, caller, limited, tools } = parseTurnContext(context)
+  const { trace, idempotency, caller, limited, asksOwner, tools } = parseTurnContext(context)
   const request = {
     source,
     agent,
@@ -29,6 +29,7 @@ export function resumedTurn(
     ...(caller !== undefined && { caller }),
     ...(limited && { limited }),
     ...(idempotency && { idempotency }),
+    ...(asksOwner && { asksOwner }),
     ...(tools && { tools }),
   }
   return createLiveTurn(deps, request, { id, home, createdAtMs, kept: Promise.resolve(), ...more })

@@ -36,7 +36,7 @@ export async function askPerson(
   scope: CallScope,
   { callId, tool, input, untrusted, decider: declared }: Question,
 ): Promise<Answer> {
-  const { agent, turn, session, inbox, owner, standing, cancellation } = scope
+  const { agent, turn, session, inbox, owner, asksOwner, standing, cancellation } = scope
   const decider = askedDecider(declared, standing)
   const needsOperator = isForOperators(decider, standing)
   // The client of the turn is not asked what it may not decide.
@@ -63,6 +63,7 @@ export async function askPerson(
       session,
       inbox,
       ...(owner !== undefined && { owner }),
+      ...(asksOwner && { asksOwner }),
     }
     const answer = await scope.whileAsking(() => cancellation.race(approve(request, cancellation.signal)))
     if (answer === undefined) return denied(false)

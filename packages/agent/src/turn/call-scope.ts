@@ -55,6 +55,8 @@ export interface CallScope {
   readonly shows: (address: string) => boolean
   /** Asks a person; the agent's approver is used when undefined. */
   readonly approve: Approver | undefined
+  /** As in `TurnRequest`. */
+  readonly asksOwner?: boolean
   readonly whileAsking: WhileAsking
   /** As in `TurnScope`; absent outside of a turn. */
   readonly alive?: TurnScope['alive']
@@ -69,7 +71,7 @@ export function callScopeOf(
   sources: CallScope['sources'],
   shows: CallScope['shows'] = () => false,
 ): CallScope {
-  const { id, home, agent, session, delivery, client, owner, tools, cancellation, approve, tell, caller = owner } = turn
+  const { id, home, agent, session, delivery, client, owner, tools, cancellation, approve, asksOwner, tell, caller = owner } = turn
   return {
     turn: id,
     session,
@@ -92,6 +94,7 @@ export function callScopeOf(
     sources,
     shows,
     approve,
+    ...(asksOwner && { asksOwner }),
     whileAsking,
     alive,
     note: (step) => noteStep(progress.steps, step),

@@ -31,6 +31,7 @@ export function createLiveTurn(
     superseded,
     listen,
     approve,
+    asksOwner,
     delivery,
     onWait,
   } = request
@@ -58,6 +59,7 @@ export function createLiveTurn(
     ...(trace && { trace }),
     ...(idempotency && { idempotency }),
     ...(approve && { approve }),
+    ...(asksOwner && { asksOwner }),
     ...(tools && { tools }),
     ...(delivery && { delivery }),
     ...(onWait && { onWait: safely(onWait, log, id) }),

@@ -7,7 +7,7 @@ import type { TurnContext } from './turn-context.ts'
 export const agentOfTurn = ({ session, agent = MAIN_AGENT }: Pick<TurnRequest, 'session' | 'agent'>): string =>
   session === null ? agent : agentOfSession(session)
 
-type Waiting = Pick<TurnRequest, 'session' | 'owner' | 'caller' | 'limited' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools'> & {
+type Waiting = Pick<TurnRequest, 'session' | 'owner' | 'caller' | 'limited' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools' | 'asksOwner'> & {
   readonly id: string
   readonly agent: string
   readonly createdAtMs: number
@@ -15,8 +15,8 @@ type Waiting = Pick<TurnRequest, 'session' | 'owner' | 'caller' | 'limited' | 's
 }
 
 export function queuedTurn(turn: Waiting): QueuedTurn {
-  const { id, agent, session, owner, caller, limited, source, text, createdAtMs, trace, idempotency, tools, isDirect } = turn
-  const context: TurnContext = { trace, idempotency, caller, limited, tools }
+  const { id, agent, session, owner, caller, limited, source, text, createdAtMs, trace, idempotency, tools, asksOwner, isDirect } = turn
+  const context: TurnContext = { trace, idempotency, caller, limited, asksOwner, tools }
   return {
     id,
     sessionId: session,

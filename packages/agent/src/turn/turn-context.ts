@@ -10,6 +10,8 @@ export interface TurnContext {
   /** The caller, as in `ToolContext.caller`. */
   readonly caller?: string | undefined
   readonly limited?: LimitedClient | undefined
+  /** As in `TurnRequest`. */
+  readonly asksOwner?: boolean | undefined
   /** The only tools that the turn may call. */
   readonly tools?: readonly string[] | undefined
 }
@@ -36,6 +38,7 @@ const contextSchema = v.object({
     ),
     undefined,
   ),
+  asksOwner: v.fallback(v.optional(v.boolean()), undefined),
   tools: v.optional(v.fallback(v.array(v.string()), [])),
 })
 

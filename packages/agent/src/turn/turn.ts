@@ -53,6 +53,8 @@ export interface ToolApprovalRequest {
   readonly inbox: number | null
   /** The owner, as in `TurnRequest.owner`. */
   readonly owner?: string
+  /** As in `TurnRequest`. */
+  readonly asksOwner?: boolean
 }
 
 /** The person who approved, as in `Approval.by` and `Approval.byStanding`. */
@@ -129,6 +131,8 @@ export interface TurnRequest {
   readonly superseded?: AbortSignal
   readonly listen?: (part: TurnPart) => void
   readonly approve?: Approver
+  /** True: questions wait for the device of the turn, which answers over the API, also after a restart. */
+  readonly asksOwner?: boolean
   /** The only tools that the turn may call; all tools when absent. */
   readonly tools?: readonly string[]
   readonly delivery?: TurnDelivery
@@ -194,9 +198,9 @@ export interface Agent {
    * the rejection. `rate_limited` also means a limit of the client, which refuses the turn before it is stored. A failed delivery is not recorded, because the inbox worker decides about it.
    */
   run(request: TurnRequest): Promise<TurnResult>
-  /** Stores the turn and resolves to its id. The turn runs later, also after a crash. Rejects with `conflict` for a known `id`. */
+  /** Stores the turn and resolves to its id. The turn runs later, also after a crash, then without its listener. Rejects with `conflict` for a known `id`. */
   accept(
-    request: Omit<TurnRequest, 'signal' | 'listen' | 'approve' | 'delivery' | 'permit' | 'onWait'> & { readonly id?: string },
+    request: Omit<TurnRequest, 'signal' | 'approve' | 'delivery' | 'permit' | 'onWait'> & { readonly id?: string },
   ): Promise<string>
   /** Resolves when the turn neither runs nor waits here; the store has its end. Never rejects. */
   ended(turnId: string): Promise<void>

@@ -24,7 +24,7 @@ import { processRoutes } from './process.ts'
 import { sessionRoutes } from './sessions.ts'
 import { sopRoutes } from './sops.ts'
 import { statusRoutes } from './status.ts'
-import { streamedTurnRoute } from './streamed-turn.ts'
+import { streamedTurnRoutes } from './streamed-turn.ts'
 import { turnRoutes } from './turns.ts'
 
 /** The parts that these routes need. */
@@ -41,7 +41,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...noticeRoutes(runtime),
     ...clusterRoutes(runtime),
     ...turnRoutes(runtime),
-    streamedTurnRoute(runtime, snapshot),
+    ...streamedTurnRoutes(parts),
     attachmentRoute(runtime, snapshot),
     ...callRoutes(parts),
     ...channelLinkRoutes(runtime),

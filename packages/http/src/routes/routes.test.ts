@@ -159,16 +159,28 @@ describe('sessions', () => {
     expect(await json('GET', `/api/sessions?limit=2&before=${before}`)).toMatchObject({ sessions: [{ session_id: 'a' }] })
   })
 
+  test('are found by words in their name, page by page', async () => {
+    const { say, json } = await paired()
+    for (const name of ['a', 'b', 'c']) await say(name, 'one')
+    for (const [id, name] of [['a', 'Plans of Ada'], ['b', 'Kitchen'], ['c', 'more PLANS']]) await json('PUT', `/api/sessions/${id}`, { name })
+    const found = (await json('GET', '/api/sessions?find=plans&limit=1')) as { sessions: { session_id: string }[]; next: string }
+    const rest = await json('GET', `/api/sessions?find=plans&limit=1&cursor=${found.next}`)
+    const ids = [found, rest as typeof found].flatMap(({ sessions }) => sessions.map(({ session_id }) => session_id))
+    expect(ids.toSorted()).toEqual(['a', 'c'])
+    expect(await json('GET', '/api/sessions?find=nothing')).toEqual({ sessions: [], next: null })
+  })
+
   test('show their messages, oldest first', async () => {
     const { say, json } = await paired()
     await say('a', 'one')
     await say('a', 'two')
+    const at = '2026-01-01T00:00:00.000Z'
     expect(await json('GET', '/api/sessions/a/messages?limit=3')).toEqual({
       session_id: 'a',
       messages: [
-        { role: 'assistant', content: 're: one' },
-        { role: 'user', content: 'two' },
-        { role: 'assistant', content: 're: two' },
+        { at, role: 'assistant', content: 're: one' },
+        { at, role: 'user', content: 'two' },
+        { at, role: 'assistant', content: 're: two' },
       ],
     })
   })

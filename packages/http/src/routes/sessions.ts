@@ -1,6 +1,6 @@
 /** `/api/sessions`: the conversations of the calling device; operators also read and erase the conversations of others. */
 
-import { nearestName } from '@sluice/kit'
+import { isoTime, nearestName } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import {
   eraseConversation,
@@ -18,9 +18,14 @@ import { Download } from '../answers/download.ts'
 import { bareSession, sessionNamespace } from '../auth/identity.ts'
 import { conversationFileRoute } from './conversation-files.ts'
 import { cursorOf, filterText, flag, pageOf, readCursor, wholeText } from './query.ts'
+import { contains, searchPage } from './search-page.ts'
 import { type Caller, MESSAGES_MAX, Readers, storedOf, unknownSession } from './session-access.ts'
 
 const PAGE_MAX = 200
+/** What one page of a search looks at, which bounds its time. */
+const ROWS_LOOKED_AT_MAX = 2000
+
+type Place = Pick<SessionRow, 'id' | 'lastActiveAtMs'>
 
 const sessionSchema = v.object({
   session_id: v.string(),
@@ -84,6 +89,9 @@ const listQuery = v.object({
   all: v.exactOptional(flag),
   channel: filterText,
   sender: filterText,
+  find: v.exactOptional(
+    v.pipe(v.string(), v.minLength(1), v.maxLength(200), v.description('Only sessions with these words in their name, channel or sender, in any case')),
+  ),
 })
 
 const erasedSchema = v.object({
@@ -148,16 +156,31 @@ const listRoute = ({ sessions }: Store): Route =>
     query: listQuery,
     answers: {
       200: {
-        description: 'A page. Pass `next` as `cursor` to get the next page; null is the end',
+        description:
+          'A page. Pass `next` as `cursor` to get the next page; null is the end. A page of a search may be short, or empty, although there is a next one',
         schema: pageSchema,
       },
     },
     async handle({ device, role, onControlSocket, query }) {
-      const { limit } = query
-      const place = placeOf(query)
-      const rows = await sessions.list({ limit: limit + 1, ...scopeOf({ device, role }, query), ...(place && { before: place }) })
-      const { page, next } = pageOf(rows, limit, (last) => cursorOf([last.lastActiveAtMs, last.id]))
-      return { sessions: page.map((row) => shown({ device, onControlSocket }, row)), next }
+      const { limit, find } = query
+      const scope = scopeOf({ device, role }, query)
+      const before = placeOf(query)
+      const list = (page: { readonly limit: number; readonly before?: Place }) => sessions.list({ ...page, ...scope })
+      const cursorAt = ({ lastActiveAtMs, id }: Place) => cursorOf([lastActiveAtMs, id])
+      const show = (row: SessionRow) => shown({ device, onControlSocket }, row)
+      if (find === undefined) {
+        const { page, next } = pageOf(await list({ limit: limit + 1, ...(before && { before }) }), limit, cursorAt)
+        return { sessions: page.map(show), next }
+      }
+      const has = contains(find)
+      const isFound = (row: SessionRow) => {
+        const { name, channel, sender } = shownConversation(row)
+        return has(name) || has(channel) || has(sender)
+      }
+      const placed = ({ lastActiveAtMs, id }: SessionRow): Place => ({ lastActiveAtMs, id })
+      const search = { limit, before, lookedAtMax: ROWS_LOOKED_AT_MAX, list, placeOf: placed, isFound }
+      const { page, next } = await searchPage<SessionRow, Place>(search)
+      return { sessions: page.map(show), next: next && cursorAt(next) }
     },
   })
 
@@ -240,13 +263,16 @@ const messagesRoute = ({ sessions }: Store, readers: Readers): Route =>
     summary: 'The newest messages of a session, oldest first',
     auth: 'client',
     query: v.object({ limit: wholeText(1, MESSAGES_MAX, 50) }),
-    answers: { 200: { description: 'The messages', schema: v.object({ session_id: v.string(), messages: v.array(messageSchema) }) } },
+    answers: { 200: { description: 'The messages', schema: v.object({ session_id: v.string(), messages: v.array(v.object({ at: v.string(), ...messageSchema.entries })) }) } },
     async handle({ by, device, role, onControlSocket, params, query: { limit } }) {
       const id = storedOf({ device, role }, params)
-      if (!(await sessions.get(id))) throw unknownSession()
+      const session = await sessions.get(id)
+      if (!session) throw unknownSession()
       await readers.note({ by, device, onControlSocket }, id)
-      const history = await sessions.history(id, limit)
-      return { session_id: params.id, messages: history.map(plainMessage) }
+      // No turn has no message, so as many turns after this place have all of the newest messages.
+      const turns = await sessions.messagesByTurn(id, { after: Math.max(0, session.messageCount - limit), limit })
+      const messages = turns.flatMap((turn) => turn.messages.map((message) => ({ at: isoTime(turn.atMs), ...plainMessage(message) })))
+      return { session_id: params.id, messages: messages.slice(-limit) }
     },
   })
 

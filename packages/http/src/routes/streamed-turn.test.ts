@@ -1,6 +1,7 @@
 import { AppError } from '@sluice/sdk'
+import { failedTurn, turnEnd } from '@sluice/testkit/store-rules/samples'
 import { expect, test } from 'vitest'
-import { type TestGatewayOptions, testGateways } from '../testing.ts'
+import { type TestGatewayOptions, type TestRequest, testGateways } from '../testing.ts'
 
 const gateway = testGateways()
 
@@ -122,4 +123,61 @@ test('answers 429 when too many turns of the client wait, or too many of its ans
   expect((await turn({ message: 'hello' })).status).toBe(429)
   await unread.text()
   expect((await turn({ message: 'hello' })).status).toBe(200)
+})
+
+const later = { prefer: 'respond-async' }
+
+async function stored() {
+  const made = gateway()
+  const { token, device } = await made.pair('phone', null, 'client')
+  const other = await made.pair('other', null, 'client')
+  const as = (bearer: string, path: string, init: TestRequest = {}) =>
+    made.request(path, { ...init, headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', ...init.headers } })
+  const post = async (body: object, headers: Record<string, string> = {}) => {
+    const answer = await as(token, '/api/turns', { method: 'POST', headers: { ...later, ...headers }, body: JSON.stringify(body) })
+    return { status: answer.status, json: (await answer.json()) as { turn_id: string; status_url: string; code?: string } }
+  }
+  return { made, device, other, as, token, post }
+}
+
+test('a turn that is stored at once is answered with its address, and a repeat of its key with the same turn', async () => {
+  const { made, device, post } = await stored()
+  const key = { 'x-idempotency-key': 'k1' }
+  const first = await post({ message: 'hello', session_id: 's', ask: true }, key)
+  expect(first).toEqual({ status: 202, json: { turn_id: 'turn-1', status_url: '/api/turns/turn-1' } })
+  expect(await post({ message: 'hello', session_id: 's' }, key)).toEqual(first)
+  expect(made.turns).toMatchObject([{ source: 'api', session: `${device}/s`, owner: device, asksOwner: true, text: 'hello' }])
+  expect((await post({ message: 'hello', session_id: 's' }, { 'x-idempotency-key': 'k2' })).json.turn_id).toBe('turn-2')
+  expect((await post({ message: 'hello' }, { 'x-idempotency-key': 'not one' })).status).toBe(400)
+})
+
+test('a stored turn is followed by its device to its end, also by a caller that comes later', async () => {
+  const { made, as, token, other, post, device } = await stored()
+  const ended = Promise.withResolvers<void>()
+  Object.assign(made.runtime.agent, { ended: () => ended.promise })
+  const { turn_id } = (await post({ message: 'hello', session_id: 's' })).json
+  const [request] = made.turns
+  request?.listen?.({ type: 'text', delta: 'hel' })
+  request?.listen?.({ type: 'text', delta: 'lo' })
+  const first = as(token, `/api/turns/${turn_id}/stream`)
+  expect((await as(other.token, `/api/turns/${turn_id}/stream`)).status).toBe(404)
+  expect((await as(token, '/api/turns/unknown/stream')).status).toBe(404)
+  expect(await (await as(token, `/api/turns/${turn_id}`)).json()).toMatchObject({ status: 'queued', input: 'hello' })
+  const { body } = await first
+  await made.runtime.store.turns.finish(turnEnd(turn_id, { owner: device, sessionId: `${device}/s`, response: 'hello' }))
+  ended.resolve()
+  const answer = { type: 'done', full_response: 'hello', turn_id }
+  expect(await framesOf(new Response(body))).toMatchObject([{ type: 'chunk', content: 'hello' }, answer])
+  expect(await framesOf(await as(token, `/api/turns/${turn_id}/stream`))).toMatchObject([answer])
+})
+
+test('the end of a turn that failed or was aborted is its last frame', async () => {
+  const { made, as, token, device } = await stored()
+  const { turns } = made.runtime.store
+  await turns.finish(failedTurn('failed', { owner: device }))
+  await turns.finish(failedTurn('stopped', { owner: device, status: 'aborted' }))
+  expect(await framesOf(await as(token, '/api/turns/failed/stream'))).toEqual([
+    { type: 'error', message: 'no answer', code: 'AGENT_ERROR', error_code: 'upstream' },
+  ])
+  expect(await framesOf(await as(token, '/api/turns/stopped/stream'))).toEqual([{ type: 'aborted', turn_id: 'stopped' }])
 })

@@ -1,14 +1,22 @@
-/** `POST /api/turns`: runs one turn and streams its parts. A caller that goes away aborts the turn, unless it has said that the turn stays. */
+/**
+ * `POST /api/turns`: runs one turn and streams its parts, or stores it and answers at once. A caller that goes away aborts a streamed turn, unless it
+ * has said that the turn stays; a stored one goes on, and any number of callers follow it at `GET /api/turns/:id/stream`.
+ */
 
-import type { Runtime, Snapshot } from '@sluice/runtime'
-import { defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
+import type { Runtime } from '@sluice/runtime'
+import { AppError, defineRoute, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
 import { checkSessionName, limitedClient, ownerOf, personOf, storedSession } from '../auth/identity.ts'
+import { claimKey, keyIn, lostKey } from '../middleware/idempotency.ts'
 import { chosenAgent } from '../request/chosen-agent.ts'
+import { prefersAsync } from '../request/prefer.ts'
+import { jsonResponse } from '../request/respond.ts'
+import type { AppParts } from '../server/app-parts.ts'
 import { frameOf, frameOfEnd, frameOfFailure } from '../streams/chat.ts'
 import { ChatApprovals } from '../streams/chat-approvals.ts'
 import { type ChatFrame, chatFrameSchema } from '../streams/chat-frames.ts'
 import { jsonLines } from '../streams/json-lines.ts'
+import { TurnStreams } from '../streams/turn-streams.ts'
 
 /** The longest message, and the JSON around it. */
 const BODY_BYTES_MAX = 1_048_576 + 4096
@@ -20,7 +28,9 @@ const bodySchema = v.object({
   ask: v.optional(
     v.pipe(
       v.boolean(),
-      v.description('True: the caller is asked to approve tool calls, by `approval_request` lines, and answers at `/api/approvals`'),
+      v.description(
+        'True: the caller is asked to approve tool calls, by `approval_request` lines or, of a stored turn, by events, and answers at `/api/approvals`',
+      ),
     ),
     false,
   ),
@@ -32,7 +42,21 @@ const bodySchema = v.object({
 
 type Body = v.InferOutput<typeof bodySchema>
 
-export const streamedTurnRoute = (runtime: Runtime, snapshot: Snapshot): Route =>
+type TurnParts = Pick<AppParts, 'runtime' | 'snapshot'>
+
+interface Conversation {
+  readonly agent: string
+  readonly session: string | null
+}
+
+const acceptedSchema = v.object({ turn_id: v.string(), status_url: v.string() })
+
+export const streamedTurnRoutes = (parts: TurnParts): Route[] => {
+  const streams = new TurnStreams()
+  return [turnRoute(parts, streams), followRoute(parts.runtime, streams)]
+}
+
+const turnRoute = (parts: TurnParts, streams: TurnStreams): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/turns',
@@ -41,22 +65,121 @@ export const streamedTurnRoute = (runtime: Runtime, snapshot: Snapshot): Route =
     bodyBytesMax: BODY_BYTES_MAX,
     body: bodySchema,
     mediaType: 'application/x-ndjson',
-    answers: { 200: { description: 'The frames of `/ws/chat`, except for `session_start`', schema: chatFrameSchema } },
+    answers: {
+      200: { description: 'The frames of `/ws/chat`, except for `session_start`', schema: chatFrameSchema },
+      202: {
+        description:
+          'With `Prefer: respond-async`: the turn is stored, and goes on when the caller leaves; `GET /api/turns/:id/stream` follows it. A repeat of `X-Idempotency-Key`, 1 to 255 visible ASCII characters, is answered with the same turn',
+        schema: acceptedSchema,
+      },
+    },
     handle(request) {
-      const { device, body } = request
+      const { runtime, snapshot } = parts
+      const { device, body, headers } = request
       // Refused before the answer begins, so that the caller gets a status.
       runtime.shares.checkWaiting(limitedClient(personOfRequest(request), request.role), Buffer.byteLength(body.message))
       const agent = chosenAgent(body.agent ?? null, 'agent', request, snapshot)
       const session = body.session_id === undefined ? null : storedSession(device, checkSessionName(body.session_id, 'session_id'), agent)
-      return streamTurn(runtime, request, body, { agent, session })
+      const conversation = { agent, session }
+      return prefersAsync(headers) ? acceptTurn(parts, streams, request, conversation) : streamTurn(runtime, request, body, conversation)
     },
   })
+
+/** Stores a turn. A repeat of its key is answered with the same turn. */
+async function acceptTurn(
+  parts: TurnParts,
+  streams: TurnStreams,
+  request: RouteRequest<Body>,
+  conversation: Conversation,
+): Promise<Response> {
+  const { client, device, role, onControlSocket, trace, headers, body } = request
+  const { agent } = parts.runtime
+  const key = keyIn(headers, device, '/api/turns')
+  if (key) {
+    const claimed = await claimKey(parts, key)
+    if (claimed.claim !== 'claimed') return sameTurn(claimed.turnId)
+  }
+  const person = personOfRequest({ device, onControlSocket })
+  const stream = streams.open(agent)
+  const accepting = agent.accept({
+    source: onControlSocket ? 'cli' : 'api',
+    ...conversation,
+    owner: ownerOf(device),
+    caller: person,
+    limited: limitedClient(person, role),
+    text: body.message,
+    client,
+    trace,
+    listen: stream.listen,
+    ...(body.ask && { asksOwner: true }),
+    ...(key && { idempotency: key }),
+  })
+  try {
+    const id = await accepting
+    stream.runs(id)
+    return accepted(id)
+  } catch (error) {
+    const again = key && (await lostKey(parts, key, error))
+    if (again && again.claim !== 'claimed') return sameTurn(again.turnId)
+    throw error
+  }
+}
+
+function sameTurn(id: string | undefined): Response {
+  if (id === undefined) throw new AppError('conflict', 'A request with this idempotency key is being processed')
+  return accepted(id)
+}
+
+const accepted = (id: string): Response => jsonResponse({ turn_id: id, status_url: `/api/turns/${id}` }, 202)
+
+const followRoute = ({ agent, store, shares }: Runtime, streams: TurnStreams): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/turns/:id/stream',
+    summary:
+      'Follow a turn of this device: its parts so far and each later one, one JSON object per line; the last one is `done`, `aborted` or `error`. A turn that another node runs, or that was resumed, has no parts, and one on another node may end without the last line: ask again then',
+    auth: 'client',
+    mediaType: 'application/x-ndjson',
+    answers: { 200: { description: 'The frames of `/ws/chat`, except for `session_start`', schema: chatFrameSchema } },
+    async handle({ device, role, onControlSocket, signal: caller, params: { id = '' } }) {
+      const turn = agent.live().find((live) => live.id === id) ?? (await store.turns.get(id))
+      if (!turn || turn.owner !== ownerOf(device)) throw new AppError('not_found', 'There is no such turn')
+      const limited = limitedClient(personOfRequest({ device, onControlSocket }), role)
+      shares.check(limited, 'streams', shares.heldBy(limited, 'streams') + 1)
+      return jsonLines<ChatFrame>(caller, async (send, signal) => {
+        const held = shares.count(limited, 'streams')
+        try {
+          if (!(await streams.follow(id, agent, send, signal))) await endOrAbort(agent.ended(id), signal)
+          const row = signal.aborted ? undefined : await store.turns.get(id)
+          if (row && row.endedAtMs !== null) send(frameOfEnded(row))
+        } finally {
+          held.release()
+        }
+      })
+    },
+  })
+
+function endOrAbort(ended: Promise<void>, signal: AbortSignal): Promise<void> {
+  const left = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => left.resolve(), { once: true })
+  return Promise.race([ended, left.promise])
+}
+
+/** The last frame of an ended turn. */
+function frameOfEnded(turn: TurnRow): ChatFrame {
+  const { id, status, error, response, model, finishReason, inputTokens, outputTokens, costUsd } = turn
+  if (status === 'aborted') return { type: 'aborted', turn_id: id }
+  if (error !== null || response === null)
+    return { type: 'error', message: error?.message ?? 'The turn has no answer', code: 'AGENT_ERROR', ...(error && { error_code: error.code }) }
+  const usage = { inputTokens, outputTokens, costUsd }
+  return frameOfEnd({ id, text: response, model: model ?? '', finishReason: finishReason ?? 'stop', usage, replies: [] })
+}
 
 function streamTurn(
   runtime: Runtime,
   { client, device, by, role, onControlSocket, signal: caller, trace }: Omit<RouteRequest, 'body' | 'query'>,
   { message, ask, stays }: Body,
-  conversation: { readonly agent: string; readonly session: string | null },
+  conversation: Conversation,
 ): Response {
   const person = personOfRequest({ device, onControlSocket })
   const limited = limitedClient(person, role)

@@ -88,7 +88,11 @@ const pageSchema = v.object({
   turns: v.array(listedSchema),
   next: v.nullable(v.string()),
 })
-const oneSchema = v.object({ ...turnSchema.entries, timeline: timelineSchema })
+const oneSchema = v.object({
+  ...turnSchema.entries,
+  input: v.pipe(v.nullable(v.string()), v.description('The message; null for a turn of another device')),
+  timeline: timelineSchema,
+})
 
 /** A turn, as the API lists it. */
 export type ListedTurnAnswer = v.InferOutput<typeof listedSchema>
@@ -200,7 +204,7 @@ export function turnRoutes(runtime: Runtime): Route[] {
         const turn = agent.live().find((live) => live.id === id) ?? (await turns.get(id))
         if (!turn || isHidden({ device, role }, turn)) throw unknownTurn()
         const timeline = await timelineOf(runtime, turn, role === 'operator')
-        return { ...shownState(device, await senders(runtime), turn), response: turn.response, timeline }
+        return { ...shownState(device, await senders(runtime), turn), response: turn.response, input: turn.owner === ownerOf(device) ? turn.input : null, timeline }
       },
     }),
     defineRoute({

@@ -1,14 +1,16 @@
-/** One conversation over `/ws/chat`: what was said before, the answer as it arrives, and the tool calls in between. */
+/**
+ * One conversation: what was said before, and the messages on their way with their answers as they arrive. The gateway stores each message
+ * before it confirms it, and the browser keeps it until its turn has ended, so leaving the page or losing the network changes nothing.
+ */
 import { type Signal, signal } from '@preact/signals'
 import { ApiError, answered, api, type Got, get } from '../data/api.ts'
 import type { components } from '../data/api-types.ts'
-import { socketUrl } from '../data/base.ts'
+import { linesOf } from '../data/json-lines.ts'
 import { type Gap, type LiveEvent, onEvent, onRenewal } from '../data/live.ts'
 import { refresh } from '../data/queries.ts'
-import { signedOut } from '../data/session.ts'
+import { keepSent, type Sent, sentOf } from './outgoing.ts'
 
 type Frame = components['schemas']['ChatFrame']
-type ClientFrame = components['schemas']['ChatClientFrame']
 type Stored = Got<'/api/sessions/{id}/messages'>['messages'][number]
 
 export interface ToolCall {
@@ -18,24 +20,22 @@ export interface ToolCall {
   readonly output?: string
 }
 
-export interface Question {
-  readonly requestId: string
-  readonly tool: string
-  readonly summary: string
-  readonly expiresAtMs: number
-  readonly answer?: 'approved' | 'rejected' | 'over'
+/** What an answer took. */
+export interface Facts {
+  readonly at?: string | undefined
+  readonly turn?: string | undefined
+  readonly model?: string | null
+  readonly tokens?: number
+  readonly costUsd?: number
 }
 
 export type Entry =
-  | { readonly kind: 'person'; readonly text: string; readonly untrusted?: string }
-  | { readonly kind: 'answer'; readonly text: string; readonly facts?: string }
+  | { readonly kind: 'person'; readonly text: string; readonly untrusted?: string; readonly at?: string }
+  | { readonly kind: 'answer'; readonly text: string; readonly facts?: Facts }
   | { readonly kind: 'thinking'; readonly text: string }
   | { readonly kind: 'tool'; readonly call: ToolCall }
-  | { readonly kind: 'question'; readonly question: Question }
-  | { readonly kind: 'problem'; readonly text: string }
-  | { readonly kind: 'aborted' }
-
-export type State = 'connecting' | 'ready' | 'broken'
+  /** The message with this id has no answer, for this reason. */
+  | { readonly kind: 'problem'; readonly text: string; readonly message: string }
 
 const PAGE = 60
 /** One less than the gateway answers at once. */
@@ -44,87 +44,118 @@ const SHOWN_MAX = 499
 const LOAD_AGAIN_MS = 2000
 /** Frames are drawn at the latest after this time: a browser draws no pictures of a page that is hidden. */
 const DRAW_MS_MAX = 100
-/** The ids of the last turns of this page, whose ends it knows from its own connection. */
-const OWN_TURNS_MAX = 50
-/** The last entries of failed turns, which stay below the stored messages although no store has them. */
-const UNSAVED_MAX = 200
+/** A message of an earlier visit is shown after this time, unless its turn has ended by then and its answer is stored. */
+const SHOW_KEPT_MS = 400
 const NAME_CHARS_MAX = 60
+const TURNS_MAX = '100'
 const WAIT_MS_MIN = 400
 const WAIT_MS_MAX = 5000
-const TOKEN_REVOKED = 4401
+/** The gateway, or a proxy before it, cannot be reached now. */
+const PASSING = [0, 409, 502, 503, 504]
 
 /** Browsers have `randomUUID` only for pages over HTTPS. */
 const randomName = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
+const isPassing = (error: unknown): boolean => error instanceof ApiError && PASSING.includes(error.status)
+
+/** A message on its way, and what has arrived of its answer. */
+class Outgoing {
+  sent: Sent
+  parts: Entry[] = []
+  /** Whether its turn has ended with an answer, which the store has. */
+  isDone = false
+  /** A message of an earlier visit is shown once it is certain that the store does not have it. */
+  isShown: boolean
+
+  constructor(sent: Sent, isShown: boolean) {
+    this.sent = sent
+    this.isShown = isShown
+  }
+
+  get isOpen(): boolean {
+    return !this.isDone && this.sent.failure === undefined
+  }
+
+  get entries(): readonly Entry[] {
+    const { id, content, atMs, failure } = this.sent
+    return [
+      { kind: 'person', text: content, at: new Date(atMs).toISOString() },
+      ...this.parts,
+      ...(failure === undefined ? [] : [{ kind: 'problem' as const, text: failure, message: id }]),
+    ]
+  }
+}
+
 export class Conversation {
   readonly id: Signal<string | undefined>
-  readonly state = signal<State>('connecting')
   readonly entries = signal<readonly Entry[]>([])
+  /** The turns of sent messages that have not ended. */
+  readonly turns = signal<readonly string[]>([])
   /** The number of sent messages whose turn has not ended. */
   readonly running = signal(0)
+  /** Whether a message waits because the gateway cannot be reached. */
+  readonly isWaiting = signal(false)
   /** Whether there are earlier messages than those that are shown. */
   readonly hasMore = signal(false)
   readonly problem = signal<unknown>(undefined)
-  /** Messages that wait for the connection. */
-  #unsent: string[] = []
-  #isNew: boolean
-  /** The name of the session. The page gives a new one its name, so that its turns go on while no page is connected to it. */
-  readonly #session: string
+  /** The name of the session. The page gives a new one its name. */
+  readonly session: string
+  #stored: readonly { readonly atMs: number; readonly entry: Entry }[] = []
+  #messages: Outgoing[]
   #shownMax = PAGE
-  #socket: WebSocket | undefined
-  #waitMs = WAIT_MS_MIN
-  #timer: number | undefined
-  #isClosed = false
-  #pending: Frame[] = []
-  #isDrawing = false
-  /** Entries of messages whose turn has not ended, in the order of their turns. */
-  #asked: Entry[] = []
-  /** Entries that no store has: those of turns that failed. */
-  #unsaved: Entry[] = []
-  /** Those of them whose end is not known, because the connection broke: the store may have them after all. */
-  readonly #lost = new WeakSet<Entry>()
-  readonly #ownTurns = new Set<string>()
-  /** Ended turns that are not shown: those of other pages and channels, and the one whose last frame is still on its way. */
-  readonly #notShown = new Set<string>()
+  #isPosting = false
   #isStale = false
   #loading: Promise<void> | undefined
   #loadTimer: number | undefined
+  #drawTimer: number | undefined
+  readonly #closed = new AbortController()
   readonly #stops: readonly (() => void)[]
 
   constructor(id: string | undefined) {
     this.id = signal(id)
-    this.#session = id ?? randomName()
-    this.#isNew = id === undefined
+    this.session = id ?? randomName()
+    this.#messages = id === undefined ? [] : sentOf(id).map((sent) => new Outgoing(sent, sent.turn === undefined || sent.failure !== undefined))
     this.#stops = [onEvent((event) => this.#hear(event)), onRenewal(() => void this.load())]
+    this.#changed()
     if (id !== undefined) void this.load()
-    this.#connect()
+    for (const message of this.#messages) if (message.isOpen && message.sent.turn !== undefined) void this.#follow(message, message.sent.turn)
+    void this.#post()
   }
 
   close(): void {
-    this.#isClosed = true
+    this.#closed.abort()
     for (const stop of this.#stops) stop()
-    window.clearTimeout(this.#timer)
     window.clearTimeout(this.#loadTimer)
-    this.#socket?.close()
+    window.clearTimeout(this.#drawTimer)
   }
 
   send(content: string): void {
-    const entry = { kind: 'person', text: content } as const
-    this.#asked.push(entry)
-    this.#add(entry)
-    this.running.value += 1
-    if (this.state.value === 'ready') this.#write({ type: 'message', content })
-    else this.#unsent.push(content)
+    this.id.value ??= this.session
+    this.#messages.push(new Outgoing({ id: randomName(), content, atMs: Date.now() }, true))
+    this.#changed()
+    void this.#post()
   }
 
+  /** Sends a message without an answer again. */
+  retry(id: string): void {
+    const message = this.#messages.find(({ sent }) => sent.id === id)
+    this.discard(id)
+    if (message) this.send(message.sent.content)
+  }
+
+  discard(id: string): void {
+    this.#messages = this.#messages.filter(({ sent }) => sent.id !== id)
+    this.#changed()
+  }
+
+  /** Stops the oldest turn that has not ended. */
   abort(): void {
-    this.#write({ type: 'abort' })
-  }
-
-  answer(requestId: string, approved: boolean): void {
-    this.#write({ type: 'approval_response', request_id: requestId, decision: approved ? 'approve' : 'deny' })
-    this.#settle(requestId, approved ? 'approved' : 'rejected')
+    const message = this.#messages.find(({ isOpen }) => isOpen)
+    if (!message) return
+    const { turn } = message.sent
+    if (turn === undefined) this.#fail(message, 'Not sent.')
+    else void answered(api.POST('/api/turns/{id}/abort', { params: { path: { id: turn } } })).catch(() => undefined)
   }
 
   /** Shows earlier messages too. */
@@ -133,7 +164,7 @@ export class Conversation {
     await this.load()
   }
 
-  /** Loads what was said; while an answer arrives, once it has ended. What is asked for during a load is loaded after it. */
+  /** Loads what was said. What is asked for during a load is loaded after it. */
   load(): Promise<void> {
     this.#isStale = true
     this.#loading ??= this.#loadAll().finally(() => {
@@ -142,232 +173,252 @@ export class Conversation {
     return this.#loading
   }
 
+  get #isClosed(): boolean {
+    return this.#closed.signal.aborted
+  }
+
   async #loadAll(): Promise<void> {
     window.clearTimeout(this.#loadTimer)
-    while (this.#isStale && this.running.value === 0 && !this.#isClosed) {
+    while (this.#isStale && !this.#isClosed) {
       const id = this.id.value
       if (id === undefined) return
       this.#isStale = false
-      const limit = String(this.#shownMax + 1)
+      const done = this.#messages.filter(({ isDone }) => isDone)
       try {
-        const { messages } = await get('/api/sessions/{id}/messages', { path: { id }, query: { limit } })
-        if (this.running.value > 0) this.#isStale = true
-        else if (!this.#isClosed && !this.#isStale) this.#show(messages)
+        const [stored, listed] = await Promise.all([
+          get('/api/sessions/{id}/messages', { path: { id }, query: { limit: String(this.#shownMax + 1) } }),
+          get('/api/turns', { query: { session: id, limit: TURNS_MAX } }),
+        ])
+        if (this.#isClosed) return
+        this.#show(stored.messages, new Map(listed.turns.map((turn) => [turn.ended_at, turn])))
+        this.#messages = this.#messages.filter((message) => !done.includes(message))
+        for (const { turn_id } of listed.running) void this.#join(turn_id)
       } catch (error) {
         // A session that does not exist yet has no messages.
-        if (error instanceof ApiError && error.status === 404) continue
-        this.problem.value = error
-        this.#isStale = true
-        this.#loadTimer = window.setTimeout(() => void this.load(), LOAD_AGAIN_MS)
-        return
+        if (!(error instanceof ApiError && error.status === 404)) {
+          this.problem.value = error
+          this.#isStale = true
+          this.#loadTimer = window.setTimeout(() => void this.load(), LOAD_AGAIN_MS)
+          return
+        }
+        for (const { turn_id } of await get('/api/turns', { query: { session: id, limit: '1' } }).then(
+          ({ running }) => running,
+          () => [],
+        ))
+          void this.#join(turn_id)
       }
+      this.#changed()
     }
   }
 
-  #show(messages: readonly Stored[]): void {
-    const stored = messages.slice(-this.#shownMax).flatMap(entriesOf)
+  #show(messages: readonly Stored[], turns: ReadonlyMap<string, Got<'/api/turns'>['turns'][number]>): void {
     this.hasMore.value = messages.length > this.#shownMax && this.#shownMax < SHOWN_MAX
-    const asked = new Set(stored.slice(-PAGE).flatMap((entry) => (entry.kind === 'person' ? [entry.text] : [])))
-    this.#unsaved = this.#unsaved.filter((entry) => !(this.#lost.has(entry) && entry.kind === 'person' && asked.has(entry.text)))
-    this.entries.value = [...stored, ...this.#unsaved]
+    this.#stored = messages.slice(-this.#shownMax).flatMap((message) => {
+      const turn = turns.get(message.at)
+      const facts = {
+        at: message.at,
+        ...(turn && { turn: turn.turn_id, model: turn.model, tokens: turn.input_tokens + turn.output_tokens, costUsd: turn.cost_usd }),
+      }
+      return entriesOf(message, facts).map((entry) => ({ atMs: Date.parse(message.at), entry }))
+    })
     this.problem.value = undefined
+  }
+
+  /** Follows a turn of this conversation that another page, or an earlier visit, has begun. */
+  async #join(turn: string): Promise<void> {
+    if (this.#messages.some(({ sent }) => sent.turn === turn)) return
+    const { input, created_at } = await get('/api/turns/{id}', { path: { id: turn } }).catch(() => ({ input: null, created_at: '' }))
+    if (input === null || this.#isClosed || this.#messages.some(({ sent }) => sent.turn === turn)) return
+    // Its message may be one whose confirmation got lost: the same message is not shown twice.
+    const message = new Outgoing({ id: turn, content: input, atMs: Date.parse(created_at), turn }, true)
+    this.#messages.push(message)
+    this.#changed()
+    void this.#follow(message, turn)
   }
 
   /** Notices the turns that another page or a channel asked for. */
   #hear(event: LiveEvent | Gap): void {
-    if (event.type !== 'turn_completed' && event.type !== 'turn_failed') return
+    if (event.type !== 'turn_started' && event.type !== 'turn_completed' && event.type !== 'turn_failed') return
     const { session_id: session, turn_id: turn } = event as LiveEvent & { readonly turn_id: string }
-    if (!isSession(session, this.id.value) || this.#ownTurns.has(turn)) return
-    this.#notShown.add(turn)
-    this.#catchUp()
+    if (!isSession(session, this.id.value) || this.#messages.some(({ sent }) => sent.turn === turn)) return
+    // The turn of a message that is being posted is known in a moment.
+    if (!this.#isPosting) void this.load()
   }
 
-  /** Loads what other pages asked, once no answer of this page arrives any more. */
-  #catchUp(): void {
-    if (this.running.value > 0 || (this.#notShown.size === 0 && !this.#isStale)) return
-    this.#notShown.clear()
-    void this.load()
-  }
-
-  #write(frame: ClientFrame): void {
-    this.#socket?.send(JSON.stringify(frame))
-  }
-
-  #connect(): void {
-    if (this.#isClosed) return
-    const socket = new WebSocket(socketUrl('ws/chat', { session_id: this.#session }), ['sluice.v1'])
-    this.#socket = socket
-    socket.onmessage = ({ data }) => this.#receive(JSON.parse(data as string) as Frame)
-    socket.onclose = ({ code }) => {
-      if (this.#isClosed) return
-      if (code === TOKEN_REVOKED) return signedOut()
-      this.state.value = 'broken'
-      const lost = this.#asked.length - this.#unsent.length
-      if (lost > 0) this.#add({ kind: 'problem', text: 'The connection broke. The answer goes on, and is shown here once it is complete.' })
-      // The turns of a connection that broke go on, and their answers are loaded once they are stored.
-      this.#closeQuestions()
-      for (const entry of this.#asked.slice(0, lost)) {
-        this.#fail(entry)
-        this.#lost.add(entry)
-      }
-      this.running.value = this.#unsent.length
-      this.#timer = window.setTimeout(() => this.#connect(), this.#waitMs)
-      this.#waitMs = Math.min(this.#waitMs * 2, WAIT_MS_MAX)
-    }
-  }
-
-  /** Frames that arrive within one frame of the screen are shown together. */
-  #receive(frame: Frame): void {
-    this.#pending.push(frame)
-    if (this.#isDrawing) return
-    this.#isDrawing = true
-    const draw = () => {
-      cancelAnimationFrame(picture)
-      window.clearTimeout(timer)
-      this.#isDrawing = false
-      const frames = this.#pending
-      this.#pending = []
-      for (const one of frames) this.#take(one)
-    }
-    const picture = requestAnimationFrame(draw)
-    const timer = window.setTimeout(draw, DRAW_MS_MAX)
-  }
-
-  #take(frame: Frame): void {
-    switch (frame.type) {
-      case 'session_start': {
-        const isAgain = this.state.value === 'broken'
-        this.#waitMs = WAIT_MS_MIN
-        this.id.value = frame.session_id
-        this.state.value = 'ready'
-        if (isAgain) void this.load()
-        for (const content of this.#unsent.splice(0)) this.#write({ type: 'message', content })
-        return
-      }
-      case 'chunk':
-        this.#append('answer', frame.content)
-        return
-      case 'thinking':
-        this.#append('thinking', frame.content)
-        return
-      case 'tool_call':
-        this.#add({ kind: 'tool', call: { id: frame.id, name: frame.name, input: frame.args } })
-        return
-      case 'tool_result':
-        this.#change((entry) =>
-          entry.kind === 'tool' && entry.call.id === frame.id && entry.call.output === undefined
-            ? { ...entry, call: { ...entry.call, output: frame.output } }
-            : entry,
+  /** Posts the messages in their order, each until the gateway has taken or refused it. */
+  async #post(): Promise<void> {
+    if (this.#isPosting) return
+    this.#isPosting = true
+    let waitMs = WAIT_MS_MIN
+    for (;;) {
+      const message = this.#messages.find(({ isOpen, sent }) => isOpen && sent.turn === undefined)
+      if (!message || this.#isClosed) break
+      try {
+        const { id, content } = message.sent
+        const { turn_id: turn } = await answered<{ readonly turn_id: string }>(
+          api.POST('/api/turns', {
+            headers: { Prefer: 'respond-async', 'X-Idempotency-Key': id },
+            body: { message: content, session_id: this.session, ask: true },
+          }) as never,
         )
-        return
-      case 'approval_request':
-        this.#add({
-          kind: 'question',
-          question: {
-            requestId: frame.request_id,
-            tool: frame.tool,
-            summary: frame.arguments_summary,
-            expiresAtMs: Date.now() + frame.timeout_secs * 1000,
-          },
+        message.sent = { ...message.sent, turn }
+        this.isWaiting.value = false
+        waitMs = WAIT_MS_MIN
+        this.#messages = this.#messages.filter((one) => one === message || one.sent.id !== turn)
+        this.#changed()
+        void this.#follow(message, turn)
+      } catch (error) {
+        if (isPassing(error)) {
+          this.isWaiting.value = true
+          await this.#pause(waitMs)
+          waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)
+        } else this.#fail(message, error instanceof Error ? error.message : String(error))
+      }
+    }
+    this.#isPosting = false
+  }
+
+  /** Takes the frames of a turn until it has ended. */
+  async #follow(message: Outgoing, turn: string): Promise<void> {
+    const shows = window.setTimeout(() => {
+      message.isShown = true
+      this.#changed()
+    }, SHOW_KEPT_MS)
+    for (let waitMs = WAIT_MS_MIN; message.isOpen && !this.#isClosed; waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)) {
+      try {
+        const { response } = await api.GET('/api/turns/{id}/stream', {
+          params: { path: { id: turn } },
+          parseAs: 'stream',
+          signal: this.#closed.signal,
         })
-        return
-      case 'done':
-        this.#finish(frame)
-        return
-      case 'aborted':
-        this.#add({ kind: 'aborted' })
-        this.#end(this.#asked[0], frame.turn_id)
-        return
-      case 'error':
-        this.#add({ kind: 'problem', text: frame.message })
-        // A refused answer to a question ends no turn, and a full queue refuses the newest message.
-        if (frame.code !== 'INVALID_APPROVAL_RESPONSE')
-          this.#end(frame.code === 'SESSION_QUEUE_FULL' ? this.#asked.at(-1) : this.#asked[0], null)
+        // The turn was erased, with its conversation.
+        if (response.status === 404) return this.discard(message.sent.id)
+        if (response.ok && response.body) {
+          message.parts = []
+          for await (const frame of linesOf<Frame>(response.body)) this.#take(message, frame)
+        }
+      } catch {}
+      if (message.isOpen) await this.#pause(waitMs)
     }
-  }
-
-  /** The whole answer replaces what arrived in pieces since the last tool call. */
-  #finish({ full_response, turn_id, model, input_tokens, output_tokens, cost_usd }: Extract<Frame, { type: 'done' }>): void {
-    const facts = [model, `${input_tokens + output_tokens} tokens`, ...(cost_usd > 0 ? [`$${cost_usd.toFixed(4)}`] : [])].join(' · ')
-    const last = this.entries.value.at(-1)
-    if (last?.kind === 'answer') this.entries.value = [...this.entries.value.slice(0, -1), { ...last, facts }]
-    else if (full_response !== '') this.#add({ kind: 'answer', text: full_response, facts })
-    if (this.#isNew) void this.#name()
-    this.#asked.shift()
-    this.#unsaved = []
-    this.#settleTurn(turn_id)
-  }
-
-  /** Gives a new conversation the beginning of its first message as its name. */
-  async #name(): Promise<void> {
-    this.#isNew = false
-    const id = this.id.value
-    const [first] = this.entries.value
-    if (id === undefined || first?.kind !== 'person') return
-    const name = Array.from(first.text.replace(/[\s\p{C}]+/gu, ' ').trim())
-      .slice(0, NAME_CHARS_MAX)
-      .join('')
-    if (name !== '') await answered(api.PUT('/api/sessions/{id}', { params: { path: { id } }, body: { name } })).catch(() => undefined)
-    await refresh('/api/sessions')
-  }
-
-  /** A turn has ended without an answer. `asked` is its message. */
-  #end(asked: Entry | undefined, turn: string | null): void {
-    this.#closeQuestions()
-    this.#fail(asked)
-    this.#settleTurn(turn)
-  }
-
-  /** Keeps what is shown of a turn that no store has. */
-  #fail(asked: Entry | undefined): void {
-    this.#asked = this.#asked.filter((entry) => entry !== asked)
-    const all = this.entries.value
-    const from = asked ? all.indexOf(asked) : all.length - 1
-    const shown = all.slice(Math.max(from, 0)).filter((entry) => !this.#asked.includes(entry) && !this.#unsaved.includes(entry))
-    this.#unsaved = [...this.#unsaved, ...shown].slice(-UNSAVED_MAX)
-  }
-
-  #settleTurn(turn: string | null): void {
-    this.running.value = Math.max(0, this.running.value - 1)
-    this.#closeQuestions()
-    if (turn !== null) {
-      this.#ownTurns.add(turn)
-      this.#notShown.delete(turn)
-      const [oldest] = this.#ownTurns
-      if (this.#ownTurns.size > OWN_TURNS_MAX && oldest !== undefined) this.#ownTurns.delete(oldest)
-    }
-    this.#catchUp()
+    window.clearTimeout(shows)
+    if (!message.isDone || this.#isClosed) return
+    await this.load()
+    const asked = this.#stored.filter(({ entry }) => entry.kind === 'person')
+    if (asked.length === 1 && !this.hasMore.value) await this.#name(message.sent.content)
     void refresh('/api/sessions')
   }
 
-  #closeQuestions(): void {
-    this.#change((entry) =>
-      entry.kind === 'question' && entry.question.answer === undefined
-        ? { ...entry, question: { ...entry.question, answer: 'over' } }
-        : entry,
-    )
+  #take(message: Outgoing, frame: Frame): void {
+    const { parts } = message
+    switch (frame.type) {
+      case 'chunk':
+        append(parts, 'answer', frame.content)
+        break
+      case 'thinking':
+        append(parts, 'thinking', frame.content)
+        break
+      case 'tool_call':
+        parts.push({ kind: 'tool', call: { id: frame.id, name: frame.name, input: frame.args } })
+        break
+      case 'tool_result': {
+        const at = parts.findIndex((part) => part.kind === 'tool' && part.call.id === frame.id && part.call.output === undefined)
+        const part = parts[at]
+        if (part?.kind === 'tool') parts[at] = { ...part, call: { ...part.call, output: frame.output } }
+        break
+      }
+      case 'done':
+        this.#finish(message, frame)
+        break
+      case 'aborted':
+        this.#fail(message, 'Aborted.')
+        break
+      case 'error':
+        this.#fail(message, frame.message)
+    }
+    this.#draw()
   }
 
-  #settle(requestId: string, answer: 'approved' | 'rejected'): void {
-    this.#change((entry) =>
-      entry.kind === 'question' && entry.question.requestId === requestId ? { ...entry, question: { ...entry.question, answer } } : entry,
-    )
+  /** The whole answer replaces what arrived in pieces since the last tool call. */
+  #finish(message: Outgoing, { full_response: text, turn_id: turn, model, input_tokens, output_tokens, cost_usd }: Extract<Frame, { type: 'done' }>) {
+    const { parts } = message
+    const last = parts.at(-1)
+    if (last?.kind === 'answer') parts.pop()
+    const facts = { at: new Date().toISOString(), turn, model, tokens: input_tokens + output_tokens, costUsd: cost_usd }
+    if (text !== '') parts.push({ kind: 'answer', text, facts })
+    message.isDone = true
+    this.#changed()
   }
 
-  #add(entry: Entry): void {
-    this.entries.value = [...this.entries.value, entry]
+  #fail(message: Outgoing, failure: string): void {
+    message.sent = { ...message.sent, failure }
+    message.isShown = true
+    this.#changed()
   }
 
-  #append(kind: 'answer' | 'thinking', text: string): void {
-    const last = this.entries.value.at(-1)
-    if (last?.kind === kind && !('facts' in last))
-      this.entries.value = [...this.entries.value.slice(0, -1), { kind, text: last.text + text }]
-    else this.#add({ kind, text })
+  /** Gives a new conversation the beginning of its first message as its name. */
+  async #name(text: string): Promise<void> {
+    const name = Array.from(text.replace(/[\s\p{C}]+/gu, ' ').trim())
+      .slice(0, NAME_CHARS_MAX)
+      .join('')
+    const params = { path: { id: this.session } }
+    if (name !== '') await answered(api.PUT('/api/sessions/{id}', { params, body: { name } })).catch(() => undefined)
   }
 
-  #change(change: (entry: Entry) => Entry): void {
-    this.entries.value = this.entries.value.map(change)
+  /** Frames that arrive within one frame of the screen are shown together. */
+  #draw(): void {
+    if (this.#drawTimer !== undefined) return
+    const draw = () => {
+      cancelAnimationFrame(picture)
+      window.clearTimeout(this.#drawTimer)
+      this.#drawTimer = undefined
+      this.#showEntries()
+    }
+    const picture = requestAnimationFrame(draw)
+    this.#drawTimer = window.setTimeout(draw, DRAW_MS_MAX)
   }
+
+  /** Keeps the messages on their way, and shows the conversation with them. */
+  #changed(): void {
+    const open = this.#messages.filter(({ isOpen }) => isOpen)
+    this.running.value = open.length
+    this.turns.value = open.flatMap(({ sent }) => sent.turn ?? [])
+    if (this.id.value !== undefined) keepSent(this.session, this.#messages.filter(({ isDone }) => !isDone).map(({ sent }) => sent))
+    this.#showEntries()
+  }
+
+  /** A message without an answer stays where it was sent; those on their way are last. */
+  #showEntries(): void {
+    const shown = this.#messages.filter(({ isShown, isDone }) => isShown || isDone)
+    const failed = shown.filter(({ sent }) => sent.failure !== undefined)
+    const stored = this.#stored.flatMap(({ atMs, entry }, at) => {
+      const earlier = failed.filter(({ sent }) => sent.atMs < atMs && sent.atMs >= (this.#stored[at - 1]?.atMs ?? 0))
+      return [...earlier.flatMap(({ entries }) => entries), entry]
+    })
+    const lastMs = this.#stored.at(-1)?.atMs ?? 0
+    const last = shown.filter(({ sent }) => sent.failure === undefined || sent.atMs >= lastMs || this.#stored.length === 0)
+    this.entries.value = [...stored, ...last.flatMap(({ entries }) => entries)]
+  }
+
+  /** Waits, at most until the conversation is closed or the browser is connected again. */
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        window.clearTimeout(timer)
+        window.removeEventListener('online', end)
+        this.#closed.signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const timer = window.setTimeout(end, ms)
+      window.addEventListener('online', end)
+      this.#closed.signal.addEventListener('abort', end)
+    })
+  }
+}
+
+function append(parts: Entry[], kind: 'answer' | 'thinking', text: string): void {
+  const last = parts.at(-1)
+  if (last?.kind === kind) parts[parts.length - 1] = { kind, text: last.text + text }
+  else parts.push({ kind, text })
 }
 
 /** Events name the session of a client as `<device>/<session>`. */
@@ -375,11 +426,11 @@ const isSession = (named: unknown, id: string | undefined): boolean =>
   id !== undefined && (named === id || String(named).endsWith(`/${id}`))
 
 /** Returns the entries of a stored message. */
-function entriesOf({ role, content, untrusted, tool_calls = [], tool_results = [] }: Stored): Entry[] {
+function entriesOf({ role, content, untrusted, tool_calls = [], tool_results = [], at }: Stored, facts: Facts): Entry[] {
   const text = content === '' ? [] : [content]
   if (role === 'assistant')
     return [
-      ...text.map((one) => ({ kind: 'answer', text: one, facts: '' }) as const),
+      ...text.map((one) => ({ kind: 'answer', text: one, facts: tool_calls.length > 0 ? {} : facts }) as const),
       ...tool_calls.map(({ id, name, input }) => ({ kind: 'tool', call: { id, name, input } }) as const),
     ]
   if (tool_results.length > 0)
@@ -387,5 +438,5 @@ function entriesOf({ role, content, untrusted, tool_calls = [], tool_results = [
       kind: 'tool',
       call: { id, name, input: undefined, output: typeof output === 'string' ? output : JSON.stringify(output, null, 2) },
     }))
-  return text.map((one) => ({ kind: 'person', text: one, ...(untrusted !== undefined && { untrusted }) }))
+  return text.map((one) => ({ kind: 'person', text: one, at, ...(untrusted !== undefined && { untrusted }) }))
 }

@@ -1,23 +1,28 @@
 /** The chat: sessions, the conversation of one, and its tool calls and questions as they come. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { Conversation, type Entry, type Question, type ToolCall } from '../chat/conversation.ts'
+import { Conversation, type Entry, type Facts, type ToolCall } from '../chat/conversation.ts'
+import { draftOf, forget, keepDraft } from '../chat/outgoing.ts'
 import { answered, api } from '../data/api.ts'
-import { refresh, useApi } from '../data/queries.ts'
+import { refresh, useApi, useOverview } from '../data/queries.ts'
 import { go, to, useParams } from '../data/router.ts'
+import { role } from '../data/session.ts'
+import { ApprovalCard } from '../ui/approval.tsx'
 import { confirmed, Dialog } from '../ui/dialog.tsx'
 import { Files, returnedFiles } from '../ui/files.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Message } from '../ui/message.tsx'
 import { Loaded, Page, Problem } from '../ui/parts.tsx'
 import { RichText } from '../ui/rich-text.tsx'
-import { Line, MonoName, Name, Text } from '../ui/text.tsx'
+import { integer, Line, MonoName, Name, Text } from '../ui/text.tsx'
 import { attempt, say } from '../ui/toast.tsx'
-import { bytes, dateText, duration, Time } from '../ui/values.tsx'
+import { bytes, dateText, Time, usd } from '../ui/values.tsx'
 
 /** How close to the end the reader must be for new text to scroll into view. */
 const END_PIXELS = 80
 const TEXT_BYTES_MAX = 65_536
+/** The entries that are in the page at once: a long conversation is read a part at a time. */
+const ENTRIES_MAX = 120
 /** The longest list that the gateway answers at once. */
 const SESSIONS_MAX = 200
 
@@ -29,10 +34,10 @@ export function Chat() {
     if (id !== conversation.id.value) setConversation(new Conversation(id))
   }, [id])
   useEffect(() => () => conversation.close(), [conversation])
-  // A new conversation gets its id from the gateway, and from then on has a place of its own.
+  // A new conversation has an id, and so a place of its own, from its first message on.
   const given = conversation.id.value
   useEffect(() => {
-    if (given !== undefined && id === undefined && conversation.entries.value.length > 0) history.replaceState(null, '', to('chat', given))
+    if (given !== undefined && id === undefined && conversation.entries.value.length > 0) location.replace(to('chat', given))
   }, [given, id, conversation.entries.value.length > 0])
   return (
     <Page title="Chat" whole>
@@ -46,7 +51,7 @@ export function Chat() {
             <ConversationHead conversation={conversation} />
           </div>
           <Messages conversation={conversation} />
-          <Composer conversation={conversation} />
+          <Composer key={conversation.session} conversation={conversation} />
         </div>
       </div>
     </Page>
@@ -114,6 +119,7 @@ function ConversationHead({ conversation }: { readonly conversation: Conversatio
       return
     const done = await attempt(() => answered(api.DELETE('/api/sessions/{id}', { params: { path: { id } } })), 'Erased.')
     if (!done) return
+    forget(id)
     go('/chat')
     await refresh('/api/sessions')
   }
@@ -169,13 +175,25 @@ function Rename({
 function Messages({ conversation }: { readonly conversation: Conversation }) {
   const list = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
+  /** How many of the last entries are left out, while a reader is at an earlier part. */
+  const [left, setLeft] = useState(0)
   const entries = conversation.entries.value
   const isRunning = conversation.running.value > 0
   useEffect(() => {
     const element = list.current
-    if (element && isAtEnd.current) element.scrollTop = element.scrollHeight
-  }, [entries, isRunning])
+    if (element && isAtEnd.current && left === 0) element.scrollTop = element.scrollHeight
+  }, [entries, isRunning, left])
   const last = entries.findLast((entry) => entry.kind === 'answer' || entry.kind === 'problem')
+  const end = Math.max(Math.min(ENTRIES_MAX, entries.length), entries.length - left)
+  const begin = Math.max(0, end - ENTRIES_MAX)
+  const step = ENTRIES_MAX / 2
+  const earlier = async () => {
+    isAtEnd.current = false
+    const before = conversation.entries.value.length
+    if (begin === 0) await conversation.more()
+    const more = conversation.entries.value.length - before
+    setLeft(Math.min(left + step, Math.max(0, entries.length + more - ENTRIES_MAX)))
+  }
   return (
     <section
       class="messages"
@@ -186,22 +204,25 @@ function Messages({ conversation }: { readonly conversation: Conversation }) {
       }}
     >
       <div class="column">
-        {conversation.hasMore.value && (
-          <button type="button" class="small" onClick={() => void conversation.more()}>
+        {(begin > 0 || conversation.hasMore.value) && (
+          <button type="button" class="small" onClick={() => void earlier()}>
             Show earlier messages
           </button>
         )}
         {conversation.problem.value !== undefined && <Problem error={conversation.problem.value} retry={() => conversation.load()} />}
-        {entries.length === 0 && !isRunning && (
-          <div class="welcome">
-            <h2>What shall I do?</h2>
-            <p class="quiet">The agent answers here. Its tool calls are shown as they run, and those that need a person ask you.</p>
-          </div>
-        )}
-        {entries.map((entry, index) => (
-          <EntryView key={index} entry={entry} conversation={conversation} />
+        {entries.length === 0 && !isRunning && conversation.id.value === undefined && <Welcome conversation={conversation} />}
+        {entries.slice(begin, end).map((entry, index) => (
+          <EntryView key={begin + index} entry={entry} conversation={conversation} />
         ))}
-        {isRunning && entries.at(-1)?.kind === 'person' && <p class="working">Working…</p>}
+        {left > 0 && (
+          <button type="button" class="small" onClick={() => setLeft(Math.max(0, left - step))}>
+            Show later messages
+          </button>
+        )}
+        {isRunning && <Questions conversation={conversation} />}
+        {isRunning && entries.at(-1)?.kind === 'person' && (
+          <p class="working">{conversation.isWaiting.value ? 'Waits for the gateway. It is sent as soon as the gateway answers.' : 'Working…'}</p>
+        )}
       </div>
       <div class="hidden-text" role="status">
         {!isRunning && last
@@ -211,6 +232,58 @@ function Messages({ conversation }: { readonly conversation: Conversation }) {
             : ''}
       </div>
     </section>
+  )
+}
+
+const EXAMPLES = [
+  'What can you do here?',
+  'Which tools do you have, and which of them ask me first?',
+  'Remember that I like short answers.',
+] as const
+
+/** What stands in place of a conversation that has no message yet. */
+function Welcome({ conversation }: { readonly conversation: Conversation }) {
+  const { status } = useOverview(role.value === 'operator').data ?? {}
+  const [model] = status?.models ?? []
+  return (
+    <div class="welcome stack">
+      <h2>What shall I do?</h2>
+      <p class="quiet">The agent answers here. Its tool calls are shown as they run, and those that need a person ask you.</p>
+      <div class="row examples">
+        {EXAMPLES.map((text) => (
+          <button key={text} type="button" onClick={() => conversation.send(text)}>
+            {text}
+          </button>
+        ))}
+      </div>
+      {model !== undefined && (
+        <p class="quiet">
+          <Name value={model} /> answers. <a href="#/setup">Change the model</a>
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** The questions of the turns of this conversation, which wait for a person. */
+function Questions({ conversation }: { readonly conversation: Conversation }) {
+  const pending = useApi('/api/approvals', { query: { state: 'pending' } })
+  const turns = conversation.turns.value
+  return (
+    <>
+      {pending.data?.approvals
+        .filter(({ run_id }) => turns.includes(run_id))
+        .map((approval) => (
+          <div key={`${approval.run_id}/${approval.step_id}`} class="said question" role="alert">
+            <p>
+              <strong>
+                May the agent run <Name value={approval.workflow_name} />?
+              </strong>
+            </p>
+            <ApprovalCard approval={approval} />
+          </div>
+        ))}
+    </>
   )
 }
 
@@ -235,7 +308,7 @@ function EntryView({ entry, conversation }: { readonly entry: Entry; readonly co
         <Said who="Agent" kind="answer">
           <RichText value={entry.text} />
           <Files session={conversation.id.value} files={returnedFiles(entry.text)} isStored={isStored} />
-          {entry.facts && <p class="quiet facts-line">{entry.facts}</p>}
+          {entry.facts && <FactsLine facts={entry.facts} text={entry.text} />}
         </Said>
       )
     case 'thinking':
@@ -247,17 +320,44 @@ function EntryView({ entry, conversation }: { readonly entry: Entry; readonly co
       )
     case 'tool':
       return <ToolView call={entry.call} isRunning={conversation.running.value > 0} />
-    case 'question':
-      return <QuestionView question={entry.question} conversation={conversation} />
     case 'problem':
       return (
-        <div class="note bad">
+        <div class="note bad row spread">
           <Text value={entry.text} />
+          <div class="row">
+            <button type="button" class="small" onClick={() => conversation.discard(entry.message)}>
+              Discard
+            </button>
+            <button type="button" class="small" onClick={() => conversation.retry(entry.message)}>
+              Try again
+            </button>
+          </div>
         </div>
       )
-    case 'aborted':
-      return <p class="quiet">Aborted.</p>
   }
+}
+
+/** When an answer came, what it took, and a button that copies it. */
+function FactsLine({ facts: { at, turn, model, tokens, costUsd }, text }: { readonly facts: Facts; readonly text: string }) {
+  if (at === undefined) return null
+  return (
+    <p class="quiet facts-line row">
+      <Time at={at} />
+      {model && (
+        <span>
+          · <Name value={model} />
+        </span>
+      )}
+      {tokens !== undefined && <span>· {integer(tokens)} tokens</span>}
+      {costUsd !== undefined && costUsd > 0 && <span>· {usd(costUsd)}</span>}
+      {turn !== undefined && role.value === 'operator' && <a href={to('turns', turn)}>Details</a>}
+      {navigator.clipboard && (
+        <button type="button" class="plain small" onClick={() => void attempt(() => navigator.clipboard.writeText(text), 'Copied.')}>
+          Copy
+        </button>
+      )}
+    </p>
+  )
 }
 
 function ToolView({ call: { name, input, output }, isRunning }: { readonly call: ToolCall; readonly isRunning: boolean }) {
@@ -283,39 +383,6 @@ function ToolView({ call: { name, input, output }, isRunning }: { readonly call:
         </div>
       )}
     </details>
-  )
-}
-
-function QuestionView({
-  question: { requestId, tool, summary, expiresAtMs, answer },
-  conversation,
-}: {
-  readonly question: Question
-  readonly conversation: Conversation
-}) {
-  return (
-    <div class="said question" role={answer ? undefined : 'alert'}>
-      <p>
-        <strong>
-          May the agent run <Name value={tool} />?
-        </strong>{' '}
-        {answer && <span class="badge">{answer === 'over' ? 'no longer asked' : answer}</span>}
-      </p>
-      <div class="block mono">
-        <Text value={summary} />
-      </div>
-      {!answer && (
-        <div class="row">
-          <button type="button" class="primary" onClick={() => conversation.answer(requestId, true)}>
-            Approve
-          </button>
-          <button type="button" onClick={() => conversation.answer(requestId, false)}>
-            Reject
-          </button>
-          <span class="quiet">Without an answer it is rejected in {duration(Math.max(0, expiresAtMs - Date.now()))}.</span>
-        </div>
-      )}
-    </div>
   )
 }
 
@@ -365,7 +432,6 @@ function Composer({ conversation }: { readonly conversation: Conversation }) {
   const chooser = useRef<HTMLInputElement>(null)
   const { files, upload, remove, clear } = useFiles()
   const isRunning = conversation.running.value > 0
-  const isReady = conversation.state.value === 'ready'
   const isUploading = files.some(({ text }) => text === undefined)
   const grow = () => {
     const element = input.current
@@ -381,6 +447,7 @@ function Composer({ conversation }: { readonly conversation: Conversation }) {
       say('The message is larger than 64 KiB.', 'bad')
       return
     }
+    keepDraft(conversation.id.value, '')
     conversation.send(text)
     input.current.value = ''
     clear()
@@ -430,8 +497,12 @@ function Composer({ conversation }: { readonly conversation: Conversation }) {
         rows={1}
         dir="auto"
         aria-label="Message"
-        placeholder={isReady ? 'Write to the agent' : 'Connecting…'}
-        onInput={grow}
+        placeholder="Write to the agent"
+        defaultValue={draftOf(conversation.id.value)}
+        onInput={({ currentTarget }) => {
+          keepDraft(conversation.id.value, currentTarget.value)
+          grow()
+        }}
         onPaste={({ clipboardData }) => {
           if (clipboardData && clipboardData.files.length > 0) void upload([...clipboardData.files])
         }}

@@ -9,27 +9,36 @@ import { Files, returnedFiles } from '../ui/files.tsx'
 import { Message } from '../ui/message.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
+import { Person, THIS_BROWSER, useDeviceNames } from '../ui/person.tsx'
 import { RichText } from '../ui/rich-text.tsx'
 import { Table } from '../ui/table.tsx'
 import { integer, Line, MonoName, Name, Text } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
-import { Time } from '../ui/values.tsx'
+import { dateText, Time } from '../ui/values.tsx'
 
 const ROWS = '50'
 const MESSAGES_MAX = 200
 
+type Listed = Got<'/api/sessions'>['sessions'][number]
 type Shown = Got<'/api/sessions/{id}/messages'>['messages'][number]
 
 export function Conversations() {
   const query = placeQuery()
   const channel = query.get('channel') ?? ''
   const sender = channel === '' ? '' : (query.get('sender') ?? '')
-  const paging = usePaging<string>(`${channel}|${sender}`)
+  const find = query.get('find') ?? ''
+  const deviceName = useDeviceNames()
+  const paging = usePaging<string>(`${channel}|${sender}|${find}`)
+  const set = (values: Readonly<Record<string, string>>) => setPlaceQuery({ channel, sender, find, ...values })
+  /** The person on a channel, or the device. */
+  const whose = ({ session_id, sender: who }: Listed): string =>
+    who ?? (session_id.includes('/') ? deviceName(session_id.split('/').at(-2) ?? '') : THIS_BROWSER)
   const list = useApi('/api/sessions', {
     query: {
       limit: ROWS,
       ...(channel === '' ? { all: 'true' as const } : { channel }),
       ...(sender && { sender }),
+      ...(find && { find }),
       ...(paging.before !== undefined && { cursor: paging.before }),
     },
   })
@@ -39,10 +48,11 @@ export function Conversations() {
       about="Of everybody. The list shows no message; opening the conversation of another person is recorded in the audit log."
     >
       <div class="filters">
-        <Ask label="Channel" value={channel} placeholder="any" onChange={(value) => setPlaceQuery({ channel: value, sender })} />
+        <Ask label="Channel" value={channel} placeholder="any" onChange={(value) => set({ channel: value })} />
         {channel !== '' && (
-          <Ask label="Sender" value={sender} placeholder="any" onChange={(value) => setPlaceQuery({ channel, sender: value })} />
+          <Ask label="Sender" value={sender} placeholder="any" onChange={(value) => set({ sender: value })} />
         )}
+        <Ask label="Find" value={find} placeholder="a title or person" onChange={(value) => set({ find: value })} />
       </div>
       <Card title="Conversations">
         <Loaded query={list}>
@@ -57,14 +67,14 @@ export function Conversations() {
                   {
                     name: 'Conversation',
                     heads: true,
-                    show: ({ session_id, name }) => (
-                      <a href={to('conversations', session_id)}>
-                        <Line value={name ?? session_id} />
+                    show: ({ session_id, name, sender: who, created_at }) => (
+                      <a href={to('conversations', session_id)} title={session_id}>
+                        <Line value={name ?? (who === null ? `Conversation of ${dateText(created_at)}` : `With ${who}`)} />
                       </a>
                     ),
                   },
                   { name: 'Channel', show: ({ channel: name }) => name && <Name value={name} /> },
-                  { name: 'Sender', show: ({ sender: who }) => who && <Line value={who} /> },
+                  { name: 'Person', show: (session) => <Line value={whose(session)} /> },
                   { name: 'Agent', show: ({ agent }) => <Name value={agent} /> },
                   { name: 'Messages', number: true, show: ({ message_count }) => integer(message_count) },
                   { name: 'Last active', show: ({ last_activity }) => <Time at={last_activity} /> },
@@ -121,6 +131,7 @@ export function ConversationPage() {
       <Card title="Whose it is" padded>
         <Facts
           rows={[
+            ['Person', isOwn ? THIS_BROWSER : <Person key="person" by={id.split('/').at(-2) ?? id} />],
             [
               'Turns',
               <a key="turns" href={`#/turns?${new URLSearchParams({ session: id })}`}>

@@ -5,6 +5,7 @@ import { refresh, useApi } from '../data/queries.ts'
 import { Act, Choose, Copy } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
 import { Badge, Card, Loaded, Note, Page } from '../ui/parts.tsx'
+import { THIS_BROWSER } from '../ui/person.tsx'
 import { Table } from '../ui/table.tsx'
 import { Line, Name } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
@@ -12,6 +13,7 @@ import { Time } from '../ui/values.tsx'
 
 export function Devices() {
   const devices = useApi('/api/devices', {})
+  const own = useApi('/api/dashboard/session', {})
   return (
     <Page
       title="Devices"
@@ -27,7 +29,16 @@ export function Devices() {
               keyOf={({ id }) => id}
               empty="No device is paired."
               columns={[
-                { name: 'Name', heads: true, show: ({ name }) => <Line value={name} /> },
+                {
+                  name: 'Name',
+                  heads: true,
+                  show: ({ id, name }) => (
+                    <span class="row" title={id}>
+                      <Line value={name} />
+                      {id === own.data?.device && <Badge state={THIS_BROWSER} tone="info" />}
+                    </span>
+                  ),
+                },
                 { name: 'Role', show: ({ role }) => <Badge state={role} tone={role === 'operator' ? 'info' : 'quiet'} /> },
                 { name: 'Paired', show: ({ paired_at }) => <Time at={paired_at} /> },
                 { name: 'Last seen', show: ({ last_seen }) => <Time at={last_seen} /> },

@@ -8,6 +8,7 @@ import { Act, Choose, Field } from '../ui/controls.tsx'
 import { confirmed, Dialog } from '../ui/dialog.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
 import { Badge, Card, Empty, Facts, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
+import { Person } from '../ui/person.tsx'
 import { Table } from '../ui/table.tsx'
 import { integer, Line, Name, Text } from '../ui/text.tsx'
 import { attempt, say } from '../ui/toast.tsx'
@@ -474,7 +475,7 @@ export function RunPage() {
                     [data.status === 'waiting' ? 'Waits since' : 'Started', <Time key="start" at={data.started_at} />],
                     ['Ended', <Time key="end" at={data.ended_at} />],
                     ['Event', <Name key="event" value={`${data.event.source} ${data.event.topic}`} />],
-                    ['By', <Name key="by" value={data.event.by} />],
+                    ['By', <Person key="by" by={data.event.by} />],
                     [
                       'Turns',
                       <a key="turns" href={`#/turns?${new URLSearchParams({ session: `sop:${data.run_id}` })}`}>

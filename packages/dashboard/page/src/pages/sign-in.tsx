@@ -1,4 +1,5 @@
 /** Signing in: by a link with a code in its fragment, or by a passkey. */
+import { forget } from '../chat/outgoing.ts'
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, answered, api, getOverview } from '../data/api.ts'
@@ -64,6 +65,7 @@ export function keepSession(): () => void {
 export async function signOut(): Promise<void> {
   await answered(api.DELETE('/api/dashboard/session')).catch(() => undefined)
   queries.clear()
+  forget()
   signedOut()
 }
 

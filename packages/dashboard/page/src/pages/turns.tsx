@@ -5,6 +5,7 @@ import { placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
 import { Act, Ask, Choose } from '../ui/controls.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
+import { Person } from '../ui/person.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { integer, Line, Name, Text } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
@@ -27,7 +28,7 @@ type Turn = Answer['turns'][number] | Answer['running'][number]
 type Entry = Got<'/api/turns/{id}'>['timeline'][number]
 
 /** Sources that are no channel, in words for people. */
-const SOURCES: Readonly<Record<string, string>> = { ws: 'chat', sop: 'procedure', cli: 'command line', call: 'tool call' }
+const SOURCES: Readonly<Record<string, string>> = { api: 'chat or API', ws: 'chat', sop: 'procedure', cli: 'command line', call: 'tool call' }
 const sourceName = (source: string): string => SOURCES[source] ?? source
 
 const NAMES = ['status', 'channel', 'sender', 'agent', 'error', 'hours', 'session'] as const
@@ -205,9 +206,14 @@ const WHAT: Readonly<Record<Entry['kind'], string>> = {
 
 /** A link to the entry of a delivery, or its name. */
 function What({ entry: { kind, number } }: { readonly entry: Entry }) {
-  if (kind === 'approval') return <a href="#/approvals">{WHAT[kind]}</a>
-  if (number === null) return <>{WHAT[kind]}</>
-  return <a href={to('deliveries', kind === 'message' ? 'inbox' : 'outbox', number)}>{WHAT[kind]}</a>
+  if (kind === 'approval')
+    return (
+      <a class="nowrap" href="#/approvals">
+        {WHAT[kind]}
+      </a>
+    )
+  if (number === null) return <span class="nowrap">{WHAT[kind]}</span>
+  return <a class="nowrap" href={to('deliveries', kind === 'message' ? 'inbox' : 'outbox', number)}>{WHAT[kind]}</a>
 }
 
 const TIMELINE: readonly Column<Entry>[] = [
@@ -222,15 +228,18 @@ const TIMELINE: readonly Column<Entry>[] = [
     show: ({ input_tokens, output_tokens }) => input_tokens !== null && integer(input_tokens + (output_tokens ?? 0)),
   },
   { name: 'Cost', number: true, show: ({ cost_usd }) => cost_usd !== null && usd(cost_usd) },
-  { name: 'Detail', show: (entry) => <Detail entry={entry} /> },
+  { name: 'Detail', show: detailOf },
 ]
 
-function Detail({ entry: { error, finish_reason, attempts, by } }: { readonly entry: Entry }) {
-  const said = [
-    error,
-    finish_reason && `ended with ${finish_reason}`,
-    attempts !== null && attempts > 1 && `${integer(attempts)} attempts`,
-    by && `by ${by}`,
-  ].filter(Boolean)
-  return said.length > 0 ? <Line value={said.join('; ')} /> : null
+function detailOf({ error, finish_reason, attempts, by }: Entry) {
+  if (by !== null)
+    return (
+      <span class="nowrap">
+        by <Person by={by} />
+      </span>
+    )
+  const said = [error, finish_reason && `ended with ${finish_reason}`, attempts !== null && attempts > 1 && `${integer(attempts)} attempts`]
+  const text = said.filter(Boolean).join('; ')
+  return text === '' ? null : <Line value={text} />
 }
+

@@ -5,6 +5,7 @@ import type { Got } from '../data/api.ts'
 import { answered, api } from '../data/api.ts'
 import { refresh } from '../data/queries.ts'
 import { Badge } from './parts.tsx'
+import { Person } from './person.tsx'
 import { Name, Text } from './text.tsx'
 import { attempt } from './toast.tsx'
 import { Time } from './values.tsx'
@@ -86,7 +87,7 @@ export function ApprovalCard({ approval }: { readonly approval: Approval }) {
         <p class="quiet">
           {approval.by && (
             <>
-              by <Name value={approval.by} />{' '}
+              by <Person by={approval.by} />{' '}
             </>
           )}
           <Time at={approval.decided_at} />
