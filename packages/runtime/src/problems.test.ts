@@ -76,7 +76,9 @@ test('a channel has its reason, and when it went down', async () => {
   await clock.advance(5000)
   bus.emit({ type: 'channel_health', channel: 'roomchat', state: 'degraded', detail: null })
   seen.channel = 'down'
-  expect(problems()).toMatchObject([{ about: 'channel', name: 'roomchat', text: 'roomchat is down: the token is wrong.', since: at(sinceMs) }])
+  expect(problems()).toMatchObject([
+    { about: 'channel', name: 'roomchat', text: 'roomchat is down: the token is wrong.', since: at(sinceMs) },
+  ])
   seen.channel = 'ok'
   bus.emit({ type: 'channel_health', channel: 'roomchat', state: 'ok', detail: null })
   expect(problems()).toEqual([])

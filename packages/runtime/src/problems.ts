@@ -10,7 +10,10 @@ import type { HealthWatch } from './health.ts'
 export const problemSchema = v.object({
   about: v.picklist(['store', 'config', 'provider', 'channel', 'link', 'feature', 'sandbox', 'clock', 'backup', 'cluster', 'proxy']),
   name: v.pipe(v.nullable(v.string()), v.description('The channel, link or feature')),
-  state: v.pipe(v.picklist(['failing', 'warning']), v.description('`failing`: people get no answer, or messages are refused, until it is repaired')),
+  state: v.pipe(
+    v.picklist(['failing', 'warning']),
+    v.description('`failing`: people get no answer, or messages are refused, until it is repaired'),
+  ),
   text: v.string(),
   since: v.nullable(v.string()),
   fix: v.string(),
@@ -37,37 +40,83 @@ export function problemsOf({ health, dataDir, clock, vitals }: ProblemSources, {
   const { store, leases, warnings } = health.look()
   const { provider, config, jumped } = health.reasons()
   const problems: Problem[] = []
-  const add = (about: Problem['about'], state: Problem['state'], text: string, fix: string, more: { name?: string; sinceMs?: number } = {}) =>
-    problems.push({ about, name: more.name ?? null, state, text, since: isoTime(more.sinceMs ?? null), fix })
+  const add = (
+    about: Problem['about'],
+    state: Problem['state'],
+    text: string,
+    fix: string,
+    more: { name?: string; sinceMs?: number } = {},
+  ) => problems.push({ about, name: more.name ?? null, state, text, since: isoTime(more.sinceMs ?? null), fix })
 
-  if (store.state !== 'ok') add('store', 'failing', `The store cannot write: ${store.reason ?? 'the cause is in the log'}.`, "run 'sluice doctor'")
+  if (store.state !== 'ok')
+    add('store', 'failing', `The store cannot write: ${store.reason ?? 'the cause is in the log'}.`, "run 'sluice doctor'")
   if (leases.held < leases.wanted)
-    add('cluster', 'failing', `This daemon holds ${leases.held} of ${leases.wanted} leases: another process has the rest.`, "run 'sluice cluster status'")
+    add(
+      'cluster',
+      'failing',
+      `This daemon holds ${leases.held} of ${leases.wanted} leases: another process has the rest.`,
+      "run 'sluice cluster status'",
+    )
   if (provider)
-    add('provider', 'failing', `The provider does not answer: ${provider.error}`, "run 'sluice models test', and check [provider]", provider)
+    add(
+      'provider',
+      'failing',
+      `The provider does not answer: ${provider.error}`,
+      "run 'sluice models test', and check [provider]",
+      provider,
+    )
   for (const { feature, state, reason } of features)
-    if (state === 'failed') add('feature', 'failing', `${feature} does not work: ${reason ?? 'the cause is in the log'}.`, "run 'sluice doctor'", { name: feature })
+    if (state === 'failed')
+      add('feature', 'failing', `${feature} does not work: ${reason ?? 'the cause is in the log'}.`, "run 'sluice doctor'", {
+        name: feature,
+      })
   for (const channel of channels) {
     const { state, detail } = healthOf(channel)
     const sinceMs = health.channelSinceMs(channel.name)
     const more = { name: channel.name, ...(sinceMs !== undefined && { sinceMs }) }
     const why = detail ? `: ${detail}` : ''
     if (state === 'down') add('channel', 'failing', `${channel.name} is down${why}.`, 'check its settings, and send a test message', more)
-    if (state === 'degraded') add('channel', 'warning', `${channel.name} sends replies of unknown outcome${why}.`, "look at 'sluice outbox list --state ambiguous'", more)
+    if (state === 'degraded')
+      add(
+        'channel',
+        'warning',
+        `${channel.name} sends replies of unknown outcome${why}.`,
+        "look at 'sluice outbox list --state ambiguous'",
+        more,
+      )
   }
   for (const { name, state } of links())
-    if (state === 'down' || state === 'degraded') add('link', 'failing', `The connection ${name} is ${state}.`, "run 'sluice doctor'", { name })
+    if (state === 'down' || state === 'degraded')
+      add('link', 'failing', `The connection ${name} is ${state}.`, "run 'sluice doctor'", { name })
   if (config)
-    add('config', 'warning', `The changed configuration is not valid, so the one before stays in force: ${config.error}`, "run 'sluice config check'", config)
+    add(
+      'config',
+      'warning',
+      `The changed configuration is not valid, so the one before stays in force: ${config.error}`,
+      "run 'sluice config check'",
+      config,
+    )
   const { sandbox } = vitals()
   if (sandbox && sandbox.state !== 'confined')
     add('sandbox', sandbox.state === 'refusing' ? 'failing' : 'warning', sentence(sandbox.detail), "run 'sluice doctor'")
-  for (const warning of warnings) if (warning.startsWith('a forwarding header')) add('proxy', 'warning', sentence(warning), 'set it in the configuration')
+  for (const warning of warnings)
+    if (warning.startsWith('a forwarding header')) add('proxy', 'warning', sentence(warning), 'set it in the configuration')
   if (jumped && clock.nowMs() - jumped.sinceMs < CLOCK_MS)
-    add('clock', 'warning', `The clock of the machine was set ${jumped.ms < 0 ? 'back' : 'ahead'} by ${Math.round(Math.abs(jumped.ms) / 1000)} s, or the machine slept.`, 'check that the machine keeps the time', jumped)
+    add(
+      'clock',
+      'warning',
+      `The clock of the machine was set ${jumped.ms < 0 ? 'back' : 'ahead'} by ${Math.round(Math.abs(jumped.ms) / 1000)} s, or the machine slept.`,
+      'check that the machine keeps the time',
+      jumped,
+    )
   const { last, failure } = readRecord(dataDir)
-  if (failure) add('backup', 'warning', `The last backup failed: ${failure.error}`, "repair the cause and run 'sluice backup'", { sinceMs: Date.parse(failure.at) })
+  if (failure)
+    add('backup', 'warning', `The last backup failed: ${failure.error}`, "repair the cause and run 'sluice backup'", {
+      sinceMs: Date.parse(failure.at),
+    })
   else if (last && clock.nowMs() - Date.parse(last.at) > BACKUP_DAYS_MAX * DAY_MS)
-    add('backup', 'warning', `The last backup is more than ${BACKUP_DAYS_MAX} days old.`, "run 'sluice backup', or set [backup] schedule", { sinceMs: Date.parse(last.at) })
+    add('backup', 'warning', `The last backup is more than ${BACKUP_DAYS_MAX} days old.`, "run 'sluice backup', or set [backup] schedule", {
+      sinceMs: Date.parse(last.at),
+    })
   return problems.toSorted((a, b) => Number(b.state === 'failing') - Number(a.state === 'failing'))
 }

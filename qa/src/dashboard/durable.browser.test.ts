@@ -57,7 +57,9 @@ describe.skipIf('missing' in foundChromium)(`a durable chat${whySkipped}`, () =>
       const way = names[Math.floor(random() * names.length)] ?? 'reload'
       await say(page, text)
       await ways[way]?.(page)
-      await expect.poll(() => page.locator('article.answer', { hasText: `heard: ${text}` }).count(), { ...SOON, message: `${sequence}: ${way}` }).toBe(1)
+      await expect
+        .poll(() => page.locator('article.answer', { hasText: `heard: ${text}` }).count(), { ...SOON, message: `${sequence}: ${way}` })
+        .toBe(1)
       expect(await page.locator('article.person', { hasText: text }).count(), `${sequence}: ${way}`).toBe(1)
     }
     const { messages } = (await page.evaluate(

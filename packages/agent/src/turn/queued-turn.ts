@@ -7,7 +7,10 @@ import type { TurnContext } from './turn-context.ts'
 export const agentOfTurn = ({ session, agent = MAIN_AGENT }: Pick<TurnRequest, 'session' | 'agent'>): string =>
   session === null ? agent : agentOfSession(session)
 
-type Waiting = Pick<TurnRequest, 'session' | 'owner' | 'caller' | 'limited' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools' | 'asksOwner'> & {
+type Waiting = Pick<
+  TurnRequest,
+  'session' | 'owner' | 'caller' | 'limited' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools' | 'asksOwner'
+> & {
   readonly id: string
   readonly agent: string
   readonly createdAtMs: number

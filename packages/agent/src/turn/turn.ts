@@ -199,9 +199,7 @@ export interface Agent {
    */
   run(request: TurnRequest): Promise<TurnResult>
   /** Stores the turn and resolves to its id. The turn runs later, also after a crash, then without its listener. Rejects with `conflict` for a known `id`. */
-  accept(
-    request: Omit<TurnRequest, 'signal' | 'approve' | 'delivery' | 'permit' | 'onWait'> & { readonly id?: string },
-  ): Promise<string>
+  accept(request: Omit<TurnRequest, 'signal' | 'approve' | 'delivery' | 'permit' | 'onWait'> & { readonly id?: string }): Promise<string>
   /** Resolves when the turn neither runs nor waits here; the store has its end. Never rejects. */
   ended(turnId: string): Promise<void>
   /**

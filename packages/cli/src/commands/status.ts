@@ -27,7 +27,14 @@ export async function run(context: CliContext): Promise<number> {
   const backup = daemon.running ? daemon.last_backup : queues === null ? undefined : readRecord(context.dataDir).last
   if (json) out.json({ ...daemon, queues, last_backup: backup ?? null })
   else {
-    const parts = [problemLines(daemon, out), clusterLines(daemon), agentLines(daemon), healthLines(daemon), queueLines(queues), backupLines(backup)]
+    const parts = [
+      problemLines(daemon, out),
+      clusterLines(daemon),
+      agentLines(daemon),
+      healthLines(daemon),
+      queueLines(queues),
+      backupLines(backup),
+    ]
     for (const line of [stateLine(daemon, out), ...parts.flat()]) out.hint(line)
   }
   if (!daemon.running) return 1

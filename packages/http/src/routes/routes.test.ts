@@ -162,7 +162,12 @@ describe('sessions', () => {
   test('are found by words in their name, page by page', async () => {
     const { say, json } = await paired()
     for (const name of ['a', 'b', 'c']) await say(name, 'one')
-    for (const [id, name] of [['a', 'Plans of Ada'], ['b', 'Kitchen'], ['c', 'more PLANS']]) await json('PUT', `/api/sessions/${id}`, { name })
+    for (const [id, name] of [
+      ['a', 'Plans of Ada'],
+      ['b', 'Kitchen'],
+      ['c', 'more PLANS'],
+    ])
+      await json('PUT', `/api/sessions/${id}`, { name })
     const found = (await json('GET', '/api/sessions?find=plans&limit=1')) as { sessions: { session_id: string }[]; next: string }
     const rest = await json('GET', `/api/sessions?find=plans&limit=1&cursor=${found.next}`)
     const ids = [found, rest as typeof found].flatMap(({ sessions }) => sessions.map(({ session_id }) => session_id))

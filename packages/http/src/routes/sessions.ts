@@ -90,7 +90,12 @@ const listQuery = v.object({
   channel: filterText,
   sender: filterText,
   find: v.exactOptional(
-    v.pipe(v.string(), v.minLength(1), v.maxLength(200), v.description('Only sessions with these words in their name, channel or sender, in any case')),
+    v.pipe(
+      v.string(),
+      v.minLength(1),
+      v.maxLength(200),
+      v.description('Only sessions with these words in their name, channel or sender, in any case'),
+    ),
   ),
 })
 
@@ -263,7 +268,12 @@ const messagesRoute = ({ sessions }: Store, readers: Readers): Route =>
     summary: 'The newest messages of a session, oldest first',
     auth: 'client',
     query: v.object({ limit: wholeText(1, MESSAGES_MAX, 50) }),
-    answers: { 200: { description: 'The messages', schema: v.object({ session_id: v.string(), messages: v.array(v.object({ at: v.string(), ...messageSchema.entries })) }) } },
+    answers: {
+      200: {
+        description: 'The messages',
+        schema: v.object({ session_id: v.string(), messages: v.array(v.object({ at: v.string(), ...messageSchema.entries })) }),
+      },
+    },
     async handle({ by, device, role, onControlSocket, params, query: { limit } }) {
       const id = storedOf({ device, role }, params)
       const session = await sessions.get(id)

@@ -141,7 +141,10 @@ const statusSchema = v.object({
   require_pairing: v.boolean(),
   paired_devices: v.number(),
   ...vitalsSchema.entries,
-  problems: v.pipe(v.array(problemSchema), v.description('What an operator should look at, those that stop work first; empty when all is well')),
+  problems: v.pipe(
+    v.array(problemSchema),
+    v.description('What an operator should look at, those that stop work first; empty when all is well'),
+  ),
   queues: queuesSchema,
   last_backup: v.pipe(
     backupRecordSchema.entries.last,

@@ -170,7 +170,12 @@ function frameOfEnded(turn: TurnRow): ChatFrame {
   const { id, status, error, response, model, finishReason, inputTokens, outputTokens, costUsd } = turn
   if (status === 'aborted') return { type: 'aborted', turn_id: id }
   if (error !== null || response === null)
-    return { type: 'error', message: error?.message ?? 'The turn has no answer', code: 'AGENT_ERROR', ...(error && { error_code: error.code }) }
+    return {
+      type: 'error',
+      message: error?.message ?? 'The turn has no answer',
+      code: 'AGENT_ERROR',
+      ...(error && { error_code: error.code }),
+    }
   const usage = { inputTokens, outputTokens, costUsd }
   return frameOfEnd({ id, text: response, model: model ?? '', finishReason: finishReason ?? 'stop', usage, replies: [] })
 }

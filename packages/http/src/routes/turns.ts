@@ -204,7 +204,12 @@ export function turnRoutes(runtime: Runtime): Route[] {
         const turn = agent.live().find((live) => live.id === id) ?? (await turns.get(id))
         if (!turn || isHidden({ device, role }, turn)) throw unknownTurn()
         const timeline = await timelineOf(runtime, turn, role === 'operator')
-        return { ...shownState(device, await senders(runtime), turn), response: turn.response, input: turn.owner === ownerOf(device) ? turn.input : null, timeline }
+        return {
+          ...shownState(device, await senders(runtime), turn),
+          response: turn.response,
+          input: turn.owner === ownerOf(device) ? turn.input : null,
+          timeline,
+        }
       },
     }),
     defineRoute({

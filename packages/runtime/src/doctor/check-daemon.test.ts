@@ -5,7 +5,7 @@ import { checkDaemon, checkWarnings } from './check-daemon.ts'
 
 test('checkWarnings files an ignored forwarding header under proxy', () => {
   const health = createHealthWatch({
-    clock: { monotonicMs: () => 0 },
+    clock: { monotonicMs: () => 0, nowMs: () => 0 },
     store: { health: () => ({ lastCommitMs: null, fault: null }), probe: async () => {} },
     bus: { observe: () => {} },
     snapshot: () => ({ channels: [], links: () => [], gateway: { require_pairing: true } as never }),

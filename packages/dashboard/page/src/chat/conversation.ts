@@ -115,11 +115,13 @@ export class Conversation {
   constructor(id: string | undefined) {
     this.id = signal(id)
     this.session = id ?? randomName()
-    this.#messages = id === undefined ? [] : sentOf(id).map((sent) => new Outgoing(sent, sent.turn === undefined || sent.failure !== undefined))
+    this.#messages =
+      id === undefined ? [] : sentOf(id).map((sent) => new Outgoing(sent, sent.turn === undefined || sent.failure !== undefined))
     this.#stops = [onEvent((event) => this.#hear(event)), onRenewal(() => void this.load())]
     this.#changed()
     if (id !== undefined) void this.load()
-    for (const message of this.#messages) if (message.isOpen && message.sent.turn !== undefined) void this.#follow(message, message.sent.turn)
+    for (const message of this.#messages)
+      if (message.isOpen && message.sent.turn !== undefined) void this.#follow(message, message.sent.turn)
     void this.#post()
   }
 
@@ -339,7 +341,10 @@ export class Conversation {
   }
 
   /** The whole answer replaces what arrived in pieces since the last tool call. */
-  #finish(message: Outgoing, { full_response: text, turn_id: turn, model, input_tokens, output_tokens, cost_usd }: Extract<Frame, { type: 'done' }>) {
+  #finish(
+    message: Outgoing,
+    { full_response: text, turn_id: turn, model, input_tokens, output_tokens, cost_usd }: Extract<Frame, { type: 'done' }>,
+  ) {
     const { parts } = message
     const last = parts.at(-1)
     if (last?.kind === 'answer') parts.pop()
@@ -382,7 +387,11 @@ export class Conversation {
     const open = this.#messages.filter(({ isOpen }) => isOpen)
     this.running.value = open.length
     this.turns.value = open.flatMap(({ sent }) => sent.turn ?? [])
-    if (this.id.value !== undefined) keepSent(this.session, this.#messages.filter(({ isDone }) => !isDone).map(({ sent }) => sent))
+    if (this.id.value !== undefined)
+      keepSent(
+        this.session,
+        this.#messages.filter(({ isDone }) => !isDone).map(({ sent }) => sent),
+      )
     this.#showEntries()
   }
 

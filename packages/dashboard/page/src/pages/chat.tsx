@@ -221,7 +221,9 @@ function Messages({ conversation }: { readonly conversation: Conversation }) {
         )}
         {isRunning && <Questions conversation={conversation} />}
         {isRunning && entries.at(-1)?.kind === 'person' && (
-          <p class="working">{conversation.isWaiting.value ? 'Waits for the gateway. It is sent as soon as the gateway answers.' : 'Working…'}</p>
+          <p class="working">
+            {conversation.isWaiting.value ? 'Waits for the gateway. It is sent as soon as the gateway answers.' : 'Working…'}
+          </p>
         )}
       </div>
       <div class="hidden-text" role="status">

@@ -49,9 +49,7 @@ export function Conversations() {
     >
       <div class="filters">
         <Ask label="Channel" value={channel} placeholder="any" onChange={(value) => set({ channel: value })} />
-        {channel !== '' && (
-          <Ask label="Sender" value={sender} placeholder="any" onChange={(value) => set({ sender: value })} />
-        )}
+        {channel !== '' && <Ask label="Sender" value={sender} placeholder="any" onChange={(value) => set({ sender: value })} />}
         <Ask label="Find" value={find} placeholder="a title or person" onChange={(value) => set({ find: value })} />
       </div>
       <Card title="Conversations">

@@ -82,7 +82,9 @@ function Warnings({ data: { status } }: { readonly data: Data }) {
       {status.queues.replies_ambiguous > 0 && (
         <Note tone="warn">
           <div class="row spread">
-            <span class="grow">{integer(status.queues.replies_ambiguous)} replies may not have arrived, and are not sent again by themselves.</span>
+            <span class="grow">
+              {integer(status.queues.replies_ambiguous)} replies may not have arrived, and are not sent again by themselves.
+            </span>
             <a class="button small" href="#/deliveries/outbox?state=ambiguous">
               Look at them
             </a>

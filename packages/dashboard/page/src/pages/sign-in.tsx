@@ -1,7 +1,8 @@
 /** Signing in: by a link with a code in its fragment, or by a passkey. */
-import { forget } from '../chat/outgoing.ts'
+
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
+import { forget } from '../chat/outgoing.ts'
 import { ApiError, answered, api, getOverview } from '../data/api.ts'
 import { OVERVIEW, queries } from '../data/queries.ts'
 import { session, signedIn, signedOut } from '../data/session.ts'

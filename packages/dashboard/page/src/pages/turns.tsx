@@ -28,7 +28,13 @@ type Turn = Answer['turns'][number] | Answer['running'][number]
 type Entry = Got<'/api/turns/{id}'>['timeline'][number]
 
 /** Sources that are no channel, in words for people. */
-const SOURCES: Readonly<Record<string, string>> = { api: 'chat or API', ws: 'chat', sop: 'procedure', cli: 'command line', call: 'tool call' }
+const SOURCES: Readonly<Record<string, string>> = {
+  api: 'chat or API',
+  ws: 'chat',
+  sop: 'procedure',
+  cli: 'command line',
+  call: 'tool call',
+}
 const sourceName = (source: string): string => SOURCES[source] ?? source
 
 const NAMES = ['status', 'channel', 'sender', 'agent', 'error', 'hours', 'session'] as const
@@ -213,7 +219,11 @@ function What({ entry: { kind, number } }: { readonly entry: Entry }) {
       </a>
     )
   if (number === null) return <span class="nowrap">{WHAT[kind]}</span>
-  return <a class="nowrap" href={to('deliveries', kind === 'message' ? 'inbox' : 'outbox', number)}>{WHAT[kind]}</a>
+  return (
+    <a class="nowrap" href={to('deliveries', kind === 'message' ? 'inbox' : 'outbox', number)}>
+      {WHAT[kind]}
+    </a>
+  )
 }
 
 const TIMELINE: readonly Column<Entry>[] = [
@@ -242,4 +252,3 @@ function detailOf({ error, finish_reason, attempts, by }: Entry) {
   const text = said.filter(Boolean).join('; ')
   return text === '' ? null : <Line value={text} />
 }
-
