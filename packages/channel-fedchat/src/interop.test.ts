@@ -163,6 +163,17 @@ test('a gap in the timeline is read page by page, in order, after an interruptio
   expect(fake.requests.filter(({ path }) => path.endsWith('/messages'))).toHaveLength(3)
 })
 
+test('a device that the account has not signed is warned about once, and not at each connection', async () => {
+  const { fake, bot } = await arrange()
+  fake.cut({ isDown: true })
+  await soon(() => expect(bot.listening.retryAtMs).toBeDefined())
+  fake.cut()
+  await bot.host.advance(60_000)
+  fake.say({ text: 'again' })
+  await soon(() => expect(texts(bot)).toEqual(['again']))
+  expect(bot.host.logs.filter(({ message }) => message.includes('the device is not verified'))).toHaveLength(1)
+})
+
 test('messages are delivered again when they could not be stored, and the position is stored after them', async () => {
   const secrets = memorySecrets()
   const { fake, bot } = await arrange({}, {}, secrets)

@@ -27,6 +27,8 @@ export interface Session {
   readonly verifications: Verifications
   /** What the operator should know about configured rooms that the bot cannot enter, by room. */
   readonly problems: Map<string, string>
+  /** Warnings that the log has already, because each connection prepares the device again. */
+  readonly warned: Set<string>
   readonly log: Logger
   readonly bot: Bot
   close(): Promise<void>
@@ -62,7 +64,21 @@ export async function openSession(host: Host, config: FedchatConfig, mayWrite: (
     }
     const verifications = new Verifications(device, host.log, (user) => folded(user) === folded(identity.userId) || isAllowed(config, user))
     const receipts = new Receipts(api, host.log)
-    return { api, vault, identity, device, rooms, presses, receipts, verifications, problems: new Map(), log: host.log, bot, close }
+    return {
+      api,
+      vault,
+      identity,
+      device,
+      rooms,
+      presses,
+      receipts,
+      verifications,
+      problems: new Map(),
+      warned: new Set(),
+      log: host.log,
+      bot,
+      close,
+    }
   } catch (error) {
     await close()
     throw signal.aborted ? new AppError('aborted', 'The channel stopped') : error
@@ -89,7 +105,7 @@ export async function prepareDevice(session: Session, config: FedchatConfig, sig
       log.info('verified the device with the recovery key', { channel: 'fedchat', device: identity.deviceId })
     } catch (error) {
       if (signal.aborted) throw error
-      log.warn('device not verified with the recovery key', { channel: 'fedchat', reason: errorText(error) })
+      warnOnce(session, 'device not verified with the recovery key', { channel: 'fedchat', reason: errorText(error) })
     }
   }
   if (key === undefined && !(await device.isVerified())) await signDevice(session, config, signal)
@@ -98,16 +114,23 @@ export async function prepareDevice(session: Session, config: FedchatConfig, sig
 }
 
 /** Many clients give keys only to devices that their account has signed, so that the bot could not read their messages. */
-async function signDevice({ api, device, identity, log }: Session, { password }: FedchatConfig, signal: AbortSignal): Promise<void> {
+async function signDevice(session: Session, { password }: FedchatConfig, signal: AbortSignal): Promise<void> {
+  const { api, device, identity, log } = session
   const about = { channel: 'fedchat', device: identity.deviceId }
   try {
     if (password !== undefined && (await signWithPassword(api, device, { userId: identity.userId, password }, signal)))
       return void log.info('created the cross-signing keys of the account and signed the device', about)
-    log.warn(UNVERIFIED, { ...about, fix: UNVERIFIED_FIX })
+    warnOnce(session, UNVERIFIED, { ...about, fix: UNVERIFIED_FIX })
   } catch (error) {
     if (signal.aborted) throw error
-    log.warn(UNVERIFIED, { ...about, reason: errorText(error), fix: UNVERIFIED_FIX })
+    warnOnce(session, UNVERIFIED, { ...about, reason: errorText(error), fix: UNVERIFIED_FIX })
   }
+}
+
+function warnOnce({ log, warned }: Session, what: string, fields: object): void {
+  if (warned.has(what)) return
+  warned.add(what)
+  log.warn(what, { ...fields })
 }
 
 /** Records the fingerprint and whether the account has signed the device. Durable after the next flush of the vault. */

@@ -1,5 +1,5 @@
 /** Requests to the API of QQ bots. A refusal has a code beside its HTTP status; "Error codes" of each method lists them. */
-import { callProvider, SharedToken, urlUnder } from '@sluice/kit'
+import { callProvider, nothingSent, SharedToken, urlUnder } from '@sluice/kit'
 import { type Members, members, text } from '@sluice/kit/foreign-json'
 import { AppError, type ErrorCode, type Host } from '@sluice/sdk'
 import { apiUrlOf, type QqConfig } from './config.ts'
@@ -98,7 +98,7 @@ export class QqApi {
       })
     } catch (error) {
       // Without a token nothing was sent, whatever happened to this request.
-      if (!(error instanceof AppError) || error.code === 'unavailable' || error.code === 'rate_limited') throw error
+      if (!(error instanceof AppError) || error.code === 'unavailable' || error.code === 'rate_limited') throw nothingSent(error)
       const wait = error.retryAfterSecs === undefined ? {} : { retryAfterSecs: error.retryAfterSecs }
       throw new AppError('unavailable', error.message, { ...wait, ...(isRefused(error) && { cause: 'refused' }) })
     }

@@ -2,7 +2,7 @@
  * Files: downloads those that users shared, and uploads those of replies. The token goes only to Slack's hosts, which is checked
  * before each redirect. An uploaded file is invisible until it is shared, so a failed upload means that nothing was sent.
  */
-import { asUnavailable, downloadFile, followRedirects, mediaType, signalScope } from '@sluice/kit'
+import { asUnavailable, downloadFile, followRedirects, mediaType, nothingSent, signalScope } from '@sluice/kit'
 import { members, text, textAt } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Media } from '@sluice/sdk'
 import { isSlackUrl, type SlackApi } from './api.ts'
@@ -48,8 +48,6 @@ export interface UploadedFile {
 }
 
 const UPLOAD_MS_MAX = 60_000
-/** Codes that mean "may have been sent" for a message. An upload with such a failure can be repeated. */
-const UNCERTAIN = new Set(['upstream', 'upstream_timeout', 'aborted'])
 
 /** Throws `rate_limited` or `unavailable` if a repeat may succeed, and `invalid_request` or `forbidden` if it cannot. */
 export async function uploadFiles(api: SlackApi, attachments: readonly Attachment[], signal: AbortSignal): Promise<UploadedFile[]> {
@@ -58,8 +56,7 @@ export async function uploadFiles(api: SlackApi, attachments: readonly Attachmen
     for (const attachment of attachments) files.push(await uploadFile(api, attachment, signal))
     return files
   } catch (error) {
-    if (!(error instanceof AppError) || !UNCERTAIN.has(error.code)) throw error
-    throw new AppError('unavailable', error.message, error.retryAfterSecs === undefined ? {} : { retryAfterSecs: error.retryAfterSecs })
+    throw nothingSent(error)
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Requests to the API of WeCom. It answers with status 200 and an `errcode`; see https://developer.work.weixin.qq.com/document/path/90313.
  */
-import { callProvider, readUpTo, SharedToken, urlUnder } from '@sluice/kit'
+import { callProvider, nothingSent, readUpTo, SharedToken, urlUnder } from '@sluice/kit'
 import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, type ErrorCode, type Host } from '@sluice/sdk'
 import { appOf, type WecomConfig } from './config.ts'
@@ -103,7 +103,7 @@ export class WecomApi {
       )
     } catch (error) {
       // Without a token nothing was sent, whatever happened to this request.
-      if (!(error instanceof AppError) || error.code === 'unavailable' || error.code === 'rate_limited') throw error
+      if (!(error instanceof AppError) || error.code === 'unavailable' || error.code === 'rate_limited') throw nothingSent(error)
       throw new AppError('unavailable', error.message, error.retryAfterSecs === undefined ? {} : { retryAfterSecs: error.retryAfterSecs })
     }
   }

@@ -123,20 +123,22 @@ export class WorkchatApi {
       })
       const answer = members(json)
       const refused = refusalIn(answer)
-      if (refused) throw new RefusedError(what, refused, this.#waitSecs(headers))
+      if (refused) throw new RefusedError(what, refused, this.#waitOf(headers))
       if (answer.code !== 0) throw new AppError('upstream', `workchat answered ${what} in a form that it does not document`)
       return 'data' in answer ? members(answer.data) : answer
     } catch (error) {
       if (!(error instanceof AppError) || error instanceof RefusedError) throw error
-      const waitSecs = this.#waitSecs(headers)
-      if (refusal && OF_STATUS.has(error.code)) throw new RefusedError(what, refusal, waitSecs)
-      const isLimit = error.code === 'rate_limited' && waitSecs !== undefined
-      throw isLimit ? new AppError('rate_limited', error.message, { retryAfterSecs: waitSecs }) : error
+      const wait = this.#waitOf(headers)
+      const { mayHaveArrived } = error
+      if (refusal && OF_STATUS.has(error.code)) throw new RefusedError(what, refusal, { ...wait, mayHaveArrived })
+      const isLimit = error.code === 'rate_limited' && 'retryAfterSecs' in wait
+      throw isLimit ? new AppError('rate_limited', error.message, wait) : error
     }
   }
 
-  #waitSecs(headers: Headers): number | undefined {
+  #waitOf(headers: Headers): { readonly retryAfterSecs?: number } {
     const reset = headers.get(RESET_HEADER)?.trim() ?? ''
-    return retryAfterSecs(headers, this.#host.clock.nowMs()) ?? (/^\d{1,6}$/.test(reset) ? Number(reset) : undefined)
+    const secs = retryAfterSecs(headers, this.#host.clock.nowMs()) ?? (/^\d{1,6}$/.test(reset) ? Number(reset) : undefined)
+    return secs === undefined ? {} : { retryAfterSecs: secs }
   }
 }

@@ -1,5 +1,5 @@
 /** Files: downloads those of messages, and uploads those of replies. An uploaded file is invisible until a message has it. */
-import { downloadFile, pathSegment } from '@sluice/kit'
+import { downloadFile, nothingSent, pathSegment } from '@sluice/kit'
 import { text } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Media } from '@sluice/sdk'
 import type { WorkchatApi } from './api.ts'
@@ -10,8 +10,6 @@ export const FILE_BYTES_MAX = 30_000_000
 const PICTURE_BYTES_MAX = 10_000_000
 const PICTURES = /\.(?:jpe?g|png|webp|gif|bmp|ico|tiff?|heic)$/i
 const UPLOAD_MS_MAX = 60_000
-/** Codes that mean "may have been sent" for a message. An upload with such a failure can be repeated. */
-const UNCERTAIN = new Set(['upstream', 'upstream_timeout', 'aborted'])
 
 /** The platform's names of file types, by extension; any other file is a `stream`. */
 const FILE_TYPES: Readonly<Record<string, string>> = {
@@ -47,8 +45,7 @@ export async function uploadFiles(api: WorkchatApi, attachments: readonly Attach
     for (const attachment of attachments) payloads.push(await upload(api, attachment, signal))
     return payloads
   } catch (error) {
-    if (!(error instanceof AppError) || !UNCERTAIN.has(error.code)) throw error
-    throw new AppError('unavailable', error.message, error.retryAfterSecs === undefined ? {} : { retryAfterSecs: error.retryAfterSecs })
+    throw nothingSent(error)
   }
 }
 

@@ -1,6 +1,6 @@
 /** The platform's refusals: numbers in the body, with any status. They decide whether a request may be repeated, and when. */
 import { members, text } from '@sluice/kit/foreign-json'
-import { AppError, type ErrorCode } from '@sluice/sdk'
+import { AppError, type ErrorCode, type ErrorOptions } from '@sluice/sdk'
 
 export interface Refusal {
   readonly code: number
@@ -53,10 +53,14 @@ export function refusalIn(json: unknown): Refusal | undefined {
 export class RefusedError extends AppError {
   readonly refusal: Refusal
 
-  constructor(what: string, refusal: Refusal, retryAfterSecs: number | undefined) {
+  constructor(
+    what: string,
+    refusal: Refusal,
+    { retryAfterSecs, mayHaveArrived = false }: Pick<ErrorOptions, 'retryAfterSecs' | 'mayHaveArrived'>,
+  ) {
     const code = isInvalidToken(refusal) ? 'unavailable' : (CODES[refusal.code] ?? 'invalid_request')
     const hint = code === 'forbidden' ? ' (does the app have the permission, and is its version published?)' : ''
-    const options = retryAfterSecs === undefined ? {} : { retryAfterSecs }
+    const options = { mayHaveArrived, ...(retryAfterSecs !== undefined && { retryAfterSecs }) }
     super(code, `workchat answered ${refusal.code} to ${what}: ${refusal.message}${hint}`, options)
     this.refusal = refusal
   }

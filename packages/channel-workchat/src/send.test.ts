@@ -100,6 +100,15 @@ describe('a message', () => {
 })
 
 describe('a repeat', () => {
+  test('that is answered 503 with a reason may have arrived, and one whose token is answered so has not', async () => {
+    const body = { code: 1_061_045, msg: 'busy' }
+    fake.fail({ fault: 'status', status: 503, body }, { matches: isPost })
+    await expect(send({ to: 'oc_ada' })).rejects.toMatchObject({ mayHaveArrived: true })
+    fake.revoke()
+    fake.fail({ fault: 'status', status: 503 }, { matches: ({ path }) => path.includes('tenant_access_token') })
+    await expect(send({ to: 'oc_ada' })).rejects.toMatchObject({ code: 'unavailable', mayHaveArrived: false })
+  })
+
   test('follows soon on an unknown outcome, and the platform shows the message once', async () => {
     fake.fail({ fault: 'lost' }, { matches: isPost })
     const sent = send({ to: 'oc_ada' })

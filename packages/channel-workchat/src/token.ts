@@ -1,13 +1,11 @@
 /** Requests the tenant access token, which authorizes every call. */
-import { callProvider, type GrantedToken } from '@sluice/kit'
+import { callProvider, type GrantedToken, nothingSent } from '@sluice/kit'
 import { members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Host } from '@sluice/sdk'
 import type { WorkchatConfig } from './config.ts'
 import { refusalIn } from './refusal.ts'
 
 const TIMEOUT_MS = 15_000
-/** A failed request for a token had no effect, so it may be repeated. */
-const REPEATABLE = new Set(['upstream', 'upstream_timeout', 'aborted'])
 /** The credentials are wrong, or the app is disabled. */
 const CREDENTIALS = new Set([10003, 10012, 10013, 10014, 10015, 10017])
 
@@ -31,8 +29,7 @@ export async function requestToken(host: Host, { app_id, app_secret }: WorkchatC
     signal: new AbortController().signal,
     timeoutMs: TIMEOUT_MS,
   }).catch((error: unknown) => {
-    if (!(error instanceof AppError) || !REPEATABLE.has(error.code)) throw error
-    throw new AppError('unavailable', error.message)
+    throw nothingSent(error)
   })
   const refusal = refusalIn(json)
   if (refusal && CREDENTIALS.has(refusal.code)) {

@@ -14,7 +14,14 @@ export { isLoopback, isPublicAddress, plainAddress } from './network/ip-address.
 export { findProgram, hasProgram, installPackage, missingPackages, programFolders } from './network/on-this-machine.ts'
 export { pinnedLookup } from './network/pinned-lookup.ts'
 export { ByteBuffer } from './platform/byte-buffer.ts'
-export { asUnavailable, callProvider, type ProviderAnswer, type ProviderCall, retryAfterSecs } from './platform/call-provider.ts'
+export {
+  asUnavailable,
+  callProvider,
+  nothingSent,
+  type ProviderAnswer,
+  type ProviderCall,
+  retryAfterSecs,
+} from './platform/call-provider.ts'
 export { Cursors, type CursorsOptions, type Position } from './platform/cursors.ts'
 export { downloadFile, type FileDownload, followRedirects } from './platform/download-file.ts'
 export { type GrantedToken, SharedToken } from './platform/granted-token.ts'

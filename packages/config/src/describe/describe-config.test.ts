@@ -31,6 +31,12 @@ describe('starter file', () => {
     expect(open).toContain('\nport = 42617  # a whole number between 0 and 65535; SVC_GATEWAY_PORT overrides it\n')
   })
 
+  test('suggests settings of channels without enabling the channel', () => {
+    const voice = { owner: 'channel-voice-wake', section: { path: 'channels_config.voice_wake', schema: v.object({ wake_whole_word: v.optional(v.boolean(), false) }) } }
+    const text = starterConfig([voice as OwnedSection])
+    expect(text).toContain('#[channels_config.voice_wake]\n#wake_whole_word = true  # default: false\n')
+  })
+
   test('stays valid TOML when any one key is uncommented', async () => {
     const lines = text.split('\n')
     const isKey = (line: string) => /^# ?[\w"-]+ = /.test(line)

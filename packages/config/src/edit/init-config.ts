@@ -14,7 +14,11 @@ const HEAD = `# Sluice configuration. A key that is commented out shows its defa
 const STARTS_WITH: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'security.policy': { shell: 'script' },
   'security.sandbox': { required: true },
+  'channels_config.voice_wake': { wake_whole_word: true },
 }
+
+/** The section of a channel stays commented out: it would enable the channel. */
+const isSet = (path: string): boolean => path in STARTS_WITH && !path.startsWith('channels_config.')
 
 /** Returns a text that loads and sets only `STARTS_WITH`. A line with a setting starts with # and no space. */
 export function starterConfig(sections: readonly OwnedSection[]): string {
@@ -27,17 +31,18 @@ export function starterConfig(sections: readonly OwnedSection[]): string {
   const blocks = [...keys].flatMap(([path, known]) => {
     if (known.size === 0) return []
     const given = STARTS_WITH[path]
-    return `${given ? '' : '#'}[${path}]\n${[...known].map(([name, key]) => keyLines(name, key, given?.[name])).join('')}`
+    const before = isSet(path) ? '' : '#'
+    return `${before}[${path}]\n${[...known].map(([name, key]) => keyLines(name, key, { before, given: given?.[name] })).join('')}`
   })
   return [HEAD, ...blocks].join('\n')
 }
 
-function keyLines(name: string, key: Key, given: unknown): string {
+function keyLines(name: string, key: Key, { before, given }: { readonly before: string; readonly given: unknown }): string {
   const meaning = key.meaning === undefined ? '' : `# ${key.meaning}\n`
   const { fallback } = key
   if (given !== undefined) {
     const usual = fallback === undefined ? '' : `  # default: ${formatLiteral(fallback)}`
-    return `${meaning}${formatName(name)} = ${formatLiteral(given)}${usual}\n`
+    return `${meaning}${before}${formatName(name)} = ${formatLiteral(given)}${usual}\n`
   }
   if (fallback !== undefined) return `${meaning}#${formatName(name)} = ${formatLiteral(fallback)}${notes(key, '  # ')}\n`
   return `${meaning}# ${formatName(name)} = ${formatLiteral(placeholder(key.shape))}${notes(key, '  # ')}\n`

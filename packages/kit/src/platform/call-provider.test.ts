@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server as TcpSe
 import { inspect } from 'node:util'
 import { AppError, type ErrorCode } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
-import { asUnavailable, callProvider, type ProviderCall, retryAfterSecs } from './call-provider.ts'
+import { asUnavailable, callProvider, nothingSent, type ProviderCall, retryAfterSecs } from './call-provider.ts'
 
 const TOKEN = 'token-that-must-not-show'
 const NEVER = new AbortController().signal
@@ -386,4 +386,16 @@ describe('asUnavailable', () => {
   test('returns other errors unchanged', () => {
     for (const error of [new AppError('forbidden', 'never'), new Error('a bug')]) expect(asUnavailable(error)).toBe(error)
   })
+})
+
+test('a failure before the message means that nothing was sent', () => {
+  const of = (error: AppError) => {
+    const { code, mayHaveArrived, retryAfterSecs } = nothingSent(error) as AppError
+    return [code, mayHaveArrived, retryAfterSecs]
+  }
+  for (const code of ['upstream', 'upstream_timeout', 'aborted'] as const)
+    expect(of(new AppError(code, 'x'))).toEqual(['unavailable', false, undefined])
+  expect(of(new AppError('unavailable', 'x', { mayHaveArrived: true, retryAfterSecs: 7 }))).toEqual(['unavailable', false, 7])
+  const refused = new AppError('forbidden', 'x')
+  expect(nothingSent(refused)).toBe(refused)
 })

@@ -37,6 +37,7 @@ export interface ProviderAnswer {
 const TIMEOUT_MS = 30_000
 const ANSWER_BYTES_MAX = 1_048_576
 const PASSING_CODES: ReadonlySet<string> = new Set(['rate_limited', 'upstream', 'upstream_timeout'])
+const UNCLEAR_CODES: ReadonlySet<string> = new Set(['upstream', 'upstream_timeout', 'aborted'])
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 const EXPLANATION_CHARS_MAX = 300
 const CREDENTIAL_HEADER = /auth|key|token|secret|cookie|signature/i
@@ -89,6 +90,17 @@ export function asUnavailable(error: unknown): unknown {
   if (!(error instanceof AppError) || !PASSING_CODES.has(error.code)) return error
   const { message, retryAfterSecs } = error
   return new AppError('unavailable', message, retryAfterSecs === undefined ? {} : { retryAfterSecs })
+}
+
+/**
+ * For requests that come before a message, such as those for a token or for the upload of a file: whatever happened to one, nothing was sent.
+ * Turns codes that mean "may have been sent" into `unavailable`, takes `mayHaveArrived` back, and returns any other error unchanged.
+ */
+export function nothingSent(error: unknown): unknown {
+  if (!(error instanceof AppError) || !(error.mayHaveArrived || UNCLEAR_CODES.has(error.code))) return error
+  const { message, retryAfterSecs, cause } = error
+  const options = { ...(cause !== undefined && { cause }), ...(retryAfterSecs !== undefined && { retryAfterSecs }) }
+  return new AppError(UNCLEAR_CODES.has(error.code) ? 'unavailable' : error.code, message, options)
 }
 
 /** Returns the whole seconds of a `Retry-After` header in either of its forms; undefined without one. */
