@@ -24,6 +24,7 @@ import container from '@sluice/sandbox-container'
 import jail from '@sluice/sandbox-jail'
 import seatbelt from '@sluice/sandbox-seatbelt'
 import speech from '@sluice/speech'
+import browser from '@sluice/tool-browser'
 import files from '@sluice/tool-files'
 import http from '@sluice/tool-http'
 import memory from '@sluice/tool-memory'
@@ -33,7 +34,7 @@ import transcription from '@sluice/transcription'
 import mqtt from '@sluice/trigger-mqtt'
 
 const providers = [offline, openai, anthropic]
-const tools = [files, shell, http, memory, sop]
+const tools = [files, shell, http, memory, sop, browser]
 const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, line, webhook, voiceCall]
 const sandboxes = [jail, seatbelt, container]
 const chats = [telegram, discord, slack, irc, email, signal, dingtalk, mattermost, qq, wecom]

@@ -9,7 +9,7 @@ import otel from '@sluice/observability-otel'
 import google from '@sluice/provider-google'
 import fsrestrict from '@sluice/sandbox-fsrestrict'
 import postgres from '@sluice/store-postgres'
-import browser from '@sluice/tool-browser'
+import browserNative from '@sluice/tool-browser-native'
 import pdf from '@sluice/tool-pdf'
 import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
@@ -17,6 +17,6 @@ import web from '@sluice/tool-web'
 import { always } from './always.ts'
 
 const chats = [fedchat, workchat]
-const tools = [browser, pdf, mcp, skills, schedule, web]
+const tools = [browserNative, pdf, mcp, skills, schedule, web]
 
 await main({ profile: 'full', features: [...always, ...chats, ...tools, fsrestrict, google, dashboard, boards, adapter, otel, postgres] })

@@ -23,7 +23,7 @@ export default defineFeature({
     return {
       ...(!config.enabled && { disabledReason: '`enabled` is false' }),
       tools: [browserTool(backend)],
-      missingRequirement: () => missingRequirement(config),
+      missingRequirement: () => missingRequirement(host, config),
       check: async (signal) => [...(config.allowed_domains.length === 0 ? [NOTHING_ALLOWED] : []), ...(await backend.check(signal))],
       close: () => backend.close(),
     }
@@ -56,7 +56,7 @@ function createBackend(host: Host, config: BrowserConfig): Backend {
   }
 }
 
-function missingRequirement({ backend, native_chrome_path }: BrowserConfig): string | undefined {
+function missingRequirement(host: Host, { backend, native_chrome_path }: BrowserConfig): string | undefined {
   if (backend === 'computer_use' || (backend !== 'native' && hasProgram('agent-browser'))) return undefined
-  return missingForNative(native_chrome_path)
+  return missingForNative(host.service('browserLibrary'), native_chrome_path)
 }

@@ -302,7 +302,7 @@ describe('left out', () => {
         feature: 'channel-telegram',
         build: expect.stringContaining('npm run build -- full --features channel-telegram'),
       },
-      { section: 'browser', feature: 'tool-browser', build: expect.stringContaining('npm run build -- full --features browser-native') },
+      { section: 'browser', feature: 'tool-browser', build: expect.stringContaining('npm run build -- full --features tool-browser') },
     ])
   })
 

@@ -216,14 +216,13 @@ export const CATALOGUE = {
     tools: ['web_search', 'web_fetch'],
   },
   'tool-pdf': { flag: 'rag-pdf', kind: 'tool', profile: 'full', summary: 'Text of PDF files', tools: ['pdf_read'] },
-  'tool-browser': {
+  'tool-browser': { ...always, kind: 'tool', summary: 'Drive a browser', ...unix, section: 'browser', tools: ['browser'] },
+  'tool-browser-native': {
     flag: 'browser-native',
     kind: 'tool',
     profile: 'full',
-    summary: 'Drive a browser',
+    summary: 'Drive an installed Chromium without another program',
     ...unix,
-    section: 'browser',
-    tools: ['browser'],
   },
 
   transcription: { ...always, kind: 'gateway', summary: 'Recordings to text', section: 'transcription' },

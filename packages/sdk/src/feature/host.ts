@@ -114,6 +114,11 @@ export interface Services {
   readonly startTurn: StartTurn
   /** Returns the absolute paths, without links, of the folders whose scripts commands of the agent may read and run. */
   readonly skillFolders: () => readonly string[]
+  /**
+   * The library by which the tool `browser` drives an installed Chromium itself: `missing` returns why it cannot be loaded, `load` the module.
+   * Absent in builds without the backend `native`.
+   */
+  readonly browserLibrary: { missing(): string | undefined; load(): Promise<unknown> }
   /** Returns the text of each page of a PDF. Throws `invalid_request` for a file that is broken, encrypted or too large. */
   readonly pdfText: (pdf: Uint8Array, options: { readonly pages?: string; readonly signal: AbortSignal }) => Promise<string[]>
 }

@@ -1,8 +1,8 @@
 /** Finds an installed Chromium. */
 import { existsSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
-import { findProgram, hasProgram, missingPackages } from '@sluice/kit'
-import { AppError } from '@sluice/sdk'
+import { findProgram, hasProgram } from '@sluice/kit'
+import { AppError, howToGet, type Services } from '@sluice/sdk'
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'microsoft-edge-stable', 'microsoft-edge']
 /** Where browsers are installed on systems that do not put them on the PATH. */
@@ -13,6 +13,9 @@ const PATHS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
     '/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge',
   ],
 }
+
+/** Why the backend `native` cannot be used in a build without it. */
+export const notInBuild = (): string => `this build has no backend "native": ${howToGet('tool-browser-native')}`
 
 export const CHROMIUM_HINT = 'install Chromium (Debian: apt install chromium), or set native_chrome_path under [browser]'
 
@@ -31,8 +34,8 @@ export async function findChromium(configured?: string): Promise<string> {
 }
 
 /** Returns what the backend `native` is missing on this machine. A quick check that starts no program. */
-export function missingForNative(configured?: string): string | undefined {
-  const missing = missingPackages(['playwright-core'], import.meta.url)
+export function missingForNative(library: Services['browserLibrary'] | undefined, configured?: string): string | undefined {
+  const missing = library ? library.missing() : notInBuild()
   if (missing !== undefined) return missing
   const isInstalled =
     configured === undefined

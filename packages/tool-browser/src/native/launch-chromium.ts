@@ -1,7 +1,6 @@
 /** Starts Chromium so that the egress proxy is its only access to the network. */
 import { mkdir } from 'node:fs/promises'
-import { installPackage } from '@sluice/kit'
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, errorText, type Services } from '@sluice/sdk'
 import type { Browser } from 'playwright-core'
 import { findChromium } from './find-chromium.ts'
 
@@ -28,7 +27,10 @@ const ARGS = [
 /** The environment variables that a browser with a window needs. */
 const DESKTOP_VARIABLES = ['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'XDG_RUNTIME_DIR']
 
+export type BrowserLibrary = Services['browserLibrary']
+
 export interface ChromiumLaunch {
+  readonly library: BrowserLibrary
   readonly headless: boolean
   readonly chromePath: string | undefined
   /** The URL of the egress proxy. */
@@ -41,9 +43,9 @@ export interface ChromiumLaunch {
 export const canSandboxPages = (): boolean => process.getuid?.() !== 0
 
 /** Throws `unavailable` with a hint when Chromium or the library is missing, or Chromium does not start. */
-export async function launchChromium({ headless, chromePath, proxyUrl, home }: ChromiumLaunch): Promise<Browser> {
+export async function launchChromium({ library, headless, chromePath, proxyUrl, home }: ChromiumLaunch): Promise<Browser> {
   const executablePath = await findChromium(chromePath)
-  const { chromium } = await loadPlaywright()
+  const { chromium } = (await library.load()) as typeof import('playwright-core')
   await mkdir(home, { recursive: true, mode: 0o700 })
   try {
     return await chromium.launch({
@@ -65,12 +67,6 @@ export async function launchChromium({ headless, chromePath, proxyUrl, home }: C
     throw new AppError('unavailable', `${executablePath} does not start: ${reason}`, { cause })
   }
 }
-
-/** The library is not part of the bundle, and is loaded with the first page. */
-const loadPlaywright = () =>
-  import('playwright-core').catch((cause: unknown) => {
-    throw new AppError('unavailable', `The package playwright-core is not installed; ${installPackage('playwright-core')}`, { cause })
-  })
 
 /** The browser does not inherit the daemon's other variables. */
 function environment(home: string, headless: boolean): Record<string, string> {

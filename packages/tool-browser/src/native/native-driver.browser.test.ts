@@ -158,7 +158,10 @@ describe.skipIf('missing' in foundChromium)(`the backend native with a real brow
     beforeAll(async () => {
       const guard = createUrlGuard(world.host, ['*'])
       const proxy = await EgressProxy.start(guard)
+      const library = world.host.service('browserLibrary')
+      if (!library) throw new Error('the test host has no library')
       const browser = await launchChromium({
+        library,
         headless: true,
         chromePath: setup.config.native_chrome_path,
         proxyUrl: proxy.url,

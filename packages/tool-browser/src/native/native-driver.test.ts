@@ -9,6 +9,19 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
 })
 
+describe('a build without the backend', () => {
+  test('says how to get it, for each action and in doctor', async () => {
+    const world = createWorld({ config: { backend: 'native', allowed_domains: ['*'] }, host: { services: {} } })
+    const refused = { code: 'not_compiled', message: expect.stringContaining('browser-native'), fields: { feature: 'tool-browser-native' } }
+    for (const input of [{ action: 'open', url: 'http://site.test/' }, { action: 'snapshot' }])
+      await expect(world.run(input)).rejects.toMatchObject(refused)
+    expect(await world.check()).toMatchObject([
+      { status: 'fail', detail: expect.stringContaining('no backend'), fix: expect.stringContaining('--features') },
+    ])
+    await world.close()
+  })
+})
+
 describe('NativeDriver', () => {
   test('refuses a seventeenth client while sixteen are busy', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'sluice-browser-'))

@@ -1,15 +1,15 @@
 /** The backend `native`: one installed Chromium for all clients, which starts with the first page and ends with the last. */
 import { join } from 'node:path'
 import { PerClient, SerialQueue, untilAborted } from '@sluice/kit'
-import { AppError, type ClientId, errorText, type Finding, type Host, type ToolContext } from '@sluice/sdk'
+import { AppError, buildHint, type ClientId, errorText, type Finding, type Host, type ToolContext } from '@sluice/sdk'
 import type { Action, BrowserAction } from '../actions.ts'
 import type { OptionalDriver } from '../backend.ts'
 import type { BrowserConfig } from '../config.ts'
 import { EgressProxy } from '../egress/egress-proxy.ts'
 import type { UrlGuard } from '../url-guard.ts'
 import { ClientContext, noPageOpen, type RunningBrowser } from './client-context.ts'
-import { CHROMIUM_HINT, missingForNative } from './find-chromium.ts'
-import { canSandboxPages, launchChromium } from './launch-chromium.ts'
+import { CHROMIUM_HINT, missingForNative, notInBuild } from './find-chromium.ts'
+import { type BrowserLibrary, canSandboxPages, launchChromium } from './launch-chromium.ts'
 
 const CLIENTS_MAX = 16
 const IDLE_MS = 600_000
@@ -43,6 +43,7 @@ export class NativeDriver implements OptionalDriver {
 
   async run(action: Action, call: ToolContext): Promise<string> {
     const { client: id, signal } = call
+    this.#library()
     if (action.action === 'open') await this.#guard.addresses(this.#guard.page(action.url).hostname, signal)
     const client = this.#clients.find(id) ?? (action.action === 'open' ? this.#newClient(id) : undefined)
     if (!client) {
@@ -54,7 +55,7 @@ export class NativeDriver implements OptionalDriver {
   }
 
   async unusableReason(): Promise<string | undefined> {
-    return missingForNative(this.#config.native_chrome_path)
+    return missingForNative(this.#host.service('browserLibrary'), this.#config.native_chrome_path)
   }
 
   async check(): Promise<readonly Finding[]> {
@@ -68,8 +69,17 @@ export class NativeDriver implements OptionalDriver {
       if (canSandboxPages()) return [{ status: 'ok', detail }]
       return [{ status: 'warn', detail: `${detail}; it cannot sandbox its pages as root`, fix: 'run Sluice as a user other than root' }]
     } catch (error) {
-      return [{ status: 'fail', detail: errorText(error), fix: CHROMIUM_HINT }]
+      const isLeftOut = error instanceof AppError && error.code === 'not_compiled'
+      return [{ status: 'fail', detail: errorText(error), fix: isLeftOut ? buildHint('tool-browser-native') : CHROMIUM_HINT }]
     }
+  }
+
+  /** Throws `not_compiled` in a build without this backend. */
+  #library(): BrowserLibrary {
+    const library = this.#host.service('browserLibrary')
+    if (library) return library
+    const build = buildHint('tool-browser-native')
+    throw new AppError('not_compiled', `The browser cannot be used: ${notInBuild()}`, { fields: { feature: 'tool-browser-native', build } })
   }
 
   async close(): Promise<void> {
@@ -170,6 +180,7 @@ export class NativeDriver implements OptionalDriver {
     const proxy = await EgressProxy.start(this.#guard)
     try {
       const browser = await launchChromium({
+        library: this.#library(),
         headless: this.#config.native_headless,
         chromePath: this.#config.native_chrome_path,
         proxyUrl: proxy.url,

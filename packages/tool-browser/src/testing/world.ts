@@ -8,6 +8,7 @@ import { testChromium } from '@sluice/qa/chromium'
 import { AppError, type ClientId, type Host, type ToolReport } from '@sluice/sdk'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
+import native from '@sluice/tool-browser-native'
 import * as v from 'valibot'
 import { browserSection } from '../config.ts'
 import feature from '../index.ts'
@@ -53,7 +54,8 @@ export const addressesOf = ({
 }
 
 export function createWorld({ config, names = {}, exempt = [], host: given = {} }: WorldOptions): World {
-  const host = testHost({ publicAddresses: addressesOf({ names, exempt }), ...given })
+  const { services } = native.build(testHost(), {})
+  const host = testHost({ publicAddresses: addressesOf({ names, exempt }), ...(services && { services }), ...given })
   const parts = feature.build(host, v.parse(browserSection.schema, { enabled: true, ...config }))
   const [tool] = parts.tools ?? []
   if (!tool) throw new Error('The feature has no tool')
