@@ -221,3 +221,14 @@ test('settings of an endpoint override those of the agent', async () => {
   const once = await runTurn([failing], { settings: [{ kind: 'scripted', max_retries: 0 }] })
   expect([once.error?.code, failing.asked.length]).toEqual(['upstream', 1])
 })
+
+test('a model without a price is not asked where a limit is set and [cost] unknown refuses it', async () => {
+  const asked = model({ text: 'hello' })
+  const cost = { daily_limit_usd: 1, unknown: 'refuse' as const }
+  const { error } = await runTurn([asked], { cost })
+  expect(error).toMatchObject({ refusedFor: 'request', message: expect.stringContaining('it has no price') })
+  expect(asked.asked).toEqual([])
+  const priced = { ...cost, prices: { 'scripted-1': { input: 1, output: 1 } } }
+  expect((await runTurn([model({ text: 'hello' })], { cost: priced })).result).toMatchObject({ text: 'hello' })
+  expect((await runTurn([model({ text: 'hello' })], { cost: { unknown: 'refuse' } })).result).toMatchObject({ text: 'hello' })
+})

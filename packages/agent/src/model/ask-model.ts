@@ -7,6 +7,7 @@
 import { backoffMs } from '@sluice/kit'
 import type { Logger } from '@sluice/sdk'
 import type { Admission } from '../turn/admission.ts'
+import { isFree, priceOf } from '../turn/cost.ts'
 import type { TurnScope } from '../turn/turn-scope.ts'
 import { type Attempt, type CallModelDeps, callModel, type ModelAsk } from './call-model.ts'
 import { endpointLimits } from './endpoint-limits.ts'
@@ -42,6 +43,7 @@ export function createAskModel(deps: CallModelDeps & { readonly admission?: Admi
 
   async function askEntry(scope: TurnScope, ask: ModelAsk): Promise<Attempt> {
     const { cancellation } = scope.turn
+    if (isUnpriced(scope, admission)) return { failure: UNPRICED, isFinal: false }
     let shortened = 0
     for (let attempt = 0; ; attempt++) {
       await budget.check(scope.cost)
@@ -77,6 +79,20 @@ export function createAskModel(deps: CallModelDeps & { readonly admission?: Admi
       cancellation.throwIfCancelled()
     }
   }
+}
+
+const UNPRICED: ModelFailure = {
+  reason: 'was not asked, because it has no price and [cost] unknown = "refuse". Add its price to [cost.prices]',
+  repeat: 'never',
+  kind: 'provider',
+}
+
+/** Whether `[cost] unknown` refuses the model, whose cost no limit in dollars could count. */
+function isUnpriced({ cost, registry, progress, turn }: TurnScope, admission: Admission | undefined): boolean {
+  if (cost.unknown !== 'refuse') return false
+  const hasLimit = cost.daily_limit_usd !== undefined || cost.monthly_limit_usd !== undefined || admission?.hasOwnSpendingLimit(turn.limited)
+  const label = registry.models.labels[progress.entry]
+  return Boolean(hasLimit && label && !priceOf(cost.prices, label) && !isFree(label, registry.models.settings(progress.entry)))
 }
 
 /** Logs the cause of an internal error, and for other failures the answer of the provider without the request. */

@@ -22,7 +22,7 @@ import { describedTools } from '../tools/deferred-tools.ts'
 import type { Budget } from '../turn/budget.ts'
 import { allowedTools, fileCallerOf } from '../turn/call-scope.ts'
 import { Cancellation } from '../turn/cancellation.ts'
-import { callCostUsd } from '../turn/cost.ts'
+import { callCostUsd, pricesWith } from '../turn/cost.ts'
 import type { Deadlines } from '../turn/deadlines.ts'
 import { newTrace } from '../turn/ids.ts'
 import type { Scrub } from '../turn/scrub.ts'
@@ -139,7 +139,8 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
           })
         : generateReply(loaded, options, call),
     )
-    const usage = usageOf(scope.cost.prices, prompt, reply, { provider, model })
+    const prices = pricesWith(scope.cost, { provider, model }, registry.models.settings(progress.entry))
+    const usage = usageOf(prices, prompt, reply, { provider, model })
     deps.budget.add(usage.costUsd, turn.id)
     progress.usage = addUsage(progress.usage, usage)
     progress.turnTokens += Math.max(0, usage.inputTokens - (countOf(reply.usage.inputTokens.cacheRead) ?? 0)) + usage.outputTokens

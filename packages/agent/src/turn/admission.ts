@@ -66,6 +66,11 @@ export class Admission {
     await this.#deps.store.cancel(id)
   }
 
+  /** Whether a limit in dollars is set for this client; the pool of strangers has one by default. */
+  hasOwnSpendingLimit(client: LimitedClient | undefined): boolean {
+    return this.#spendingLimits(client).some(({ key }) => !isPool(key))
+  }
+
   /** Throws `rate_limited` once the client may spend nothing more today. */
   async checkSpending(client: LimitedClient | undefined): Promise<void> {
     const limits = this.#spendingLimits(client)
@@ -109,14 +114,17 @@ export const causeOf = ({ limit }: Pick<Exceeded, 'limit'>): LimitCause => (limi
 /** Returns for how long one notice about a cause is enough: an hour, or since the day (UTC) began. */
 export const quietMs = (cause: LimitCause, atMs: number): number => (cause === 'usd_per_day' ? (atMs % DAY_MS) + 1 : HOUR_MS)
 
+/** Whether a key is that of a pool of all strangers. */
+const isPool = (key: string): boolean => /^strangers(?::|$)/.test(key)
+
 /** Tells a client in one or two sentences which limit it has reached, and when that ends. */
 export function describeLimit({ key, limit, value, freeAtMs }: Exceeded, texts: GatewayTexts = {}): string {
-  const isPool = /^strangers(?::|$)/.test(key)
+  const isOfPool = isPool(key)
   if (limit === 'turns_in_flight')
-    return isPool ? `Only ${value} turns of guests may be in flight at once.` : `Only ${value} of your turns may be in flight at once.`
+    return isOfPool ? `Only ${value} turns of guests may be in flight at once.` : `Only ${value} of your turns may be in flight at once.`
   if (limit === 'turns_waiting' || limit === 'waiting_mb') return gatewayText('limit_waiting', texts)
   // Rounded up to the minute, so that the client is not told to come back too early.
   const time = new Date(Math.ceil(freeAtMs / 60_000) * 60_000).toISOString().slice(11, 16)
   const own = limit === 'usd_per_day' ? 'limit_cost' : 'limit_turns'
-  return gatewayText(isPool ? `guests_${own}` : own, texts, { limit: value, time })
+  return gatewayText(isOfPool ? `guests_${own}` : own, texts, { limit: value, time })
 }

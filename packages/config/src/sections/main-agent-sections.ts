@@ -105,11 +105,20 @@ export const costSection = {
           }),
         ),
         v.description(
-          'Prices by `provider/model`, by model, or by the part of the model after its last slash; a model without a price costs nothing',
+          'Prices by `provider/model`, by model, or by the part of the model after its last slash; a model without a price costs nothing, unless `unknown_usd_per_million` is set',
         ),
       ),
       {},
     ),
+    unknown: v.optional(
+      v.pipe(
+        v.picklist(['count', 'refuse']),
+        v.description(
+          'A model without a price, where a limit in dollars is set: `count` (default) counts it by `unknown_usd_per_million`, `refuse` does not ask it. Models of this machine are asked',
+        ),
+      ),
+    ),
+    unknown_usd_per_million: v.optional(dollars('The price of a million tokens of a model without a price of its own (default: 0)')),
   }),
 } as const
 

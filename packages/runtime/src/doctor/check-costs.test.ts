@@ -29,3 +29,10 @@ test('a model with a price needs none, and one of this machine may do without', 
   for (const settings of [{ kind: 'ollama' }, { base_url: 'http://127.0.0.1:8080/v1' }, { base_url: 'http://localhost/v1' }])
     expect(rows({ daily_limit_usd: 1 }, settings)).toMatchObject([{ status: 'ok' }])
 })
+
+test('[cost] unknown says what a model without a price means', () => {
+  expect(rows({ daily_limit_usd: 1, unknown_usd_per_million: 5 })).toMatchObject([{ status: 'ok', detail: expect.stringContaining('counts 5') }])
+  expect(rows({ daily_limit_usd: 1, unknown_usd_per_million: 5, unknown: 'refuse' })).toMatchObject([
+    { status: 'fail', detail: expect.stringContaining('refuses its turns') },
+  ])
+})

@@ -1,12 +1,9 @@
 /** Checks that limits in dollars can act: a model without a price costs nothing, so that a limit never ends its turns. */
-import { type ModelChain, priceOf } from '@sluice/agent'
-import { type CostConfig, costSection, isLoopbackHost } from '@sluice/config'
+import { isFree, type ModelChain, priceOf } from '@sluice/agent'
+import { type CostConfig, costSection } from '@sluice/config'
 import type { ProviderSettings } from '@sluice/sdk'
 import type { Snapshot } from '../features/snapshot.ts'
 import { type Check, fail, ok } from './check.ts'
-
-/** The kinds of models that cost nothing unless they have a price. */
-const FREE = ['ollama', 'offline']
 
 /** One row for each model whose turns no limit of `[cost]` ends; empty without such a limit. */
 export function checkCosts({ config, registries }: Pick<Snapshot, 'config' | 'registries'>): Check[] {
@@ -32,9 +29,10 @@ interface Judged {
 function rowOf(label: ModelChain['labels'][number], settings: ProviderSettings | undefined, { cost, limits }: Judged): Check[] {
   if (priceOf(cost.prices, label)) return []
   const name = `${label.provider}/${label.model}`
-  const host = URL.parse(settings?.base_url ?? '')?.hostname
-  if (FREE.includes(label.provider) || (host !== undefined && isLoopbackHost(host)))
-    return [ok('prices', `${name} runs on this machine and has no price, so that ${limits} of [cost] never ends its turns`)]
+  if (isFree(label, settings)) return [ok('prices', `${name} runs on this machine and has no price, so that ${limits} of [cost] never ends its turns`)]
   const fix = `add [cost.prices."${name}"] with input and output, in US dollars for a million tokens`
+  const { unknown, unknown_usd_per_million: usd } = cost
+  if (unknown === 'refuse') return [fail('prices', `${name} has no price, so that unknown = "refuse" of [cost] refuses its turns`, fix)]
+  if (usd !== undefined) return [ok('prices', `${name} has no price, and counts ${usd} US dollars for a million tokens`)]
   return [fail('prices', `${name} has no price, so that ${limits} of [cost] never ends its turns`, fix)]
 }
