@@ -30,6 +30,7 @@ const APART = [
   'packages/delivery/src/deliveries.test.ts',
   'packages/hardware-boards/src/{firmware-micropython,repl/main-file,repl/repl-serial}.test.ts',
   'packages/kit/src/time/signal-scope.test.ts',
+  'packages/tool-browser-native/src/index.test.ts',
   'packages/tool-browser/src/native/native-driver.test.ts',
   'qa/src/channels.test.ts',
   // Playwright changes `fs` and `process`. Without a browser, these files have nothing to do.

@@ -2,7 +2,15 @@
 // Sluice divided by the value of the bare server in the same round; a `value` bar limits the value of Sluice.
 
 /** The features that are not in every build. */
-const OPTIONAL = ['observability-otel', 'plugins-wasm', 'sandbox-fsrestrict', 'sandbox-userns', 'tool-browser-native', 'tool-pdf', 'webauthn']
+const OPTIONAL = [
+  'observability-otel',
+  'plugins-wasm',
+  'sandbox-fsrestrict',
+  'sandbox-userns',
+  'tool-browser-native',
+  'tool-pdf',
+  'webauthn',
+]
 export const FEATURE_STARTS = OPTIONAL.map((id) => `feature-start-${id}`)
 /** Libraries that run jobs, with one key for each conversation. */
 const PEER_LIMITS = {

@@ -15,6 +15,7 @@ import { featureCommands } from '../packages/cli/src/feature-commands.ts'
 import { METRICS } from '../packages/observability-metrics/src/table.ts'
 import { buildHint, CATALOGUE, ERRORS, eventMembers, ROWS } from '../packages/sdk/src/index.ts'
 import { always } from '../profiles/always.ts'
+import { abilitiesOf, abilityCells } from './abilities.mjs'
 import { decisionsPage } from './decisions.mjs'
 import { cell, code, keyCells, page, table } from './markdown.mjs'
 import { documentOf } from './openapi.mjs'
@@ -233,10 +234,17 @@ async function channels() {
       MARKUP.shows.includes('pre') ? 'columns, or a list' : 'a list',
     ])
   }
+  const arrivalRows = ROWS.flatMap(([id]) => {
+    const abilities = abilitiesOf(id)
+    return abilities ? [[code(id.replace('channel-', '').replaceAll('-', '_')), ...abilityCells(abilities)]] : []
+  })
+  const columns = ['channel', 'platform', 'people can send', 'the bot can send', 'is kept while Sluice is away']
   const page = readFileSync(join(ROOT, 'docs/channels/README.md'), 'utf8')
   const filled = ['<!-- channels -->', table(['channel', 'platform and API', 'how messages arrive', 'page'], rows), '<!-- /channels -->']
   const shown = ['<!-- markup -->', table(['channel', ...MARKUP_COLUMNS.map(([title]) => title), 'tables'], markupRows), '<!-- /markup -->']
+  const arrivals = ['<!-- arrivals -->', table(columns, arrivalRows), '<!-- /arrivals -->']
   return page
+    .replace(/<!-- arrivals -->.*<!-- \/arrivals -->/s, () => arrivals.join('\n'))
     .replace(/<!-- channels -->.*<!-- \/channels -->/s, () => filled.join('\n'))
     .replace(/<!-- markup -->.*<!-- \/markup -->/s, () => shown.join('\n'))
 }

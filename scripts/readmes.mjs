@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { sectionsOf } from '@sluice/config'
 import { configReference } from '@sluice/config/reference'
 import { buildHint, CATALOGUE } from '../packages/sdk/src/index.ts'
+import { abilitiesOf, abilityCells } from './abilities.mjs'
 import { code, headOf, keyCells, table } from './markdown.mjs'
 import { publicPackages } from './packages.mjs'
 
@@ -53,6 +54,7 @@ function featureParts(id, { name }, feature) {
     install('@sluice/daemon', name),
     row.kind === 'sandbox' ? sandboxExample(name, variable) : featureExample(name, variable),
     `In the program \`sluice\`: ${howToGet(id, row)}`,
+    messages(id),
     additions(row),
     row.kind === 'channel' ? undefined : keys(feature),
   ]
@@ -87,6 +89,17 @@ function howToGet(id, row) {
   const builds = row.profile === 'standard' ? 'the builds `standard` and `full` contain' : 'the build `full` contains'
   if (row.profile) return `${builds} this feature.`
   return `no profile contains this feature; ${code(buildHint(id))} adds it to a build.`
+}
+
+/** Lists what people and the bot can send over a channel. */
+function messages(id) {
+  const abilities = abilitiesOf(id)
+  if (!abilities) return undefined
+  const [platform, ...cells] = abilityCells(abilities)
+  const rows = ['people can send, in addition to text', 'the bot can send, in addition to text', 'is kept while Sluice is away'].map(
+    (what, at) => [what, cells[at]],
+  )
+  return `## What arrives\n\n${table([platform, ''], rows)}`
 }
 
 /** Lists what the feature adds to an agent, from its row of the catalogue. */

@@ -7,7 +7,7 @@ import { testHost } from '@sluice/testkit/host'
 import { Link } from '@sluice/testkit/link'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { CHANNELS } from './channels.ts'
+import { abilitiesOf, CHANNELS, recordedMessages } from './channels.ts'
 import { CHATS } from './daemons/chats.ts'
 import { SCHEMES } from './fuzz/schemes.ts'
 import { SENDER_FUZZ } from './fuzz/sender-schemes.ts'
@@ -93,6 +93,30 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
   test('encodes ids in paths by pathSegment of kit, which refuses `..`', () => {
     const sources = globSync('src/**/*.ts', { cwd: join(PACKAGES, id), exclude: ['src/testing/**', '**/*.test.ts'] })
     expect(sources.filter((file) => readFileSync(join(PACKAGES, id, file), 'utf8').includes('encodeURIComponent'))).toEqual([])
+  })
+
+  test('declares what arrives and what can be sent as its recorded payloads and its methods have it', async () => {
+    const { arrives, sends } = await abilitiesOf(id)
+    const messages = await recordedMessages(id)
+    const found = new Set(
+      messages.flatMap(({ attachments, quoted, quotedFrom, forwarded, group, changes, things = [] }) => [
+        ...(attachments ? ['files'] : []),
+        ...(quoted || quotedFrom !== undefined ? ['quotes'] : []),
+        ...(forwarded ? ['forwards'] : []),
+        ...(group ? ['albums'] : []),
+        ...(changes ? [`${changes.what === 'edited' ? 'edit' : 'deletion'}s`] : []),
+        ...things.map(({ kind }) => kind),
+      ]),
+    )
+    expect(
+      [...found].filter((what) => !arrives.includes(what as never)),
+      'arrives',
+    ).toEqual([])
+    const { limits, update, typing, acknowledge } = await build()
+    const methods = { files: limits.attachments, edits: update, typing, reactions: acknowledge }
+    const built = Object.entries(methods).flatMap(([name, method]) => (method ? [name] : []))
+    // Some channels send files only with a further key of their section.
+    expect(new Set(sends)).toEqual(new Set([...built, ...(sends.includes('files') ? ['files'] : [])]))
   })
 
   test('has a page for operators', () => {

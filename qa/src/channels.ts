@@ -1,7 +1,9 @@
 /** The channels of this release, found by the catalogue, with what each gives to the suites in its `src/testing/index.ts`. */
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type CatalogueId, type Feature, ROWS, type Row } from '@sluice/sdk'
+import { type Abilities, type CatalogueId, type Feature, type Inbound, ROWS, type Row } from '@sluice/sdk'
+import type { ArrivalSubject } from '@sluice/testkit/channel'
 import type { ChannelTesting, WebhookTesting } from '@sluice/testkit/channel-testing'
 
 export interface FoundChannel {
@@ -39,6 +41,19 @@ function inOwnSection(feature: Feature, name: string): Feature {
 export const CHANNELS: readonly FoundChannel[] = await Promise.all(
   ROWS.filter(([, row]) => row.kind === 'channel').map(([id, row]) => find(id, row)),
 )
+
+export const abilitiesOf = async (id: CatalogueId): Promise<Abilities> => (await load(id, 'abilities.ts')).ABILITIES as Abilities
+
+/** Returns the messages in the recorded payloads and fixtures of a channel. */
+export async function recordedMessages(id: CatalogueId): Promise<readonly Inbound[]> {
+  const messages: Inbound[] = globSync('fixtures/*.json', { cwd: join(PACKAGES, id) }).flatMap(
+    (file) => (JSON.parse(readFileSync(join(PACKAGES, id, file), 'utf8')) as { expect?: Inbound[] }).expect ?? [],
+  )
+  if (!existsSync(join(PACKAGES, id, 'src/testing/arrivals.ts'))) return messages
+  for (const subject of Object.values(await load(id, 'testing/arrivals.ts')) as ArrivalSubject[])
+    for (const { payload } of subject.recorded) messages.push(...(await subject.parse(payload)))
+  return messages
+}
 
 /** The channels with a webhook. */
 export const WEBHOOKS: readonly (FoundChannel & { readonly webhook: WebhookTesting })[] = CHANNELS.flatMap((channel) =>

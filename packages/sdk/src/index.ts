@@ -1,5 +1,6 @@
 /** The contract between Sluice and its features: ports, the catalogue, errors and security primitives. Nothing here does I/O. */
 
+export type { Abilities } from './channel/abilities.ts'
 export { isAllowed, normaliseE164 } from './channel/allow.ts'
 export { ATTACHMENT_PATH, ATTACHMENTS, type Attachment, namedAttachments } from './channel/attachments.ts'
 export type {

@@ -90,7 +90,8 @@ const UNPRICED: ModelFailure = {
 /** Whether `[cost] unknown` refuses the model, whose cost no limit in dollars could count. */
 function isUnpriced({ cost, registry, progress, turn }: TurnScope, admission: Admission | undefined): boolean {
   if (cost.unknown !== 'refuse') return false
-  const hasLimit = cost.daily_limit_usd !== undefined || cost.monthly_limit_usd !== undefined || admission?.hasOwnSpendingLimit(turn.limited)
+  const hasLimit =
+    cost.daily_limit_usd !== undefined || cost.monthly_limit_usd !== undefined || admission?.hasOwnSpendingLimit(turn.limited)
   const label = registry.models.labels[progress.entry]
   return Boolean(hasLimit && label && !priceOf(cost.prices, label) && !isFree(label, registry.models.settings(progress.entry)))
 }

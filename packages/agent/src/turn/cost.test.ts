@@ -14,7 +14,10 @@ test('without prices of their own they cost as much as other input', () => {
 })
 
 test('a model without a price counts what [cost] says, and one of this machine nothing', () => {
-  const [cost, called] = [{ prices: {}, unknown_usd_per_million: 7 }, { provider: 'anthropic', model: 'm' }]
+  const [cost, called] = [
+    { prices: {}, unknown_usd_per_million: 7 },
+    { provider: 'anthropic', model: 'm' },
+  ]
   expect(callCostUsd(pricesWith(cost, called, {}), call)).toBeCloseTo(7)
   expect(callCostUsd(pricesWith({ ...cost, prices: { m: { input: 1, output: 1 } } }, called, {}), call)).toBeCloseTo(1)
   expect(callCostUsd(pricesWith({ prices: {} }, called, {}), call)).toBe(0)

@@ -32,7 +32,10 @@ describe('starter file', () => {
   })
 
   test('suggests settings of channels without enabling the channel', () => {
-    const voice = { owner: 'channel-voice-wake', section: { path: 'channels_config.voice_wake', schema: v.object({ wake_whole_word: v.optional(v.boolean(), false) }) } }
+    const voice = {
+      owner: 'channel-voice-wake',
+      section: { path: 'channels_config.voice_wake', schema: v.object({ wake_whole_word: v.optional(v.boolean(), false) }) },
+    }
     const text = starterConfig([voice as OwnedSection])
     expect(text).toContain('#[channels_config.voice_wake]\n#wake_whole_word = true  # default: false\n')
   })

@@ -31,7 +31,9 @@ test('a model with a price needs none, and one of this machine may do without', 
 })
 
 test('[cost] unknown says what a model without a price means', () => {
-  expect(rows({ daily_limit_usd: 1, unknown_usd_per_million: 5 })).toMatchObject([{ status: 'ok', detail: expect.stringContaining('counts 5') }])
+  expect(rows({ daily_limit_usd: 1, unknown_usd_per_million: 5 })).toMatchObject([
+    { status: 'ok', detail: expect.stringContaining('counts 5') },
+  ])
   expect(rows({ daily_limit_usd: 1, unknown_usd_per_million: 5, unknown: 'refuse' })).toMatchObject([
     { status: 'fail', detail: expect.stringContaining('refuses its turns') },
   ])

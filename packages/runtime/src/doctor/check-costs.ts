@@ -29,7 +29,8 @@ interface Judged {
 function rowOf(label: ModelChain['labels'][number], settings: ProviderSettings | undefined, { cost, limits }: Judged): Check[] {
   if (priceOf(cost.prices, label)) return []
   const name = `${label.provider}/${label.model}`
-  if (isFree(label, settings)) return [ok('prices', `${name} runs on this machine and has no price, so that ${limits} of [cost] never ends its turns`)]
+  if (isFree(label, settings))
+    return [ok('prices', `${name} runs on this machine and has no price, so that ${limits} of [cost] never ends its turns`)]
   const fix = `add [cost.prices."${name}"] with input and output, in US dollars for a million tokens`
   const { unknown, unknown_usd_per_million: usd } = cost
   if (unknown === 'refuse') return [fail('prices', `${name} has no price, so that unknown = "refuse" of [cost] refuses its turns`, fix)]

@@ -1,0 +1,9 @@
+/** The messages that people and the bot can send on the platform. */
+import type { Abilities } from '@sluice/sdk'
+
+export const ABILITIES: Abilities = {
+  platform: 'Matrix',
+  arrives: ['files', 'quotes', 'edits', 'deletions', 'location', 'poll', 'sticker', 'unknown'],
+  sends: ['files', 'edits', 'typing'],
+  keeps: 'the history, up to 5,000 events of a room',
+}

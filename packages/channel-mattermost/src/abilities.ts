@@ -1,0 +1,9 @@
+/** The messages that people and the bot can send on the platform. */
+import type { Abilities } from '@sluice/sdk'
+
+export const ABILITIES: Abilities = {
+  platform: 'Mattermost',
+  arrives: ['files', 'quotes', 'edits', 'deletions'],
+  sends: ['files', 'edits', 'typing', 'reactions'],
+  keeps: 'the history, of which the last hour is read',
+}

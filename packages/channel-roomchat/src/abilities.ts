@@ -1,0 +1,9 @@
+/** The messages that people and the bot can send on the platform. */
+import type { Abilities } from '@sluice/sdk'
+
+export const ABILITIES: Abilities = {
+  platform: 'Nextcloud Talk',
+  arrives: ['files', 'quotes'],
+  sends: ['reactions'],
+  keeps: 'nothing',
+}

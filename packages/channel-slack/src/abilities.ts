@@ -1,0 +1,9 @@
+/** The messages that people and the bot can send on the platform. */
+import type { Abilities } from '@sluice/sdk'
+
+export const ABILITIES: Abilities = {
+  platform: 'Slack',
+  arrives: ['files', 'quotes', 'forwards', 'edits', 'deletions', 'link', 'unknown'],
+  sends: ['files', 'edits', 'typing'],
+  keeps: 'the history, of which the last hour is read',
+}

@@ -1,0 +1,24 @@
+/** The messages that people and the bot can send on the platform. */
+import type { Abilities } from '@sluice/sdk'
+
+export const ABILITIES: Abilities = {
+  platform: 'Lark and Feishu',
+  arrives: [
+    'files',
+    'quotes',
+    'forwards',
+    'edits',
+    'deletions',
+    'location',
+    'contact',
+    'sticker',
+    'poll',
+    'checklist',
+    'event',
+    'payment',
+    'call',
+    'unknown',
+  ],
+  sends: ['files', 'edits', 'reactions'],
+  keeps: 'events that were not acknowledged for some hours, and the history, of which the last hour is read',
+}

@@ -1,0 +1,13 @@
+/** The declaration of a channel for its documentation. */
+import type { ThingKind } from './inbound-parts.ts'
+
+export interface Abilities {
+  /** The name by which people know the platform. */
+  readonly platform: string
+  /** The members of messages, in addition to text, and the kinds of content that arrive as a line. */
+  readonly arrives: readonly ('files' | 'quotes' | 'forwards' | 'albums' | 'edits' | 'deletions' | ThingKind)[]
+  /** The methods of the channel, in addition to sending text. `edits` are those of its own messages, `reactions` those to messages of people. */
+  readonly sends: readonly ('files' | 'edits' | 'typing' | 'reactions')[]
+  /** The messages that the platform keeps for a bot that was away, in a few words. */
+  readonly keeps: string
+}
