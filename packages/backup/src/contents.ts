@@ -14,6 +14,7 @@ export const DEFAULT_FOLDER = 'backups'
 /** Entries that belong to this machine or to a running process, and stay where they are. */
 const STAYING: readonly (string | RegExp)[] = [
   'control.sock',
+  'commands',
   RECORD_FILE,
   JOURNAL_FILE,
   DEFAULT_FOLDER,

@@ -37,9 +37,10 @@ test('at most four pictures of a result are kept', async () => {
   expect((await savePictures(content, 't', contextOf('s'))).size).toBe(4)
 })
 
-test('a picture of a turn without a session is kept, too', async () => {
-  const [[, path = ''] = []] = await savePictures([picture()], 't', contextOf(null))
-  expect(path).toMatch(/^pictures\/t-[0-9a-f]{12}\.png$/)
+test('a picture of a call without a session is not kept, because all callers could open it', async () => {
+  const context = contextOf(null)
+  const write = () => expect.fail('it was written')
+  expect((await savePictures([picture()], 't', { session: null, workspace: { ...context.workspace, write } })).size).toBe(0)
 })
 
 test('nothing is kept where the workspace refuses it', async () => {

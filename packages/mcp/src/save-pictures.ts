@@ -14,8 +14,9 @@ export async function savePictures(
   { session, workspace }: Pick<ToolContext, 'session' | 'workspace'>,
 ): Promise<ReadonlyMap<ContentBlock, string>> {
   const saved = new Map<ContentBlock, string>()
-  // A turn without a session has no results of its own.
-  const folder = session === null ? 'pictures' : `results/${ownerFolder(session)}`
+  // Every other folder of the workspace is one of all callers.
+  if (session === null) return saved
+  const folder = `results/${ownerFolder(session)}`
   for (const block of content) {
     if (block.type !== 'image' || saved.size >= PICTURES_MAX) continue
     const ending = ENDINGS[block.mimeType]

@@ -27,7 +27,13 @@ export function chatCompletions(kind: string, preset: Preset, detect?: Provider[
       const { listModels } = await import('@sluice/provider-common')
       const endpoint = endpointOf({ ...settings, model: NO_MODEL }, preset, fetch)
       const headers = endpoint.apiKey === '' ? {} : { authorization: `Bearer ${endpoint.apiKey}` }
-      return listModels(endpoint, { headers, signal })
+      const models = await listModels(endpoint, { headers, signal })
+      const { localWindows } = await import('./local-windows.ts')
+      const windowOf = await localWindows(kind, endpoint, { headers, signal, model: settings.model ?? '' })
+      return models.map((listed) => {
+        const contextTokens = windowOf(listed.id)
+        return contextTokens === undefined ? listed : { ...listed, contextTokens }
+      })
     },
     async load(settings, options) {
       const endpoint = endpointOf(settings, preset, options.fetch)

@@ -118,6 +118,16 @@ test('rejects a binary file and states its size', async () => {
   })
 })
 
+test.each([
+  ['png', '\x89PNG\r\n\x1a\n\0'],
+  ['jpg', '\xff\xd8\xff\xe0\0'],
+  ['gif', 'GIF89a\0'],
+  ['webp', 'RIFF\0\0\0\0WEBPVP8 '],
+])('names a picture (%s), which the agent then shows to the model', async (ending, bytes) => {
+  const { run } = arrange({ [`a.${ending}`]: Buffer.from(bytes, 'latin1') })
+  expect(await run('file_read', { path: `a.${ending}` })).toContain(`The picture a.${ending}, 1 KiB.`)
+})
+
 test('replaces bytes that are not UTF-8', async () => {
   expect(await arrange({ 'a.txt': Uint8Array.of(0x61, 0xe9) }).run('file_read', { path: 'a.txt' })).toBe('1: a\ufffd\n[1 lines total]')
 })

@@ -3,13 +3,14 @@ import { isFileOfOthers } from '@sluice/kit'
 import { AppError, buildHint, defineTool, type Host, howToGet, type Tool, type WorkspaceEntry, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { numberLines, selectBytes, selectLines } from './number-lines.ts'
-import { CONTENT_CHARS_MAX, FILE_BYTES_MAX, isFromOthers, onOneLine, pathInput, refuseBinary } from './text-file.ts'
+import { CONTENT_CHARS_MAX, FILE_BYTES_MAX, isFromOthers, isPicture, onOneLine, pathInput, refuseBinary } from './text-file.ts'
 
 /** `file_read`: the numbered lines of a text file, or of the text of a PDF where the build can read PDFs. */
 export const fileRead = (host: Host): Tool =>
   defineTool({
     name: 'file_read',
-    description: 'Reads a text file (or the text of a PDF) in the workspace, with line numbers. A long answer says how to read on.',
+    description:
+      'Reads a text file (or a picture, or the text of a PDF) in the workspace, with line numbers. A long answer says how to read on.',
     risk: 'read',
     decider: 'asker',
     egress: false,
@@ -28,6 +29,9 @@ export const fileRead = (host: Host): Tool =>
     }),
     async run({ path, offset, limit, bytes: range }, { workspace, signal, report }) {
       const bytes = await workspace.read(path, { bytesMax: FILE_BYTES_MAX })
+      if (isPicture(bytes)) {
+        return `[The picture ${path}, ${Math.ceil(bytes.length / 1024)} KiB. It is shown below to a model that reads pictures, up to 5 MiB.]`
+      }
       const isPdf = startsWith(bytes, '%PDF-')
       const text = isPdf ? await pdfText(host, bytes, signal) : plainText(path, bytes)
       const source = isPdf && { untrusted: `PDF ${path}` }

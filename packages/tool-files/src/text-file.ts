@@ -19,6 +19,15 @@ export const isFromOthers = (path: string): boolean => isFileOfOthers(path) || /
 
 export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, SNIFFED_BYTES).includes(0)
 
+/** The first bytes of PNG, JPEG and GIF. */
+const PICTURES = ['\x89PNG\r\n\x1a\n', '\xff\xd8\xff', 'GIF87a', 'GIF89a']
+
+/** Whether a file is a picture that models read. */
+export function isPicture(bytes: Uint8Array): boolean {
+  const head = Buffer.from(bytes.subarray(0, 12)).toString('latin1')
+  return PICTURES.some((start) => head.startsWith(start)) || (head.startsWith('RIFF') && head.endsWith('WEBP'))
+}
+
 export function refuseBinary(path: string, bytes: Uint8Array): void {
   if (isBinary(bytes)) throw new AppError('invalid_request', `'${path}' is a binary file of ${bytes.length} bytes, not text`)
 }

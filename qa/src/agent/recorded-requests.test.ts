@@ -9,6 +9,7 @@ import browser from '@sluice/tool-browser'
 import pdf from '@sluice/tool-pdf'
 import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
+import web from '@sluice/tool-web'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { always } from '../../../profiles/always.ts'
 
@@ -48,7 +49,7 @@ beforeAll(async () => {
   writeFileSync(join(workspace, 'oneline.json'), JSON.stringify({ values: Array.from({ length: 90_000 }, (_, at) => at) }))
   server = await startModelServer({ apiKey: null, answer })
   sluice = await createSluice({
-    features: [...always, browser, pdf, mcp, skills, schedule],
+    features: [...always, browser, pdf, mcp, skills, schedule, web],
     dataDir,
     logger: false,
     config: {

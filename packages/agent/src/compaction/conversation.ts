@@ -1,5 +1,5 @@
 /** Reads the conversation that a turn continues, and makes room in it before it outgrows the window. */
-import type { Conversation, ModelMessage } from '@sluice/sdk'
+import { type Conversation, type GatewayText, type GatewayTexts, gatewayText, type ModelMessage } from '@sluice/sdk'
 import { filesFit } from '../history/attached-files.ts'
 import { fitsWindow } from '../history/history.ts'
 import { OFFLINE } from '../model/call-model.ts'
@@ -73,15 +73,21 @@ export function compactCommand(text: string): { readonly focus: string } | undef
   return found ? { focus: found[1] ?? '' } : undefined
 }
 
+export interface CompactDeps extends SummarizeDeps {
+  /** The texts for people that replace those of Sluice. */
+  readonly texts?: (() => GatewayTexts) | undefined
+}
+
 /** Summarises the whole conversation at the request of a person. Resolves to the answer. */
-export async function compactOnRequest(deps: SummarizeDeps, scope: TurnScope, focus: string): Promise<string> {
+export async function compactOnRequest(deps: CompactDeps, scope: TurnScope, focus: string): Promise<string> {
   const { session } = scope.turn
+  const answer = (key: GatewayText, values?: { readonly count: number }) => gatewayText(key, deps.texts?.() ?? {}, values)
   const conversation = await readConversation(scope)
-  if (session === null || conversation.messages.length === 0) return 'There is nothing to summarise yet.'
-  if (!maySummarize(scope)) return 'No summary is written here: summarize_history is false, or no model is configured.'
+  if (session === null || conversation.messages.length === 0) return answer('nothing_to_compact')
+  if (!maySummarize(scope)) return answer('compact_off')
   const { summarizeSession } = await import('./summarize.ts')
   await summarizeSession(deps, scope, { ...conversation, id: session }, { focus, isRequested: true })
   const { summary } = await readConversation(scope)
-  if (!summary || summary.upTo === (conversation.summary?.upTo ?? 0)) return 'The model wrote no summary. The conversation is as before.'
-  return `The first ${summary.upTo} messages of this conversation are now a summary, which the model reads in their place.`
+  if (!summary || summary.upTo === (conversation.summary?.upTo ?? 0)) return answer('not_compacted')
+  return answer('compacted', { count: summary.upTo })
 }

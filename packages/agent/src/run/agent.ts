@@ -80,6 +80,7 @@ export interface AgentDeps extends SettingsSource {
   readonly placeOf?: ConductDeps['placeOf']
   readonly identityOf?: ConductDeps['identityOf']
   readonly recall?: ConductDeps['recall']
+  readonly texts?: ConductDeps['texts']
   /** Runs model calls and tools within a trace. */
   readonly within?: WithinTrace
 }

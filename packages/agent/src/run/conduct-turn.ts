@@ -3,7 +3,7 @@
 import { turnLimits } from '@sluice/config'
 import type { Permit } from '@sluice/kit'
 import { AppError, type IdempotencyKey, isLeaseLost, type Logger } from '@sluice/sdk'
-import { compactCommand, compactOnRequest, readConversation } from '../compaction/conversation.ts'
+import { type CompactDeps, compactCommand, compactOnRequest, readConversation } from '../compaction/conversation.ts'
 import type { RegistryPin } from '../model/registry.ts'
 import { limitsInForce, mainSettings, notConfigured, type SettingsSource } from '../turn/agent-settings.ts'
 import { newTrace } from '../turn/ids.ts'
@@ -17,7 +17,7 @@ import { DIRECT_CALL, runDirectCall } from './direct-call.ts'
 import { type LoopDeps, type LoopResult, runLoop } from './loop.ts'
 import { doneEnd, emitCompleted, emitFailed, emitStarted, failedEnd } from './turn-report.ts'
 
-export interface ConductDeps extends Omit<LoopDeps, 'turns'>, SettingsSource {
+export interface ConductDeps extends Omit<LoopDeps, 'turns'>, Pick<CompactDeps, 'texts'>, SettingsSource {
   /** Pins the registry in force of an agent. */
   readonly pinRegistry: (agent: string) => RegistryPin
   /** Returns the reason for the daemon's stop; undefined while it runs. */

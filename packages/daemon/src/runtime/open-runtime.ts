@@ -8,7 +8,7 @@ import {
   readConfigText,
   readNodeText,
 } from '@sluice/config'
-import { createCoreServices, type Runtime, readBacklog } from '@sluice/runtime'
+import { commandsFolder, createCoreServices, endLeftCommands, type Runtime, readBacklog } from '@sluice/runtime'
 import { openBackend } from '@sluice/runtime/open-backend'
 import type { SharedConfig, Store } from '@sluice/sdk'
 import { agreeAtUpgrade } from './agree-at-upgrade.ts'
@@ -82,6 +82,10 @@ async function start(given: Start, joined?: Joined): Promise<OpenRuntime> {
   try {
     if (options.only === undefined || options.only === 'config')
       await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
+    if (options.only === undefined) {
+      const left = await endLeftCommands(commandsFolder(dataDir), clock)
+      if (left > 0) log.warn('ended commands that an earlier daemon had left running', { commands: left })
+    }
     if (options.only === undefined) await keepRoomsOfPersons({ store, log })
     if (options.only === undefined)
       await files.assignFormer([...configuredAgents(config, dataDir).values()].map(({ name, workspace: root }) => ({ name, root })))

@@ -135,6 +135,7 @@ function createAgentOf(
     shares,
     placeOf: (turn) => placeOf(snapshot().channels, turn),
     identityOf: (agent) => readIdentity(opened.dataDir, agent, log),
+    texts: () => config().core(gatewaySection).texts,
     recall: async (reader, text) => (await services.recall?.(reader, text)) ?? [],
     approve: options.approve ?? askInChats,
     within: traces.within,

@@ -23,6 +23,16 @@ describe('checkProvider', () => {
     expect(await checkProvider(chain(async () => listed('small:latest'), ['ollama', 'small']))).toMatchObject([{ status: 'ok' }])
   })
 
+  test.each([
+    [4096, 4096, 'warn'],
+    [16_384, 32_000, 'warn'],
+    [32_768, 32_768, 'ok'],
+  ])('judges a model that Ollama loads with %s tokens while %s are expected: %s', async (contextTokens, tokens, status) => {
+    const models = chain(async () => [{ id: 'small:latest', contextTokens }], ['ollama', 'small'])
+    const [check] = await checkProvider({ ...models, window: () => ({ tokens, source: 'setting' }) })
+    expect(check).toMatchObject({ status, ...(status === 'warn' && { fix: expect.stringContaining('OLLAMA_CONTEXT_LENGTH') }) })
+  })
+
   test('warns of a model that the endpoint does not list, with the nearest one', async () => {
     const [check] = await checkProvider(chain(async () => listed('gpt-large', 'gpt-small'), ['openai', 'gpt-smal']))
     expect(check).toMatchObject({ status: 'warn', detail: expect.stringContaining('did you mean gpt-small?') })

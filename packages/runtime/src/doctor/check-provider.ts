@@ -5,6 +5,10 @@ import { errorText, type ProviderSettings } from '@sluice/sdk'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const ANSWER_MS_MAX = 10_000
+/** An agent with its tools needs a larger window than this. */
+const WINDOW_MIN = 16_384
+const OLLAMA_WINDOW =
+  'start Ollama with OLLAMA_CONTEXT_LENGTH=32768 in its environment, or make a model with `PARAMETER num_ctx 32768`, and set no larger context_window here'
 /** The time for one short answer. */
 const TEXT_MS_MAX = 20_000
 
@@ -52,7 +56,15 @@ export async function checkProvider(
       if (provider === 'offline')
         return warn(check, 'the offline provider answers; it is not a language model', `set ${section} kind, model and api_key`)
       try {
-        const offered = (await models.offered(index, limit.signal))?.map(({ id }) => id)
+        const listed = await models.offered(index, limit.signal)
+        const offered = listed?.map(({ id }) => id)
+        const loadedTokens = listed?.find(({ id }) => isSameModel(id, model))?.contextTokens
+        if (provider === 'ollama' && loadedTokens !== undefined && loadedTokens < Math.max(WINDOW_MIN, models.window(index).tokens))
+          return warn(
+            check,
+            `Ollama loads ${model} with a window of ${loadedTokens} tokens, and cuts longer conversations without a word`,
+            OLLAMA_WINDOW,
+          )
         const isOffered = !offered || offered.length === 0 || offered.some((id) => isSameModel(id, model))
         if (isOffered)
           return tryText && settings

@@ -5,6 +5,7 @@ import type { Clock, Sandbox } from '@sluice/sdk'
 import { createPublicAddresses } from '../fetch/public-addresses.ts'
 import { createPublicFetch } from '../fetch/public-fetch.ts'
 import type { ComponentLogger } from '../log/log.ts'
+import { commandsFolder, noteCommands } from '../process/left-commands.ts'
 import { createRunBare } from '../process/run-process.ts'
 import { commandLimits, createSpawn } from '../process/spawn.ts'
 import { proofTargets, proveSandbox } from '../sandbox/prove-sandbox.ts'
@@ -73,6 +74,7 @@ export function createGuards(config: LoadedConfig, sources: GuardSources): Guard
         if (agent) await settleAttachments(workspace, filesFolder(dataDir, agent.name))
       },
       closed: closedFolders(dataDir),
+      note: noteCommands(commandsFolder(dataDir)),
       log: log.child('spawn'),
       clock,
     }),

@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { endsWithin } from '@sluice/kit'
 import { AppError, type Clock, type ProcessCommand, type RunBare, type SpawnRequest, type SpawnResult } from '@sluice/sdk'
+import type { NoteStarted } from './left-commands.ts'
 import { OutputHead } from './output-head.ts'
 import { stopGroup } from './process-group.ts'
 
@@ -40,11 +41,17 @@ export const createRunBare =
  * Runs `command` until it ends, times out or is aborted, and then stops the rest of its process group. A process that left
  * the group may run on, but the caller does not wait for it.
  */
-export async function runProcess(command: ProcessCommand, request: SpawnRequest, clock: Clock): Promise<Omit<SpawnResult, 'sandbox'>> {
+export async function runProcess(
+  command: ProcessCommand,
+  request: SpawnRequest,
+  clock: Clock,
+  note: NoteStarted = () => () => undefined,
+): Promise<Omit<SpawnResult, 'sandbox'>> {
   const { onStart } = request
   const child = await start(command, onStart !== undefined || request.input !== undefined)
   const { pid, stdin, stdout, stderr } = child
   if (pid === undefined || !stdout || !stderr) throw new AppError('internal', `'${command.file}' was started without an id`)
+  const removeNote = note(pid)
 
   const out = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stdout', text))
   const err = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stderr', text))
@@ -96,6 +103,7 @@ export async function runProcess(command: ProcessCommand, request: SpawnRequest,
     stdout.destroy()
     stderr.destroy()
     child.unref()
+    removeNote()
   }
 }
 

@@ -13,6 +13,7 @@ import {
   type SpawnRequest,
   type WrappedCommand,
 } from '@sluice/sdk'
+import type { NoteStarted } from './left-commands.ts'
 import { createRunBare, runProcess } from './run-process.ts'
 
 const MEBIBYTE = 1024 * 1024
@@ -45,6 +46,8 @@ export interface SpawnOptions {
   settle?(workspace: string): Promise<void>
   /** Folders from which the daemon reads keys, settings or code: no sandbox protects them inside a writable folder. */
   readonly closed: readonly string[]
+  /** Notes the running commands for the next start of the daemon. */
+  readonly note?: NoteStarted
   readonly log: Logger
   readonly clock: Clock
 }
@@ -53,7 +56,7 @@ export interface SpawnOptions {
  * Missing folders of `policy.writable`, and a missing workspace that is the working folder, are made with mode 0700. The sandbox gets them, and the working folder, as paths
  * without links. A command gets the tighter of the limits it asks for and the configured ones.
  */
-export function createSpawn({ sandbox, required, limits, workspaces, settle, closed, log, clock }: SpawnOptions): Spawn {
+export function createSpawn({ sandbox, required, limits, workspaces, settle, closed, note, log, clock }: SpawnOptions): Spawn {
   const runBare = createRunBare(clock)
   return async (request) => {
     const chosen = await sandbox()
@@ -65,7 +68,7 @@ export function createSpawn({ sandbox, required, limits, workspaces, settle, clo
     try {
       if (required && chosen.strength === 0) throw new AppError('unavailable', 'a sandbox is required, and none works on this machine')
       if (request.signal.aborted) throw new AppError('aborted', `'${request.file}' was not started`)
-      return { ...(await runProcess(command, request, clock)), sandbox: chosen.name }
+      return { ...(await runProcess(command, request, clock, note)), sandbox: chosen.name }
     } finally {
       await command.release?.(runBare).catch((error: unknown) => log.warn('sandbox cleanup failed', { sandbox: chosen.name, error }))
     }

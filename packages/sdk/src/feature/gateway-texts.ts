@@ -24,6 +24,16 @@ export const GATEWAY_TEXTS = {
     text: 'This is a new conversation. The earlier messages are kept, but no longer read.',
     when: '/new began a new conversation',
   },
+  compacted: {
+    text: 'The first {count} messages of this conversation are now a summary, which the model reads in their place.',
+    when: '/compact replaced messages by a summary',
+  },
+  nothing_to_compact: { text: 'There is nothing to summarise yet.', when: '/compact found no messages' },
+  compact_off: {
+    text: 'No summary is written here, because summaries are switched off or no model is configured.',
+    when: '/compact, while `[agent] summarize_history` is false or no model is configured',
+  },
+  not_compacted: { text: 'The model wrote no summary. The conversation is as before.', when: '/compact, and the model failed' },
   status_running: {
     text: 'Agent {agent} has been working on your message for {seconds} seconds. Messages that wait: {waiting}.',
     when: '/status, while a turn runs',
