@@ -532,7 +532,7 @@ const approvals = [
   bug(
     'approval: an undispatched decision is lost in a restart',
     `${APPROVALS}/registry.ts`,
-    '    else {\n      this.#owned.set(keyText(approval), owned)\n      this.#decided(approval)\n    }\n  }',
+    '    else {\n      this.#own.set(approval, owned)\n      this.#decided(approval)\n    }\n  }',
     '  }',
     [CHAT_REPLIES],
   ),
@@ -981,7 +981,7 @@ const confinement = [
   bug(
     'ownership: an answer to the approval of another process is a message',
     'packages/approvals/src/registry.ts',
-    'return this.#readOthers().then(() => this.#matcher.match(channel, inbound))',
+    'return refreshed ? refreshed.then(() => this.#matcher.match(channel, inbound)) : this.#matcher.match(channel, inbound)',
     'return this.#matcher.match(channel, inbound)',
     ['packages/daemon/src/ownership/messages.test.ts'],
   ),
@@ -1391,7 +1391,7 @@ export const CLUSTER_MUTANTS = [
     patches: [
       {
         file: 'packages/approvals/src/registry.ts',
-        find: 'return this.#readOthers().then(() => this.#matcher.match(channel, inbound))',
+        find: 'return refreshed ? refreshed.then(() => this.#matcher.match(channel, inbound)) : this.#matcher.match(channel, inbound)',
         replace: 'return this.#matcher.match(channel, inbound)',
       },
     ],

@@ -45,3 +45,9 @@ export class ExpiryTimer {
     }
   }
 }
+
+/** Returns the time at which the first of these approvals expires; undefined if none does. */
+export function firstExpiry(approvals: readonly { readonly expiresAtMs: number | null }[]): number | undefined {
+  const times = approvals.flatMap(({ expiresAtMs }) => (expiresAtMs === null ? [] : [expiresAtMs]))
+  return times.length === 0 ? undefined : times.reduce((least, atMs) => Math.min(least, atMs))
+}

@@ -106,6 +106,12 @@ export class OpenApprovals {
     }
   }
 
+  /** Reads an open approval again, such as for the platform's id of a prompt that was sent. */
+  async readAgain(store: Pick<ApprovalStore, 'get'>, key: ApprovalKey): Promise<void> {
+    const approval = await store.get(key)
+    if (approval?.state === 'pending' && this.get(approval)) this.set(approval)
+  }
+
   /**
    * Reads the pending approvals from the store and removes those that are no longer pending. Leaves approvals as they are for which
    * `isCurrent` returns true.

@@ -1,0 +1,40 @@
+/** Who answers a question in a chat, and what a person is told who writes something else. */
+import { standingOfSender } from '@sluice/delivery'
+import {
+  type Answerer,
+  type Approval,
+  type ApprovalStore,
+  type Channel,
+  type GatewayTexts,
+  gatewayText,
+  isAtLeast,
+  type StartedMessage,
+  sourceOfMessage,
+} from '@sluice/sdk'
+import type { OpenApproval } from './open-approvals.ts'
+import { answeredPrompt } from './replies.ts'
+import { isOperatorsConversation, type PromptTargetOptions } from './targets.ts'
+
+interface Answering extends PromptTargetOptions {
+  channels(): readonly Channel[]
+  operators(channel: string): readonly string[]
+}
+
+/** The sender of a reply: an operator in a conversation of `[approvals] channels`, where an entry of the allowlist names the sender. */
+export function answererOf(approval: Approval, { channel: name, message }: StartedMessage, options: Answering): Answerer {
+  const channel = options.channels().find((candidate) => candidate.name === name)
+  if (!channel) return { standing: 'unverified', isAsked: false }
+  const own = standingOfSender(channel, message, options.operators(name))
+  const prompt = answeredPrompt(approval, name, message)
+  const isOperator = isAtLeast(own, 'listed') && prompt !== undefined && isOperatorsConversation(prompt, options)
+  return { standing: isOperator ? 'operator' : own, isAsked: prompt !== undefined, source: sourceOfMessage(name, message.sender) }
+}
+
+/** Resolves to the hint that a question waits and which words decide it; to undefined once it is decided. */
+export async function hintOf(open: OpenApproval, store: Pick<ApprovalStore, 'get'>, texts: GatewayTexts): Promise<string | undefined> {
+  const approval = await store.get(open)
+  if (approval?.state !== 'pending') return undefined
+  const [approve = ''] = open.approveKeywords
+  const [reject = ''] = open.rejectKeywords
+  return gatewayText('open_question', texts, { question: approval.title, approve, reject })
+}
