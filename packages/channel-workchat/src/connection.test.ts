@@ -262,7 +262,7 @@ describe('a connection', () => {
     fake.socket.cut('reset')
     await soon(async () => {
       await bot.host.advance(1000)
-      expect(fake.socket.opened).toBe(2)
+      expect(fake.socket.opened).toBeGreaterThan(1)
     })
     fake.say({ text: 'new' })
     await soon(() => expect(texts(bot)).toEqual(['new']))

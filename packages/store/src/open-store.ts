@@ -140,7 +140,7 @@ function openDatabase({ file, log, clock, largeBytes, lockForUpgrade: lock }: Co
     db = new Database(file, largeBytes)
     db.makeDurable()
     migrate(db, { file, log, nowMs: clock.nowMs(), ...(lock && { lock }) })
-    db.keepUndoInMemory()
+    db.opened()
     return db
   } catch (error) {
     db?.close()

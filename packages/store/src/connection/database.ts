@@ -12,6 +12,8 @@ import { damageOf, isBusy, storageError } from './storage-error.ts'
 /** A write waits this long for another process, such as the command line. The wait blocks the event loop. */
 const BUSY_MS_MAX = 1000
 const BUSY_RETRY_MS = 5
+/** Until the database is open, another process may be creating it or bringing it to the schema of this release. */
+const OPENING_BUSY_MS_MAX = 15_000
 /** The largest write-ahead log that stays on disk after a burst of writes. */
 const WAL_BYTES_KEPT_MAX = 16 * 1024 * 1024
 
@@ -54,7 +56,7 @@ export class Database {
     this.#file = file
     this.#largeBytes = largeBytes
     createPrivately(file)
-    this.#connection = new DatabaseSync(file, { timeout: BUSY_MS_MAX, enableForeignKeyConstraints: true })
+    this.#connection = new DatabaseSync(file, { timeout: OPENING_BUSY_MS_MAX, enableForeignKeyConstraints: true })
     defineFunctions(this.#connection)
   }
 
@@ -63,7 +65,7 @@ export class Database {
    * log, so this method repeats it while another process opens the same new file.
    */
   makeDurable(): void {
-    const giveUpAtMs = performance.now() + BUSY_MS_MAX
+    const giveUpAtMs = performance.now() + OPENING_BUSY_MS_MAX
     for (;;) {
       try {
         this.#connection.exec(DURABLE)
@@ -76,12 +78,12 @@ export class Database {
   }
 
   /**
-   * Keeps in memory the pages that SQLite copies to undo one statement. By default it writes them to a file outside of the data folder,
-   * in which texts of messages may stand; without that file, a stored turn also takes less processor time.
-   * Call this method after the migrations, which may sort and rewrite more than fits into memory.
+   * Ends the opening, after the migrations: a write waits for other processes only for a moment from now on. Keeps in memory the pages that
+   * SQLite copies to undo one statement. By default it writes them to a file outside of the data folder, in which texts of messages may
+   * stand; without that file, a stored turn also takes less processor time. Migrations may sort and rewrite more than fits into memory.
    */
-  keepUndoInMemory(): void {
-    this.#connection.exec('PRAGMA temp_store = MEMORY')
+  opened(): void {
+    this.#connection.exec(`PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = ${BUSY_MS_MAX}`)
   }
 
   get isOpen(): boolean {
