@@ -169,6 +169,7 @@ export class InboxWorker {
         this.#arrived.delete(number)
         this.#arrived.add(number, message)
       },
+      onStale: (number) => this.#arrived.delete(number),
     }
     this.#messages = new DeliveryQueue({ lanes: turns.lanes, clock, log, onDone, work })
     this.#besideTurns = new DeliveryQueue({ lanes, clock, log, onDone, work })
@@ -296,10 +297,7 @@ export class InboxWorker {
     const gathered = this.#beyond.has(number)
       ? { message: found, pieces: [] }
       : await gatherPieces(this.#pieces, { owned, channel, number, session: lane, kind, message: found, hasOthers })
-    if ('retryAtMs' in gathered) {
-      this.#arrived.add(number, found)
-      return gathered
-    }
+    if ('retryAtMs' in gathered) return gathered
     const { message, pieces } = gathered
     const admitting = { ...this.#options, ...this.#options.limits, texts: features.texts() }
     // Each attempt judges the sender once, by the allowlists of now.
@@ -330,7 +328,11 @@ export class InboxWorker {
     const entry = await row.owned.inbox.get(row.number)
     if (!entry || entry.endedAtMs !== null) return undefined
     const read = await readMessage(channel, entry)
-    if ('message' in read) return read.message
+    if ('message' in read) {
+      // Kept at once, so that a change of the message that comes later removes it again.
+      this.#arrived.add(row.number, read.message)
+      return read.message
+    }
     if (channel) this.#unreadable.set(row, { webhook: channel.webhook, receivedAtMs: entry.receivedAtMs })
     return { ...read, receivedAtMs: entry.receivedAtMs }
   }

@@ -353,4 +353,49 @@ describe('messages of one person', () => {
     // The first message and the two behind it were stored before the start.
     expect(reads).toBeLessThanOrEqual(3)
   })
+
+  test('with an edit that comes while they are joined are one turn with the new words', async () => {
+    const edit = room('e', { text: 'better', changes: { message: 'm1', what: 'edited' } })
+    let joins = 0
+    const store = storeWith(open(), ({ inbox }) => ({
+      inbox: {
+        ...inbox,
+        async join(...given) {
+          if (joins++ === 0) {
+            await made.receive(edit)
+            await settle()
+          }
+          return inbox.join(...given)
+        },
+      },
+    }))
+    const made = await bench({ store, pacing: { batchMs: 500 } })
+    await made.receive(room('m1'), room('m2'))
+    await pause(500)
+    await pause()
+    expect(texts(made)).toEqual(['better\ntext of m2'])
+    expect(joins).toBe(2)
+  })
+
+  test('are one turn with the new words when an edit comes while the first one is looked at alone', async () => {
+    let looks = 0
+    const store = storeWith(open(), ({ inbox }) => ({
+      inbox: {
+        ...inbox,
+        async ofSession(...given) {
+          const messages = await inbox.ofSession(...given)
+          if (looks++ === 0) {
+            await made.receive(room('e', { text: 'better', changes: { message: 'm1', what: 'edited' } }))
+            await settle()
+          }
+          return messages
+        },
+      },
+    }))
+    const made = await bench({ store, pacing: { batchMs: 500 } })
+    await made.receive(room('m1'), room('m2'))
+    await pause(500)
+    await pause()
+    expect(texts(made)).toEqual(['better\ntext of m2'])
+  })
 })

@@ -30,6 +30,8 @@ export interface PiecesOptions {
   onTaken(number: number): void
   /** Called with a message that has changed in the store. */
   onChanged(number: number, message: Inbound): void
+  /** Called with a message that may differ in the store, so that the next look reads it again. */
+  onStale(number: number): void
 }
 
 /** A message whose turn begins or runs. */
@@ -58,7 +60,7 @@ export type Gathered = { readonly message: Inbound; readonly pieces: readonly In
 
 /** Resolves to the message with all pieces that have arrived. A message without any costs nothing here. */
 export async function gatherPieces(options: PiecesOptions, first: FirstPiece): Promise<Gathered> {
-  const { clock, onChanged, onTaken } = options
+  const { clock, onChanged, onStale, onTaken } = options
   const { message, number, owned, hasOthers } = first
   const alone = { message, pieces: [] }
   const pauseMs = pauseOf(options, first)
@@ -77,8 +79,11 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
   const all = [message, ...pieces.map((piece) => piece.message)].flatMap((one) => one.pieces ?? [one])
   const joined = joinPieces(message, all)
   const isJoined = await owned.inbox.join({ number, into: { was: message, joined }, pieces, atMs: nowMs })
-  // False: a message was edited or deleted meanwhile. The next look reads it again.
-  if (!isJoined) return { retryAtMs: nowMs }
+  // False: a message was edited or deleted meanwhile.
+  if (!isJoined) {
+    for (const stale of [number, ...pieces.map((piece) => piece.number)]) onStale(stale)
+    return { retryAtMs: nowMs }
+  }
   onChanged(number, joined)
   for (const piece of pieces) onTaken(piece.number)
   return { message: joined, pieces: pieces.map((piece) => piece.message) }
