@@ -48,6 +48,7 @@ describe.each([{ numericIds: false }, { numericIds: true }])('new mails by watch
         },
         text: 'Subject: hello\n\nabout hello',
         typed: 'about hello',
+        addressed: 'direct',
         sentAtMs: START_MS,
       },
     ])

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { createSluice, type Sluice } from '@sluice/daemon'
 import mcp from '@sluice/mcp'
 import { type ModelRequest, type ModelServer, type ModelStep, startModelServer } from '@sluice/testkit/model-server'
-import browser from '@sluice/tool-browser'
 import pdf from '@sluice/tool-pdf'
 import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
@@ -49,7 +48,7 @@ beforeAll(async () => {
   writeFileSync(join(workspace, 'oneline.json'), JSON.stringify({ values: Array.from({ length: 90_000 }, (_, at) => at) }))
   server = await startModelServer({ apiKey: null, answer })
   sluice = await createSluice({
-    features: [...always, browser, pdf, mcp, skills, schedule, web],
+    features: [...always, pdf, mcp, skills, schedule, web],
     dataDir,
     logger: false,
     config: {

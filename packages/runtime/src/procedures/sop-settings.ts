@@ -71,6 +71,9 @@ export const OWN_POST_ROUTES = [
   '/api/sops/runs/:id/cancel',
   '/api/sops/runs/:id/replay',
   '/api/pairing/initiate',
+  '/api/process/reload',
+  '/api/process/restart',
+  '/api/process/stop',
   '/api/devices',
   '/api/devices/:id/token/rotate',
 ]
