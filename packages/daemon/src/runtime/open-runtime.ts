@@ -83,8 +83,12 @@ async function start(given: Start, joined?: Joined): Promise<OpenRuntime> {
     if (options.only === undefined || options.only === 'config')
       await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
     if (options.only === undefined) {
-      const left = await endLeftCommands(commandsFolder(dataDir), clock)
-      if (left > 0) log.warn('ended commands that an earlier daemon had left running', { commands: left })
+      const { ended, unproven } = await endLeftCommands(commandsFolder(dataDir), clock)
+      if (ended.length > 0) log.warn('ended commands that an earlier daemon had left running', { commands: ended.length })
+      if (unproven.length > 0)
+        log.warn('process groups run whose ids are those of earlier commands, and nothing proves that they are; look at them with ps', {
+          groups: unproven,
+        })
     }
     if (options.only === undefined) await keepRoomsOfPersons({ store, log })
     if (options.only === undefined)

@@ -1,7 +1,9 @@
 /**
  * Ends commands that a killed daemon has left running. Each running command has a note in the data directory: a file whose name is the id of
- * its process group. Only where the system has `/proc`, which tells whether a process is the one that was started.
+ * its process group. Only where the system has `/proc`, which tells whether a process is the one that was started, or has the random mark of
+ * the command in its environment.
  */
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,8 +15,19 @@ export const commandsFolder = (dataDir: string): string => join(dataDir, 'comman
 
 const BOOT = '/proc/sys/kernel/random/boot_id'
 
-/** Notes a started process. Returns a function that removes the note once its group has ended. */
-export type NoteStarted = (pid: number) => () => void
+/** Has the mark of a command, which its children inherit. */
+const VARIABLE = 'SLUICE_COMMAND'
+
+/** The note of one command that has not started yet. */
+export interface CommandNote {
+  /** Belongs into the environment of the command. */
+  readonly env: Readonly<Record<string, string>>
+  /** Writes the note of the started process. Returns a function that removes it once the group has ended. */
+  started(pid: number): () => void
+}
+
+/** Makes the note of the next command. */
+export type NoteCommand = () => CommandNote
 
 /** The values of `/proc/<pid>/stat`: parent, group and session are ids of processes, and the start is in ticks since the start of the system. */
 interface Process {
@@ -45,44 +58,66 @@ function noteOf(pid: number): string | undefined {
 }
 
 /** A command whose note cannot be written runs all the same. */
-export function noteCommands(folder: string): NoteStarted {
-  return (pid) => {
-    const file = join(folder, String(pid))
-    const note = noteOf(pid)
-    if (note === undefined) return () => undefined
-    try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
-      writeFileSync(file, note, { mode: 0o600 })
-    } catch {
-      return () => undefined
+export function noteCommands(folder: string): NoteCommand {
+  return () => {
+    const mark = randomUUID()
+    const started = (pid: number) => {
+      const file = join(folder, String(pid))
+      const note = noteOf(pid)
+      if (note === undefined) return () => undefined
+      try {
+        mkdirSync(folder, { recursive: true, mode: 0o700 })
+        writeFileSync(file, `${note} ${mark}`, { mode: 0o600 })
+      } catch {
+        return () => undefined
+      }
+      return () => rmSync(file, { force: true })
     }
-    return () => rmSync(file, { force: true })
+    return { env: { [VARIABLE]: mark }, started }
   }
 }
 
+/** The ids of noted groups that ran. */
+export interface LeftCommands {
+  readonly ended: readonly number[]
+  /** Groups whose leader has ended and none of whose members has the mark of the command: another program may have started them. */
+  readonly unproven: readonly number[]
+}
+
 /**
- * Ends the noted groups that still run, and removes the notes. Call it before the first command, while no other daemon uses the data
- * directory. Resolves to the number of ended groups.
+ * Ends the noted groups that still run and are proven to be those of the commands, and removes the notes. Call it before the first command,
+ * while no other daemon uses the data directory.
  */
-export async function endLeftCommands(folder: string, clock: Clock): Promise<number> {
+export async function endLeftCommands(folder: string, clock: Clock): Promise<LeftCommands> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => /^[1-9]\d{0,9}$/.test(name))
-  if (names.length === 0) return 0
+  if (names.length === 0) return { ended: [], unproven: [] }
   const running = await runningProcesses()
   const boot = (await readFile(BOOT, 'latin1').catch(() => '')).trim()
-  const ended = await Promise.all(
+  const looked = await Promise.all(
     names.map(async (name) => {
       const pid = Number(name)
-      const [start, notedBoot] = (await readFile(join(folder, name), 'latin1').catch(() => '')).split(' ')
-      const leader = running.get(pid)
-      // The kernel gives the id of a group to no other process while the group has a member, also after its leader has ended.
-      const isLeft = leader ? leader.start === start : [...running.values()].some(({ group, session }) => group === pid && session === pid)
-      const isOurs = boot !== '' && notedBoot === boot && isLeft
-      if (isOurs) await stopGroup(pid, clock)
+      const [start, notedBoot, mark] = (await readFile(join(folder, name), 'latin1').catch(() => '')).split(' ')
+      const found = boot !== '' && notedBoot === boot ? await groupOf(pid, running, start, mark) : undefined
+      if (found === 'ours') await stopGroup(pid, clock)
       await rm(join(folder, name), { force: true })
-      return isOurs
+      return { pid, found }
     }),
   )
-  return ended.filter(Boolean).length
+  const those = (kind: Group) => looked.flatMap(({ pid, found }) => (found === kind ? [pid] : []))
+  return { ended: those('ours'), unproven: those('unproven') }
+}
+
+type Group = 'ours' | 'unproven'
+
+/** Tells whose the group with this id is; undefined if none runs, or if its leader is another process than the noted one. */
+async function groupOf(pid: number, running: ReadonlyMap<number, Process>, start?: string, mark?: string): Promise<Group | undefined> {
+  const leader = running.get(pid)
+  if (leader) return leader.start === start ? 'ours' : undefined
+  // While a group has a member, the kernel gives its id to no other process. But the noted group may have ended, and another one have begun.
+  const members = [...running].flatMap(([id, { group, session }]) => (group === pid && session === pid ? [id] : []))
+  if (members.length === 0) return undefined
+  const variables = await Promise.all(members.map((id) => readFile(`/proc/${id}/environ`, 'latin1').catch(() => '')))
+  return mark && variables.some((text) => text.split('\0').includes(`${VARIABLE}=${mark}`)) ? 'ours' : 'unproven'
 }
 
 async function runningProcesses(): Promise<ReadonlyMap<number, Process>> {

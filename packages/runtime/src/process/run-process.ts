@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { endsWithin } from '@sluice/kit'
 import { AppError, type Clock, type ProcessCommand, type RunBare, type SpawnRequest, type SpawnResult } from '@sluice/sdk'
-import type { NoteStarted } from './left-commands.ts'
+import type { NoteCommand } from './left-commands.ts'
 import { OutputHead } from './output-head.ts'
 import { stopGroup } from './process-group.ts'
 
@@ -45,13 +45,14 @@ export async function runProcess(
   command: ProcessCommand,
   request: SpawnRequest,
   clock: Clock,
-  note: NoteStarted = () => () => undefined,
+  noteCommand?: NoteCommand,
 ): Promise<Omit<SpawnResult, 'sandbox'>> {
   const { onStart } = request
-  const child = await start(command, onStart !== undefined || request.input !== undefined)
+  const note = noteCommand?.()
+  const child = await start({ ...command, env: { ...command.env, ...note?.env } }, onStart !== undefined || request.input !== undefined)
   const { pid, stdin, stdout, stderr } = child
   if (pid === undefined || !stdout || !stderr) throw new AppError('internal', `'${command.file}' was started without an id`)
-  const removeNote = note(pid)
+  const removeNote = note?.started(pid)
 
   const out = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stdout', text))
   const err = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stderr', text))
@@ -103,7 +104,7 @@ export async function runProcess(
     stdout.destroy()
     stderr.destroy()
     child.unref()
-    removeNote()
+    removeNote?.()
   }
 }
 

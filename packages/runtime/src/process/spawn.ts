@@ -13,7 +13,7 @@ import {
   type SpawnRequest,
   type WrappedCommand,
 } from '@sluice/sdk'
-import type { NoteStarted } from './left-commands.ts'
+import type { NoteCommand } from './left-commands.ts'
 import { createRunBare, runProcess } from './run-process.ts'
 
 const MEBIBYTE = 1024 * 1024
@@ -47,7 +47,7 @@ export interface SpawnOptions {
   /** Folders from which the daemon reads keys, settings or code: no sandbox protects them inside a writable folder. */
   readonly closed: readonly string[]
   /** Notes the running commands for the next start of the daemon. */
-  readonly note?: NoteStarted
+  readonly note?: NoteCommand
   readonly log: Logger
   readonly clock: Clock
 }
