@@ -33,6 +33,7 @@ export function createLiveTurn(
     approve,
     asksOwner,
     delivery,
+    isInRoom,
     onWait,
   } = request
   const nowMs = clock.nowMs()
@@ -62,6 +63,7 @@ export function createLiveTurn(
     ...(asksOwner && { asksOwner }),
     ...(tools && { tools }),
     ...(delivery && { delivery }),
+    ...(isInRoom && { isInRoom }),
     ...(onWait && { onWait: safely(onWait, log, id) }),
     createdAtMs: given.createdAtMs ?? nowMs,
     kept: given.kept,

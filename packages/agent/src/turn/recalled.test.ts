@@ -81,10 +81,17 @@ test('the person of a chat gets her own memories', async () => {
   expect(asked).toEqual(['channel:roomchat/bot/ann: feed my dog'])
 })
 
+test('a conversation of one person in a room, where others read the answers, recalls nothing of the person', async () => {
+  const { agent, asked, model } = remembering([own('dog: is called Rex')], [{ text: 'hi' }])
+  await agent.run(request('feed my dog', { session: room, owner: 'channel:roomchat/bot/ann', isInRoom: true }))
+  expect(asked).toEqual([])
+  expect(lastText(model.asked[0]?.prompt)).not.toContain('Rex')
+})
+
 test('people who share the conversation of a room get the memories of the room', async () => {
   const { agent, asked } = remembering([own('dog: is called Rex')], [{ text: 'hi' }])
   const session = chatSessionKey({ channel: 'roomchat', account: 'bot', conversation: 'room' })
-  await agent.run(request('feed the dog', { session, owner: 'channel:roomchat/bot/ann' }))
+  await agent.run(request('feed the dog', { session, owner: 'channel:roomchat/bot/ann', isInRoom: true }))
   expect(asked).toEqual(['room:roomchat/bot/room: feed the dog'])
 })
 

@@ -16,7 +16,7 @@ export interface RecallDeps {
 /**
  * Resolves to the note for the message of a turn; undefined when no memory fits, when the earlier messages show all that do, or when the
  * agent or the turn may not use memories. In the conversation of a room these are the memories of the room. A conversation of another person
- * gets none.
+ * gets none, and so does that of one person in a room, where others read the answers.
  * Rejects with the reason of the turn's cancellation; a turn whose memories cannot be read goes on without them.
  */
 export async function recalledNote(
@@ -27,7 +27,7 @@ export async function recalledNote(
   const { caller = turn.owner, session, text, cancellation } = turn
   const allowed = allowedTools({ limits, tools: turn.tools })
   const mayRecall = registry.offered.some(({ name }) => name === MEMORY_TOOL) && (allowed?.includes(MEMORY_TOOL) ?? true)
-  const isOwn = sharedRoom(session) !== undefined || fileOwner(session, caller) === fileOwner(null, caller)
+  const isOwn = sharedRoom(session) !== undefined || (!turn.isInRoom && fileOwner(session, caller) === fileOwner(null, caller))
   const reader = memoryOwner({ session, caller: identityOf(turn.agent, turn.client, caller).caller })
   if (!recall || caller === undefined || reader === undefined || !mayRecall || !isOwn) return undefined
   const found = await cancellation.race(

@@ -136,6 +136,8 @@ export interface TurnRequest {
   /** The only tools that the turn may call; all tools when absent. */
   readonly tools?: readonly string[]
   readonly delivery?: TurnDelivery
+  /** True: several people read the answer, so that no memory of one person is recalled. */
+  readonly isInRoom?: boolean
   /** The permit of the caller's job in the lane of `session`. The turn runs at once inside this job. */
   readonly permit?: Permit
   /** Called when the turn begins (true) or ends (false) to wait for a person. Meanwhile it holds no permit and its time limit is paused. */

@@ -51,6 +51,7 @@ import { fireProcedures } from './procedures.ts'
 import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
 import { resetIfDue } from './reset.ts'
 import { roomBeforeThread } from './room-text.ts'
+import { isInRoom } from './rooms.ts'
 import { RunningTurns } from './running-turns.ts'
 import { chosenModel, isMuted } from './session-settings.ts'
 import { textForModel } from './text-for-model.ts'
@@ -529,6 +530,7 @@ export class InboxWorker {
       caller,
       limited: client,
       trace,
+      isInRoom: isInRoom(message),
       permit: attempt.permit,
       signal,
       ...(attempt.superseded && { superseded: attempt.superseded }),

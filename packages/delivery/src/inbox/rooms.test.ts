@@ -34,6 +34,12 @@ it('keeps a conversation for each person in direct chats, on channels that canno
   )
   await settle()
   expect(turns.map(({ session }) => session?.split('/').at(-1))).toEqual(['ann', 'ann', 'ann'])
+  // Others read the answers to the second.
+  expect(turns.map(({ text, isInRoom }) => [text, isInRoom]).sort()).toEqual([
+    ['text of 1', false],
+    ['text of 2', true],
+    ['text of 3', false],
+  ])
   const other = await bench({ store, sharesRooms: false })
   await store.keyValue(ROOMS).set(roomKey({ ...ROOM, conversation: 'new' }), { session: 'shared' })
   await other.receive(inRoom('4', 'ann'), inRoom('5', 'ann', { to: { to: 'new' } }))
