@@ -664,6 +664,43 @@ const DESCRIPTIONS = [
     },
   },
 
+  { name: 'rooms list', remote: true, summary: 'List the rooms that have a rule or a conversation of all their people' },
+  {
+    name: 'rooms show',
+    remote: true,
+    summary: 'Show the rule of a room, and what is in force there',
+    usage: '<room>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+  {
+    name: 'rooms set',
+    remote: true,
+    summary: 'Change the rule of a room',
+    more: 'A rule has session (shared or person), agent, people, respond (mention, always, never or judge), tools, turns_per_hour, usd_per_day and language. Lists have commas; an empty value removes a part: sluice rooms set telegram/700100/-100200 respond=judge language=German people=',
+    usage: '<room> <name>=<value> ...',
+    argsMin: 2,
+    argsMax: 16,
+  },
+  {
+    name: 'rooms erase',
+    remote: true,
+    summary: 'Erase a room: its rule, and the conversations that its people share, with their memories and files',
+    usage: '<room>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+  {
+    name: 'rooms try',
+    remote: true,
+    summary: 'Play a transcript against the rule of a room, without running, storing or sending anything',
+    more: 'The transcript has one JSON object per line: {"sender": "7", "text": "hello", "addressed": "mention"}. `addressed` is mention, reply, command, or overheard, which is the default. Changes of the rule, as of `rooms set`, are tried and not kept.',
+    usage: '<room> [<name>=<value> ...]',
+    argsMin: 1,
+    argsMax: 17,
+    options: { transcript: { type: 'string', value: '<file>', help: 'the transcript; - is standard input' } },
+  },
+
   {
     name: 'memory list',
     summary: 'List the memories of the agent, each with its owner',

@@ -52,8 +52,8 @@ export {
   pacingOf,
   type Reset,
   resetOf,
+  roomsOf,
   sharesOf,
-  sharesRooms,
 } from './sections/limits.ts'
 export { limitsSection } from './sections/limits-section.ts'
 export {

@@ -1,6 +1,6 @@
 /** The daemon: one runtime with its HTTP server, procedures and deliveries. */
 import { gatewaySection, isLoopbackHost, requireSignatures } from '@sluice/config'
-import type { Deliveries } from '@sluice/delivery'
+import { type Deliveries, Overheard } from '@sluice/delivery'
 import { type Auth, createAuth } from '@sluice/http'
 import type { ProcessControl, Reloaded } from '@sluice/http/answers'
 import { HttpSide } from '@sluice/http/listen'
@@ -199,7 +199,8 @@ class RunningDaemon implements Daemon {
     this.runtime = runtime
     this.http = gateway.http
     this.reload = config.reload
-    startRetention({ ...runtime, log: runtime.log.child('store'), pruneRuns: (held) => parts.procedures.pruneEveryHour(held) }, signal)
+    const pruneRuns = (held: AbortSignal) => parts.procedures.pruneEveryHour(held)
+    startRetention({ ...runtime, log: runtime.log.child('store'), overheard: new Overheard(runtime), pruneRuns }, signal)
     if (!options.configValues) config.watch(signal)
     startBackups(runtime, { ...options, program: options.program }, signal)
     void hashWebhookSecret(runtime, options)

@@ -1,5 +1,5 @@
 /** The collaborators that the runtime gives to durable delivery. */
-import { agentsOfChats, deliverySection, gatewaySection, loopTurnsOf, operatorsOf, pacingOf, resetOf, sharesRooms } from '@sluice/config'
+import { agentsOfChats, deliverySection, gatewaySection, loopTurnsOf, operatorsOf, pacingOf, resetOf, roomsOf } from '@sluice/config'
 import type { DeliveryOptions } from '@sluice/delivery'
 import type { OperatorNotice } from '@sluice/sdk'
 import { logDelivery } from './log-activity.ts'
@@ -20,10 +20,10 @@ export const deliveryOptions = (
     config: () => runtime.config().core(deliverySection),
     texts: () => runtime.config().core(gatewaySection).texts,
     agentOf: agentsOfChats(runtime.config),
-    sharesRooms: (channel) => sharesRooms(runtime.config(), channel),
     models: (agent) => runtime.snapshot().registries.get(agent)?.models.labels.map(labelOf) ?? [],
     reset: (channel, agent) => resetOf(runtime.config(), channel, agent),
     pacing: (channel) => pacingOf(runtime.config(), channel),
+    rooms: (channel) => roomsOf(runtime.config(), channel),
     workspace: runtime.workspaceOf,
     transcribe: () => runtime.snapshot().service('transcribe'),
     procedures: runtime.sops,

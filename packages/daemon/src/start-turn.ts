@@ -67,6 +67,7 @@ async function accept(runtime: OpenRuntime, { key, session, caller, standing, te
       text,
       client: runtime.clients.ofCaller(person),
       limited,
+      maySilent: true,
     })
     return 'started'
   } catch (error) {

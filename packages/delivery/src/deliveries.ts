@@ -18,6 +18,7 @@ import { ANY_ROW, ChangeFollower, type NoticedChange } from './follow-changes.ts
 import { InboxWorker } from './inbox/inbox-worker.ts'
 import { Intake } from './inbox/intake.ts'
 import { MessagesInOrder } from './inbox/messages-in-order.ts'
+import { Overheard } from './inbox/overheard.ts'
 import { Rooms } from './inbox/rooms.ts'
 import { TakenShards } from './inbox/taken-shards.ts'
 import { Listeners } from './listeners.ts'
@@ -86,15 +87,18 @@ class RunningDeliveries implements Deliveries {
   constructor(options: DeliveryOptions) {
     const { store, features, approvals, clock, log, events, ownership } = options
     this.#options = options
+    const rooms = new Rooms({ store, rooms: features.rooms })
+    const overheard = new Overheard({ store, clock })
     this.#inbox = new InboxWorker({
       ...options,
+      rooms,
+      overheard,
       stopping: this.#stopping.signal,
       onDone: (row) => this.#intake.left(row),
       onDue: this.wake,
       onReplies: (replies) => this.queued(replies),
     })
     const { config, procedures, agentOf } = features
-    const rooms = new Rooms({ store, sharesRooms: features.sharesRooms })
     const inbox = this.#inbox
     const worker = {
       enter: (row: WaitingMessage, message: Inbound) => this.#enterArrived(row, message),
@@ -103,7 +107,19 @@ class RunningDeliveries implements Deliveries {
         return inbox.takesEarlyChanges
       },
     }
-    this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures, agentOf, rooms })
+    this.#intake = new Intake({
+      inbox: store.inbox,
+      worker,
+      approvals,
+      clock,
+      log,
+      config,
+      procedures,
+      agentOf,
+      rooms,
+      overheard,
+      operators: options.limits.operators,
+    })
     this.#listeners = new Listeners({ clock, log, events, ownership, deliver: (channel) => this.#deliver(channel) })
     this.#menus = new CommandMenus({ clock, log, stopping: this.#stopping.signal })
     this.#health = new HealthWatch(options)

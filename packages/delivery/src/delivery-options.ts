@@ -24,6 +24,7 @@ import type {
 } from '@sluice/sdk'
 import type { Clients } from './clients.ts'
 import type { AdmissionOptions } from './inbox/admit-message.ts'
+import type { RoomDefaults } from './inbox/rooms.ts'
 
 export interface DeliveryOptions {
   readonly store: Pick<Store, 'cluster' | 'inbox' | 'keyValue' | 'outbox' | 'turns' | 'onChange'>
@@ -55,14 +56,14 @@ export interface DeliveryFeatures {
   texts(): GatewayTexts
   /** Returns the agent that answers a conversation. */
   agentOf(chat: Pick<ChatSession, 'channel' | 'account' | 'conversation'>): string
-  /** Returns whether the people of a room of a channel share one conversation, unless the room says otherwise. */
-  sharesRooms(channel: string): boolean
   /** Returns the configured models of an agent, such as `openai:gpt-5`, the first one first; empty for an unknown agent. */
   models(agent: string): readonly string[]
   /** Returns how the messages of one person follow each other on a channel. */
   pacing(channel: string): Pacing
   /** Returns when conversations of an agent on a channel begin anew; undefined for never. */
   reset(channel: string, agent: string): Reset | undefined
+  /** Returns the keys of a channel for rooms without a rule. */
+  rooms(channel: string): RoomDefaults
   /** Returns the workspace of an agent; undefined when it is not configured. */
   workspace(agent: string): AgentWorkspace | undefined
   /** Undefined: recordings are files like any other. */

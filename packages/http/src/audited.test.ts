@@ -32,6 +32,8 @@ const RECORDED: Readonly<
     body: { from: 'shared', to: 'cli', key: 'one' },
     detail: { from: 'shared', to: 'cli', assigned: 1 },
   },
+  'PUT /api/rooms/{id}': { kind: 'room_changed', body: { respond: 'judge' }, detail: { room: 'x/bot/room', rule: { respond: 'judge' } } },
+  'DELETE /api/rooms/{id}': 'conversations',
   'POST /api/limits/reset': { kind: 'limits_reset', body: { client: 'device:x' }, detail: { client: 'device:x' } },
   'POST /api/deliveries/inbox/{number}/replay': 'deliveries',
   'POST /api/deliveries/outbox/{number}/replay': 'deliveries',
@@ -63,6 +65,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /api/process/stop': 'the log says who stopped the daemon',
   'POST /api/process/restart': 'the log says who restarted the daemon',
   'POST /api/process/reload': 'the file is not changed, and is read at each change anyway',
+  'POST /api/rooms/{id}/try': 'nothing is run or stored',
   'POST /api/sops/simulate': 'nothing is run or stored',
 }
 
@@ -99,7 +102,11 @@ test.each(Object.entries(RECORDED).flatMap(([route, change]) => (typeof change =
   async (route, { kind, query = '', body, detail }) => {
     const { call, operator, other, store } = await arrange()
     const [method = '', path = ''] = route.split(' ')
-    const answer = await call(method, path.replace('{id}', other.device).replace('{channel}', 'phone') + query, body)
+    const answer = await call(
+      method,
+      path.replace('rooms/{id}', 'rooms/x%2Fbot%2Froom').replace('{id}', other.device).replace('{channel}', 'phone') + query,
+      body,
+    )
     expect(answer.status, await answer.clone().text()).toBe(200)
     const expected = 'device' in detail && detail.device === 'other' ? { device: other.device } : detail
     expect((await store.sops.audit({ limit: 9 })).map((row) => ({ kind: row.kind, by: row.by, detail: row.detail }))).toEqual([

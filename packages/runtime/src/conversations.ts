@@ -89,8 +89,7 @@ const sessionsOfRoom = (store: Store, room: RoomPlace): Promise<string[]> => {
     const shared = sharedRoom(session)
     return shared !== undefined && roomId(shared) === roomId(room)
   }
-  const prefix = `${channelOwner(room.channel)}/${escapedParts([room.account, room.conversation])}/`
-  return findSessions(store, room.channel, { prefix, suffix: '/' }, ({ session }) => isOfRoom(session))
+  return findSessions(store, room.channel, { prefix: roomPrefix(room), suffix: '/' }, ({ session }) => isOfRoom(session))
 }
 
 /** Finds sessions by the ends of their ids, and those of the messages of a channel for which `isOne` holds. */
@@ -148,6 +147,32 @@ export async function erasePerson(deps: EraseDeps, person: Person, about: EraseA
 export async function eraseRoom(deps: EraseDeps, room: RoomPlace, about: EraseAbout): Promise<ErasedWithFiles | undefined> {
   return eraseAll(deps, await sessionsOfRoom(deps.store, room), about, () => roomOwner(room))
 }
+
+/**
+ * Begins the conversations of a room anew after other people share them than before: nobody reads on in an earlier conversation. The messages
+ * stay stored and are listed as before.
+ */
+export async function beginRoomAnew(
+  { sessions }: Pick<Store, 'sessions'>,
+  room: RoomPlace,
+  { isShared, nowMs }: { readonly isShared: boolean; readonly nowMs: number },
+): Promise<void> {
+  const prefix = roomPrefix(room)
+  for (let before: SessionRow | undefined; ; ) {
+    const page: SessionRow[] = await sessions.list({ limit: PAGE_ROWS, prefix, ...(before && { before }) })
+    for (const { id } of page) {
+      if ((sharedRoom(id) !== undefined) !== isShared) continue
+      const seen = await sessions.conversation(id, 1)
+      if (seen.upTo > 0)
+        await sessions.summarize(id, seen, { text: '', upTo: seen.upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })
+    }
+    before = page.at(-1)
+    if (page.length < PAGE_ROWS) return
+  }
+}
+
+const roomPrefix = ({ channel, account, conversation }: RoomPlace): string =>
+  `${channelOwner(channel)}/${escapedParts([account, conversation])}/`
 
 /** `ownerOf` returns the owner of a session, without the agent; undefined for a session of which only its own files are erased. */
 async function eraseAll(

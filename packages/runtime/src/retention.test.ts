@@ -34,7 +34,16 @@ async function pruning(upgradedAtMs: number | null, answers: readonly Partial<De
   }
   const pruneRuns = async () => {}
   startRetention(
-    { store, ownership, clock, log: testHost().log, config: () => config, files: { sweep: async () => {} }, pruneRuns },
+    {
+      store,
+      ownership,
+      clock,
+      log: testHost().log,
+      config: () => config,
+      files: { sweep: async () => {} },
+      overheard: { sweep: async () => {} },
+      pruneRuns,
+    },
     stop.signal,
   )
   return { clock, stop, asked }

@@ -60,7 +60,16 @@ export type { Gap, ListenContext, ListenCursors, ListenReport } from './channel/
 export type { Markup, StyledText, StyleKind, TextStyle } from './channel/markup.ts'
 export type { MarkedFile, NewReply, ReplyExtras, ReplyFile } from './channel/reply.ts'
 export { markedFiles, replaceFileMarkers, replyLane } from './channel/reply.ts'
-export { ROOM_SESSIONS, ROOMS, type RoomRule, roomKey, roomRuleSchema } from './channel/room-rule.ts'
+export {
+  parseRoomRule,
+  RESPONDS,
+  ROOM_KEYS,
+  ROOM_SESSIONS,
+  ROOMS,
+  type RoomRule,
+  roomKey,
+  roomRuleSchema,
+} from './channel/room-rule.ts'
 export type { CatalogueId, CommandHelp, FeatureId, FeatureKind, OwnRow, Profile, Row } from './feature/catalogue.ts'
 export { buildHint, CATALOGUE, howToGet, isInProfile, ROWS, rowOf, rowOfFeature } from './feature/catalogue.ts'
 export type { Command, CommandContext } from './feature/command.ts'

@@ -96,6 +96,8 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
     const note = `${cut}${progress.shortened?.isCut ? SHORTENED : ''}`
     if (note) turn.tell?.({ type: 'text', delta: note })
     const answer = `${paused}${text}${note}`
+    if (turn.maySilent && answer.trim().toLowerCase() === SILENCE)
+      return { text: '', finishReason: 'silent', messages: storedMessages(produced, []) }
     const files = await judgeFiles(deps.tools, callScope, { text: answer, messages: conversation.messages, produced })
     return { text: answer, finishReason, messages: storedMessages(produced, files), files }
   }
@@ -160,7 +162,8 @@ function personMessage(deps: LoopDeps, scope: TurnScope, { text, atMs, before }:
   const message = isInRoom ? withNote(plain, { writer: writerOfTurn(turn) }) : plain
   if (!placeOf || !hasSituation(deps, scope)) return message
   // In a room each message names its writer.
-  return withNote(message, situationNote({ place: placeOf(turn), atMs, zone: agent.timezone, before: isInRoom ? [] : before }))
+  const place = `${placeOf(turn)}${turn.maySilent ? MAY_SILENT : ''}`
+  return withNote(message, situationNote({ place, atMs, zone: agent.timezone, before: isInRoom ? [] : before }))
 }
 
 /** Adds what the person has written since to the messages of the turn, in the commit that ends the messages of the person. */
@@ -192,6 +195,10 @@ const FINISHES: Partial<Record<ReplyEnd, { readonly finishReason: FinishReason; 
   'content-filter': { finishReason: 'content_filter', note: '\n\n[The answer is cut off by the content filter of the provider.]' },
   refused: { finishReason: 'refusal', note: '\n\n[The model declined to answer further.]' },
 }
+
+/** The answer of a model that sends nothing. */
+const SILENCE = '(silent)'
+const MAY_SILENT = `; if nothing needs to be said, answer only ${SILENCE}`
 
 const SHORTENED = '\n\n[A part of this conversation did not fit into the window of the model and was left out.]'
 

@@ -17,7 +17,7 @@ export function resumedTurn(
   more: Pick<LiveTurn, 'checkpoint' | 'isDirect'>,
 ): LiveTurn {
   const { id, agent, sessionId, owner, source, input, createdAtMs, context } = row
-  const { trace, idempotency, caller, limited, asksOwner, tools } = parseTurnContext(context)
+  const { trace, idempotency, caller, limited, asksOwner, tools, maySilent } = parseTurnContext(context)
   const request = {
     source,
     agent,
@@ -31,6 +31,7 @@ export function resumedTurn(
     ...(idempotency && { idempotency }),
     ...(asksOwner && { asksOwner }),
     ...(tools && { tools }),
+    ...(maySilent && { maySilent }),
   }
   return createLiveTurn(deps, request, { id, home, createdAtMs, kept: Promise.resolve(), ...more })
 }

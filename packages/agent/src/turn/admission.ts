@@ -126,5 +126,6 @@ export function describeLimit({ key, limit, value, freeAtMs }: Exceeded, texts: 
   // Rounded up to the minute, so that the client is not told to come back too early.
   const time = new Date(Math.ceil(freeAtMs / 60_000) * 60_000).toISOString().slice(11, 16)
   const own = limit === 'usd_per_day' ? 'limit_cost' : 'limit_turns'
-  return gatewayText(isOfPool ? `guests_${own}` : own, texts, { limit: value, time })
+  const isRoom = key.startsWith('room:')
+  return gatewayText(isOfPool ? `guests_${own}` : isRoom ? `room_${own}` : own, texts, { limit: value, time })
 }

@@ -9,7 +9,7 @@ export const agentOfTurn = ({ session, agent = MAIN_AGENT }: Pick<TurnRequest, '
 
 type Waiting = Pick<
   TurnRequest,
-  'session' | 'owner' | 'caller' | 'limited' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools' | 'asksOwner'
+  'session' | 'owner' | 'caller' | 'limited' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools' | 'asksOwner' | 'maySilent'
 > & {
   readonly id: string
   readonly agent: string
@@ -18,8 +18,24 @@ type Waiting = Pick<
 }
 
 export function queuedTurn(turn: Waiting): QueuedTurn {
-  const { id, agent, session, owner, caller, limited, source, text, createdAtMs, trace, idempotency, tools, asksOwner, isDirect } = turn
-  const context: TurnContext = { trace, idempotency, caller, limited, asksOwner, tools }
+  const {
+    id,
+    agent,
+    session,
+    owner,
+    caller,
+    limited,
+    source,
+    text,
+    createdAtMs,
+    trace,
+    idempotency,
+    tools,
+    asksOwner,
+    maySilent,
+    isDirect,
+  } = turn
+  const context: TurnContext = { trace, idempotency, caller, limited, asksOwner, tools, ...(maySilent && { maySilent }) }
   return {
     id,
     sessionId: session,

@@ -14,6 +14,7 @@ export interface TurnContext {
   readonly asksOwner?: boolean | undefined
   /** The only tools that the turn may call. */
   readonly tools?: readonly string[] | undefined
+  readonly maySilent?: boolean | undefined
 }
 
 const traceSchema = v.object({
@@ -40,6 +41,7 @@ const contextSchema = v.object({
   ),
   asksOwner: v.fallback(v.optional(v.boolean()), undefined),
   tools: v.optional(v.fallback(v.array(v.string()), [])),
+  maySilent: v.fallback(v.optional(v.boolean()), undefined),
 })
 
 /** Parses a stored context. A turn with an unreadable context runs without its trace, but the limit on its tools always stays. */

@@ -135,6 +135,8 @@ export interface TurnRequest {
   readonly asksOwner?: boolean
   /** The only tools that the turn may call; all tools when absent. */
   readonly tools?: readonly string[]
+  /** Whether the turn may end with the deliberate silence `silent`, which sends nothing. The model is told how. */
+  readonly maySilent?: boolean
   readonly delivery?: TurnDelivery
   /** True: several people read the answer, so that no memory of one person is recalled. */
   readonly isInRoom?: boolean

@@ -109,6 +109,15 @@ export const routingSchema = v.object({
     ),
     'shared',
   ),
+  overhear: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description(
+        'Whether messages in rooms that are not addressed to the bot are kept for a day, at most 50 in each room, so that the agent knows them when it is addressed',
+      ),
+    ),
+    true,
+  ),
   operators: v.optional(
     v.pipe(
       v.array(

@@ -15,6 +15,8 @@ export interface LimitedClient {
   readonly channel?: string
   /** The name that the sender has chosen on the platform. */
   readonly name?: string
+  /** The limits of the room of a message, for all people together. 0: no limit. */
+  readonly room?: { readonly key: string; readonly turnsPerHour: number; readonly usdPerDay: number }
 }
 
 /** The most that one client may hold at once. `Infinity`: no limit. */
@@ -62,8 +64,16 @@ interface Keys {
   readonly usd_per_day?: number | undefined
 }
 
-/** Returns the limits that count a turn of this client: its own, and for a stranger also those of the pool; empty without a limit. */
-export function limitsOf(config: LoadedConfig, { client, standing, channel }: LimitedClient): readonly CountedLimits[] {
+/**
+ * Returns the limits that count a turn of this client: its own, for a stranger also those of the pool, and those of the room; empty
+ * without a limit.
+ */
+export const limitsOf = (config: LoadedConfig, client: LimitedClient): readonly CountedLimits[] => [
+  ...limitsOfClient(config, client),
+  ...(client.room ? counted([{ ...client.room, turnsInFlight: 0 }]) : []),
+]
+
+function limitsOfClient(config: LoadedConfig, { client, standing, channel }: LimitedClient): readonly CountedLimits[] {
   const { strangers, operators, ...general } = config.core(limitsSection)
   const own = channelLimitsOf(config, channel)
   if (standing === 'operator') return counted([{ key: client, ...limitsFrom(operators) }])
@@ -110,9 +120,11 @@ export const loopTurnsOf = (config: LoadedConfig, channel: string): number =>
 /** Returns the senders of a channel who are operators. */
 export const operatorsOf = (config: LoadedConfig, channel: string): readonly string[] => routingOf(config, channel)?.operators ?? []
 
-/** Returns whether the people of a room of this channel share one conversation, unless the room says otherwise. */
-export const sharesRooms = (config: LoadedConfig, channel: string): boolean =>
-  (routingOf(config, channel)?.room_session ?? 'shared') === 'shared'
+/** Returns the keys of a channel for its rooms. */
+export function roomsOf(config: LoadedConfig, channel: string): { readonly isShared: boolean; readonly overhears: boolean } {
+  const { room_session, overhear } = routingOf(config, channel) ?? { room_session: 'shared', overhear: true }
+  return { isShared: room_session === 'shared', overhears: overhear }
+}
 
 /** When conversations begin anew. */
 export interface Reset {

@@ -59,6 +59,9 @@ export const isNamed = (channel: Channel, sender: string): boolean =>
     channel.allow.filter((entry) => entry !== '*'),
   )
 
+/** Tells whether the allowlist of a channel admits a sender. */
+export const isAdmitted = (channel: Channel, sender: string): boolean => isListed(channel, sender)
+
 const isListed = (channel: Channel, sender: string, allow = channel.allow): boolean =>
   isAllowed(
     allow,

@@ -25,6 +25,7 @@ import {
   type StartedMessage,
   senderKey,
   shardOfConversation,
+  sharedRoom,
   type Trace,
   type Waiting,
   type WaitingMessage,
@@ -46,17 +47,20 @@ import { holdBackOld } from './before-restore.ts'
 import { EarlyChanges, lateChanges, runChange } from './changes.ts'
 import { overtakes, runCommand } from './commands.ts'
 import { noticeTo } from './notice.ts'
+import type { Overheard } from './overheard.ts'
 import { gatherPieces, PIECES_MAX, type PiecesOptions, piecesSince } from './pieces.ts'
 import { fireProcedures } from './procedures.ts'
 import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
 import { resetIfDue } from './reset.ts'
-import { roomBeforeThread } from './room-text.ts'
-import { isInRoom } from './rooms.ts'
+import { roomText } from './room-text.ts'
+import { isInRoom, judgeInRoom, type Room, type Rooms, roomLimits } from './rooms.ts'
 import { RunningTurns } from './running-turns.ts'
 import { chosenModel, isMuted } from './session-settings.ts'
 import { textForModel } from './text-for-model.ts'
 
 export interface InboxWorkerOptions extends DeliveryOptions {
+  readonly rooms: Pick<Rooms, 'at'>
+  readonly overheard: Pick<Overheard, 'before' | 'drop'>
   /** Called for each message that needs no more work. */
   onDone(row: Waiting): void
   /** Called when a message that had ended waits again in the store. */
@@ -107,9 +111,13 @@ interface Beginning {
   /** The sender. */
   readonly client: LimitedClient
   readonly attempt: Attempt
+  /** Undefined for a direct chat. */
+  readonly room: Room | undefined
 }
 
 interface Turn extends Omit<Beginning, 'message' | 'pieces'> {
+  /** Whether the turn may end without an answer. */
+  readonly maySilent: boolean
   readonly owned: OwnedStore
   readonly started: StartedMessage
   readonly partsOf: ReplyParts
@@ -302,7 +310,8 @@ export class InboxWorker {
     const { message, pieces } = gathered
     const admitting = { ...this.#options, ...this.#options.limits, texts: features.texts() }
     // Each attempt judges the sender once, by the allowlists of now.
-    const client = clientOf(channel, message, this.#options.limits.operators(name))
+    const room = await this.#roomOf(channel, message, lane)
+    const client = { ...clientOf(channel, message, this.#options.limits.operators(name)), ...(room && roomLimits(room)) }
     const asking = { owned, channel, number, message, client, session: lane, waiting: this.#messages.size }
     const beyond = this.#beyond.get(number)
     if (beyond) return endBeyondShare(admitting, asking, beyond)
@@ -319,7 +328,13 @@ export class InboxWorker {
     const ageMsMax = features.config().max_age_hours * HOUR_MS
     const taken = await fireProcedures({ ...this.#options, store: owned, procedures, nowMs, ageMsMax }, channel, number, message, client)
     if (taken) return taken === true ? 'done' : taken
-    return this.#turn(row, { channel, message, pieces, client, attempt })
+    return this.#turn(row, { channel, message, pieces, client, attempt, room })
+  }
+
+  /** Resolves to undefined for a direct chat. A reminder in a room says nothing about how it is addressed. */
+  async #roomOf({ name }: Channel, message: Inbound, session: string): Promise<Room | undefined> {
+    if (!isInRoom(message) && !isReminder(message) && !sharedRoom(session)) return undefined
+    return this.#options.rooms.at({ channel: name, account: message.account, conversation: message.to.to })
   }
 
   /** Reads a message that is not in memory. Resolves to undefined if it has ended. */
@@ -425,7 +440,7 @@ export class InboxWorker {
     return 'done'
   }
 
-  async #turn({ owned, number, lane }: OwnedRow, { channel, message, pieces, client, attempt }: Beginning): Promise<JobOutcome> {
+  async #turn({ owned, number, lane }: OwnedRow, { channel, message, pieces, client, attempt, room }: Beginning): Promise<JobOutcome> {
     const { clock, log, onReplies, stopping, telemetry } = this.#options
     await this.#running.open(lane)
     const turnId = newTurnId(clock.nowMs())
@@ -438,14 +453,15 @@ export class InboxWorker {
       await resetIfDue({ clock, reset, isAsking: () => approvals.isAsking(channel, message) }, owned, started.session)
     }
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
-    for (const said of [started.message, ...pieces])
+    const maySilent = mayBeSilent(channel, message, room)
+    for (const said of maySilent ? [] : [started.message, ...pieces])
       void telemetry.within(trace, () =>
         acknowledge({ owned, channel, started: { ...started, message: said }, turnId, log, signal: stopping }),
       )
     const partsOf = await loadReplyParts(channel)
     const drafting = { ...this.#options, owned, channel, started, partsOf, signal: stopping }
-    const draft = await telemetry.within(trace, () => openDraft(drafting))
-    const typing = startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
+    const draft = maySilent ? undefined : await telemetry.within(trace, () => openDraft(drafting))
+    const typing = maySilent ? NO_TYPING : startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
     const running = this.#running.begin(lane, message.sender)
     const { signal } = running
     let isStopped = false
@@ -462,6 +478,8 @@ export class InboxWorker {
         turnId,
         onWait: typing.pause,
         signal,
+        room,
+        maySilent,
       })
       ended('ok')
       await draft?.stop()
@@ -497,6 +515,8 @@ export class InboxWorker {
     turnId: newId,
     onWait,
     signal,
+    room,
+    maySilent,
   }: Turn): Promise<readonly QueuedReply[]> {
     const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
@@ -516,7 +536,9 @@ export class InboxWorker {
       const asked = withPreface(await this.#withStoredQuote(owned, { ...started, message: said }), preface)
       return telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))
     }
-    const text = `${await roomBeforeThread(owned, started.session, client)}${await textOf(message, late.text)}`
+    const about = { overheard: this.#options.overheard, channel, session: started.session, writer: client, atMs: receivedAtMs }
+    const around = await roomText({ owned, ...about, language: room?.rule.language })
+    const text = `${around.text}${await textOf(message, late.text)}`
     const isSteered = features.pacing(channel.name).steering !== 'queue'
     const models = features.models(agent)
     const model = models.length > 1 ? await chosenModel(owned, started.session, models) : undefined
@@ -529,6 +551,8 @@ export class InboxWorker {
       owner: channelOwner(channel.name),
       caller,
       limited: client,
+      ...(room?.rule.tools && { tools: room.rule.tools }),
+      ...(maySilent && { maySilent }),
       trace,
       isInRoom: isInRoom(message),
       permit: attempt.permit,
@@ -556,6 +580,7 @@ export class InboxWorker {
       },
     })
     await late.told()
+    await this.#options.overheard.drop(started.session, around.lines)
     const address = { channel: channel.name, account, to: message.to }
     const row = { channel: channel.name, account, lane: replyLane(address), shard: shardOfConversation(address), atMs: 0, interruptions: 0 }
     return replies.map((reply) => ({ ...row, number: reply }))
@@ -716,6 +741,18 @@ export class InboxWorker {
 }
 
 const COMPARED_CHARS = 80
+
+/** The ids of messages that the daemon sends itself in the name of a sender. */
+const REMINDERS = 'schedule:'
+
+const isReminder = ({ id }: Inbound): boolean => id.startsWith(REMINDERS)
+
+/** Whether the turn of a message may end without an answer: that of a reminder, or of a message whose every piece the agent judges. */
+const mayBeSilent = (channel: Channel, message: Inbound, room: Room | undefined): boolean =>
+  isReminder(message) ||
+  (room !== undefined && (message.pieces ?? [message]).every((piece) => judgeInRoom(channel, room, piece) === 'judge'))
+
+const NO_TYPING: ReturnType<typeof startTyping> = { pause() {}, stop() {} }
 
 /** Whether one of the newest messages of a conversation contains the words. */
 async function hasWords(owned: OwnedStore, session: string, words: string): Promise<boolean> {

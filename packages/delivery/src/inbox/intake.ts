@@ -9,6 +9,7 @@ import {
   type Inbound,
   type Logger,
   type MessageKind,
+  type RoomPlace,
   type Store,
   typedText,
   type Verified,
@@ -20,10 +21,12 @@ import { AllowedSenders } from './allowed-senders.ts'
 import { changeLane, isUnsignedDeletion } from './changes.ts'
 import { commandIn, commandLane } from './commands.ts'
 import type { InboxWorker } from './inbox-worker.ts'
+import { type Overheard, type OverheardLine, overheardLine } from './overheard.ts'
 import { isProcedureEvent } from './procedures.ts'
 import { wellFormed } from './read-message.ts'
-import { isInRoom, type Rooms } from './rooms.ts'
+import { isInRoom, judgeInRoom, type Rooms } from './rooms.ts'
 import { approvalReplyLane, sessionOf } from './sessions.ts'
+import { standingOfSender } from './standing-of-sender.ts'
 
 export interface IntakeOptions {
   readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
@@ -37,7 +40,10 @@ export interface IntakeOptions {
   config(): Pick<DeliveryConfig, 'max_pending' | 'max_queue_secs'>
   procedures(): Procedures | undefined
   agentOf: DeliveryFeatures['agentOf']
-  readonly rooms: Pick<Rooms, 'of'>
+  readonly rooms: Pick<Rooms, 'at'>
+  readonly overheard: Pick<Overheard, 'add' | 'change'>
+  /** Returns the senders of a channel who are operators. */
+  operators(channel: string): readonly string[]
 }
 
 /** One request of a channel, or one message that a channel fetched. */
@@ -98,10 +104,11 @@ export class Intake {
     for (const message of messages)
       if (isUnsignedDeletion(message) || this.#senders.admit(channel, message.sender)) allowed.push(wellFormed(message))
     const denied = messages.length - allowed.length
-    const admitted = allowed.some(isChange) ? await this.#withKnownTargets(channel, allowed) : allowed
+    const admitted = allowed.some(isChange) ? await this.#withKnownTargets(channel, allowed, received.receivedAtMs) : allowed
     if (admitted.length === 0 && verified.nonce === undefined) return { ...NO_MESSAGES, denied }
     const classified: Classified[] = []
-    for (const message of admitted) classified.push(await this.#classify(channel, message))
+    for (const message of admitted) classified.push(...(await this.#classify(channel, message, received.receivedAtMs)))
+    if (classified.length === 0 && verified.nonce === undefined) return { ...NO_MESSAGES, denied }
     if (!this.#lacksRoom(classified)) return this.#store(channel, received, classified, { duplicate: 0, denied })
     const fresh = await this.#unknown(channel, classified)
     const duplicate = classified.length - fresh.length
@@ -132,33 +139,59 @@ export class Intake {
     this.#count(accountKey(account), -1)
   }
 
-  async #classify(channel: Channel, message: Inbound): Promise<Classified> {
-    const agent = this.#options.agentOf({ channel: channel.name, account: message.account, conversation: message.to.to })
-    const room = isInRoom(message) ? await this.#options.rooms.of(channel, message) : undefined
-    const own = sessionOf(agent, channel.name, message, room?.isShared ?? false)
+  /** Resolves to no message for one of a room that runs no turn. It is kept for the next turn of the room, or dropped. */
+  async #classify(channel: Channel, message: Inbound, receivedAtMs: number): Promise<readonly Classified[]> {
+    const place = placeOf(channel, message)
+    const room = isInRoom(message) ? await this.#options.rooms.at(place) : undefined
+    const own = sessionOf(room?.rule.agent ?? this.#options.agentOf(place), channel.name, message, room?.isShared ?? false)
     const account = accountKey({ channel: channel.name, account: message.account })
-    if (message.changes) return { message, kind: 'change', session: changeLane(own), account }
-    const command = message.pressed ? undefined : commandIn(typedText(message))
-    if (command) return { message, kind: 'command', session: commandLane(own), account }
+    if (message.changes) return [{ message, kind: 'change', session: changeLane(own), account }]
+    const verdict = room ? judgeInRoom(channel, room, message) : 'turn'
+    const isForAgent = verdict === 'turn' || verdict === 'judge'
+    const command = message.pressed || !isForAgent ? undefined : commandIn(typedText(message))
+    if (command) return [{ message, kind: 'command', session: commandLane(own), account }]
     const approval = message.pressed ? undefined : await this.#options.approvals.matchReply(channel, message)
     if (approval || message.pressed) {
       const session = approvalReplyLane(channel.name, approval, message)
-      return { message, kind: 'approval_reply', session, account, ...(approval && { approval }) }
+      return [{ message, kind: 'approval_reply', session, account, ...(approval && { approval }) }]
     }
+    if (verdict === 'overheard') await this.#options.overheard.add(own, this.#overheardLine(channel, message, receivedAtMs))
+    if (!isForAgent) return []
     const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
-    return { message, kind, session: own, account }
+    return [{ message, kind, session: own, account }]
   }
 
   /**
    * Leaves out changes of messages that never arrived here, such as those that were not for the bot. Webhooks keep no order, so that the
    * message of such a change may still come; it does not come if its session cannot be known.
    */
-  async #withKnownTargets(channel: Channel, messages: readonly Inbound[]): Promise<readonly Inbound[]> {
+  async #withKnownTargets(channel: Channel, messages: readonly Inbound[], receivedAtMs: number): Promise<readonly Inbound[]> {
     const targets = messages.map(({ account, id, changes }) => ({ account, id: changes?.message ?? id }))
     const known = await this.#options.inbox.known(channel.name, targets)
     const isWaitedFor = (message: Inbound): boolean =>
       channel.webhook !== undefined && !isUnsignedDeletion(message) && this.#options.worker.takesEarlyChanges
-    return messages.filter((message, index) => !isChange(message) || known[index] || isWaitedFor(message))
+    const kept: Inbound[] = []
+    for (const [index, message] of messages.entries()) {
+      if (!isChange(message) || known[index]) kept.push(message)
+      else if (!(await this.#changesOverheard(channel, message, receivedAtMs)) && isWaitedFor(message)) kept.push(message)
+    }
+    return kept
+  }
+
+  /** Carries out the change of a message that was overheard. Resolves to whether it was. */
+  async #changesOverheard(channel: Channel, message: Inbound, receivedAtMs: number): Promise<boolean> {
+    const { changes } = message
+    if (!changes) return false
+    const place = placeOf(channel, message)
+    const { rule } = await this.#options.rooms.at(place)
+    const session = sessionOf(rule.agent ?? this.#options.agentOf(place), channel.name, message, true)
+    const edit = changes.what === 'deleted' ? undefined : this.#overheardLine(channel, message, receivedAtMs)
+    return this.#options.overheard.change(session, changes.message, edit)
+  }
+
+  #overheardLine(channel: Channel, message: Inbound, receivedAtMs: number): OverheardLine {
+    const standing = standingOfSender(channel, message, this.#options.operators(channel.name))
+    return overheardLine(message, standing, receivedAtMs)
   }
 
   #lacksRoom(messages: readonly Classified[]): boolean {
@@ -247,6 +280,8 @@ export class Intake {
     else this.#pending.delete(account)
   }
 }
+
+const placeOf = ({ name }: Channel, { account, to }: Inbound): RoomPlace => ({ channel: name, account, conversation: to.to })
 
 const needsTurn = ({ kind }: Classified): boolean => kind !== 'approval_reply' && kind !== 'change' && kind !== 'command'
 

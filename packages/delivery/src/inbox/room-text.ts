@@ -1,35 +1,73 @@
-/** What a conversation of a thread begins with: the last messages of its room. */
+/** The text of a room before the message of a turn: what was overheard, the beginning of a thread, and the language of the room. */
 import { isOfLower, type Writer, writerOf } from '@sluice/agent'
 import {
   agentKey,
   agentOfSession,
+  type Channel,
   chatSessionKey,
   frameUntrusted,
+  isAtLeast,
   type ModelMessage,
   type OwnedStore,
+  oneLine,
   sharedRoom,
+  sourceOfMessage,
   untrustedSource,
   withoutFrames,
 } from '@sluice/sdk'
+import type { Overheard, OverheardLine } from './overheard.ts'
 
 /** The messages of the room that a thread begins with, and the longest part of each. */
 const MESSAGES_MAX = 12
 const CHARS_MAX = 400
+const NAME_CHARS_MAX = 64
 
-/**
- * Resolves to the last messages of the room, for the first turn of a thread that the people of the room share; to an empty text for any other
- * turn. The words of people who stand lower than the writer of the thread are framed.
- */
-export async function roomBeforeThread({ sessions }: Pick<OwnedStore, 'sessions'>, session: string, writer: Writer): Promise<string> {
-  const room = sharedRoom(session)
-  if (room?.thread === undefined || (await sessions.get(session))) return ''
-  const { thread: _, ...whole } = room
-  const { messages } = await sessions.conversation(agentKey(agentOfSession(session), chatSessionKey(whole)), MESSAGES_MAX)
-  const lines = messages.flatMap((message) => lineOf(message, writer) ?? [])
-  return lines.length === 0 ? '' : `(The last messages of the room before this thread:)\n${lines.join('\n')}\n(The thread begins.)\n\n`
+export interface RoomTextOptions {
+  readonly owned: Pick<OwnedStore, 'sessions'>
+  readonly overheard: Pick<Overheard, 'before'>
+  readonly channel: Pick<Channel, 'name'>
+  readonly session: string
+  /** The writer of the message, before which the text stands. */
+  readonly writer: Writer
+  /** When the message was received. */
+  readonly atMs: number
+  readonly language: string | undefined
 }
 
-function lineOf(message: ModelMessage, reader: Writer): string | undefined {
+/** Resolves to the text, empty for a session of one person without a language, and to the overheard messages in it. */
+export async function roomText(options: RoomTextOptions): Promise<{ readonly text: string; readonly lines: readonly OverheardLine[] }> {
+  const { overheard, session, atMs, language } = options
+  const lines = sharedRoom(session) ? await overheard.before(session, atMs) : []
+  const heard = lines.map((line) => heardText(line, options))
+  const texts = [
+    ...(await beforeThread(options)),
+    ...(heard.length > 0 ? ['(Written in the room since, and not to you:)', ...heard, '(The message to you:)'] : []),
+    ...(language === undefined ? [] : [`(Answer in ${oneLine(language, NAME_CHARS_MAX)}.)`]),
+  ]
+  return { text: texts.length === 0 ? '' : `${texts.join('\n')}\n`, lines }
+}
+
+/** The words of people who stand lower than the writer are framed, and so is what nobody vouches for. */
+function heardText({ sender, name, standing, text }: OverheardLine, { channel, writer }: RoomTextOptions): string {
+  const who = JSON.stringify(oneLine(name === undefined ? sender : `${name} (${sender})`, NAME_CHARS_MAX))
+  const isFramed = standing === 'unverified' || !isAtLeast(standing, writer.standing)
+  return isFramed ? frameUntrusted(sourceOfMessage(channel.name, sender), text) : `${who}: ${text}`
+}
+
+/** Resolves to the last messages of the room for the first turn of a thread, else to no text. */
+async function beforeThread(options: RoomTextOptions): Promise<string[]> {
+  const { owned, overheard, session, writer, atMs } = options
+  const room = sharedRoom(session)
+  if (room?.thread === undefined || (await owned.sessions.get(session))) return []
+  const { thread: _, ...whole } = room
+  const before = agentKey(agentOfSession(session), chatSessionKey(whole))
+  const { messages } = await owned.sessions.conversation(before, MESSAGES_MAX)
+  const heard = (await overheard.before(before, atMs)).slice(-MESSAGES_MAX).map((line) => heardText(line, options))
+  const lines = [...messages.flatMap((message) => saidText(message, writer) ?? []), ...heard]
+  return lines.length === 0 ? [] : ['(The last messages of the room before this thread:)', ...lines, '(The thread begins.)']
+}
+
+function saidText(message: ModelMessage, reader: Writer): string | undefined {
   if (message.role !== 'user' && message.role !== 'assistant') return undefined
   const text = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
   const words = shortened(withoutFrames(text).trim())
@@ -37,8 +75,7 @@ function lineOf(message: ModelMessage, reader: Writer): string | undefined {
   if (message.role === 'assistant') return `You: ${words}`
   const writer = writerOf(message)
   const source = untrustedSource(text) ?? (isOfLower(message, reader) ? writer?.source : undefined)
-  const line = `${JSON.stringify(writer?.source ?? 'a message')}: ${words}`
-  return source === undefined ? line : frameUntrusted(source, words)
+  return source === undefined ? `${JSON.stringify(writer?.source ?? 'a message')}: ${words}` : frameUntrusted(source, words)
 }
 
 const shortened = (text: string): string => (text.length <= CHARS_MAX ? text : `${text.slice(0, CHARS_MAX).toWellFormed()}…`)

@@ -1,28 +1,38 @@
-/** Finds the rules of a room. A direct chat has none, and costs no read. */
-import { type Channel, type Inbound, ROOMS, type RoomPlace, type RoomRule, roomKey, roomRuleSchema, type Store } from '@sluice/sdk'
-import * as v from 'valibot'
+/** Finds the rules of a room, and judges its messages. A direct chat has no rules, and costs no read. */
+import {
+  type Channel,
+  type Inbound,
+  isAllowed,
+  parseRoomRule,
+  ROOMS,
+  type RoomPlace,
+  type RoomRule,
+  roomKey,
+  roomOwner,
+  type Store,
+} from '@sluice/sdk'
+
+/** The keys of a channel for rooms without a rule. */
+export interface RoomDefaults {
+  /** Whether the people of a room share one conversation. */
+  readonly isShared: boolean
+  /** Whether messages that are not addressed to the bot are kept for the next turn. */
+  readonly overhears: boolean
+}
 
 export interface RoomsOptions {
   readonly store: Pick<Store, 'keyValue'>
-  /** Returns whether the people of a room share one conversation, unless its rule says otherwise. */
-  sharesRooms(channel: string): boolean
+  rooms(channel: string): RoomDefaults
 }
 
 /** A room with the rule in force. */
-export interface Room {
+export interface Room extends RoomDefaults {
+  readonly place: RoomPlace
   readonly rule: RoomRule
-  /** Whether its people share one conversation. */
-  readonly isShared: boolean
 }
 
 /** Whether a message comes from a conversation of several people. A channel that cannot tell has direct chats only. */
 export const isInRoom = ({ addressed }: Pick<Inbound, 'addressed'>): boolean => addressed !== undefined && addressed !== 'direct'
-
-const placeOf = (channel: string, { account, to }: Pick<Inbound, 'account' | 'to'>): RoomPlace => ({
-  channel,
-  account,
-  conversation: to.to,
-})
 
 export class Rooms {
   readonly #options: RoomsOptions
@@ -31,15 +41,40 @@ export class Rooms {
     this.#options = options
   }
 
-  /** Resolves to undefined for a message of a direct chat. */
-  async of({ name }: Pick<Channel, 'name'>, message: Pick<Inbound, 'account' | 'to' | 'addressed'>): Promise<Room | undefined> {
-    return isInRoom(message) ? this.at(placeOf(name, message)) : undefined
-  }
-
+  /** Returns the room of a conversation with several people. */
   async at(place: RoomPlace): Promise<Room> {
-    const stored = v.safeParse(roomRuleSchema, (await this.#options.store.keyValue(ROOMS).get(roomKey(place))) ?? {})
-    // A later release may have written rules that this one does not know.
-    const rule: RoomRule = stored.success ? stored.output : {}
-    return { rule, isShared: rule.session === undefined ? this.#options.sharesRooms(place.channel) : rule.session === 'shared' }
+    const rule = parseRoomRule(await this.#options.store.keyValue(ROOMS).get(roomKey(place)))
+    const { isShared, overhears } = this.#options.rooms(place.channel)
+    return { place, rule, isShared: rule.session === undefined ? isShared : rule.session === 'shared', overhears }
   }
+}
+
+/** Which messages of a room are answered. */
+export const respondsTo = ({ rule: { respond = 'always' } }: Pick<Room, 'rule'>) => respond
+
+/** `judge`: a turn that may end with silence. `overheard`: kept for the next turn. `ignored`: dropped before any write. */
+export type RoomVerdict = 'turn' | 'judge' | 'overheard' | 'ignored'
+
+/** Judges a message of a sender whom the allowlist of the channel admits. */
+export function judgeInRoom(channel: Channel, room: Room, { sender, addressed }: Pick<Inbound, 'sender' | 'addressed'>): RoomVerdict {
+  const { people } = room.rule
+  const respond = respondsTo(room)
+  if (people && !isOneOf(channel, people, sender)) return 'ignored'
+  if (respond === 'never') return 'ignored'
+  if (addressed !== 'overheard' || respond === 'always') return 'turn'
+  if (respond === 'judge') return 'judge'
+  return room.isShared && room.overhears ? 'overheard' : 'ignored'
+}
+
+const isOneOf = (channel: Channel, people: readonly string[], sender: string): boolean =>
+  isAllowed(
+    people,
+    sender,
+    (entry) => channel.normalise?.(entry) ?? entry,
+    (entry, value) => channel.matches?.(entry, value) ?? false,
+  )
+
+/** The limits of a room that count a turn of any person there; no member where the rule has none. */
+export function roomLimits({ place, rule: { turns_per_hour = 0, usd_per_day = 0 } }: Room) {
+  return turns_per_hour + usd_per_day === 0 ? {} : { room: { key: roomOwner(place), turnsPerHour: turns_per_hour, usdPerDay: usd_per_day } }
 }

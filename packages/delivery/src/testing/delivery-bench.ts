@@ -125,6 +125,8 @@ export interface DeliveryBenchOptions {
   readonly agentOf?: DeliveryOptions['features']['agentOf']
   /** Whether the people of a room share one conversation; true unless given. */
   readonly sharesRooms?: boolean
+  /** Whether rooms keep messages that are not addressed to the bot; true unless given. */
+  readonly overhears?: boolean
   /** The paths that procedures have triggers for; an array that a test may change. */
   readonly triggers?: readonly string[]
   readonly restoredAtMs?: number
@@ -172,10 +174,10 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       config: () => v.parse(deliverySection.schema, options.config ?? {}),
       texts: () => options.texts ?? {},
       agentOf: options.agentOf ?? (() => MAIN_AGENT),
-      sharesRooms: () => options.sharesRooms ?? true,
       models: () => options.models ?? [],
       pacing: () => ({ batchMs: 0, steering: 'queue', ...options.pacing }),
       reset: () => options.reset,
+      rooms: () => ({ isShared: options.sharesRooms ?? true, overhears: options.overhears ?? true }),
       workspace(agent) {
         const workspace = options.workspaces ? options.workspaces[agent] : (options.workspace ?? host.by.workspace)
         return workspace && agentWorkspace(workspace)

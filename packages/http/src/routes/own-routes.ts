@@ -21,6 +21,7 @@ import { memoryRoutes } from './memories.ts'
 import { modelRoutes } from './models.ts'
 import { noticeRoutes } from './notices.ts'
 import { processRoutes } from './process.ts'
+import { roomRoutes } from './rooms.ts'
 import { sessionRoutes } from './sessions.ts'
 import { sopRoutes } from './sops.ts'
 import { statusRoutes } from './status.ts'
@@ -38,6 +39,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...sessionRoutes(runtime),
     ...memoryRoutes(runtime),
     ...limitRoutes(runtime),
+    ...roomRoutes(runtime),
     ...noticeRoutes(runtime),
     ...clusterRoutes(runtime),
     ...turnRoutes(runtime),

@@ -99,7 +99,7 @@ const listQuery = v.object({
   ),
 })
 
-const erasedSchema = v.object({
+export const erasedSchema = v.object({
   said: v.pipe(v.number(), v.description('Stored turns of the conversation')),
   turns: v.number(),
   messages: v.number(),

@@ -2,20 +2,48 @@
 import * as v from 'valibot'
 import { type RoomPlace, roomId } from '../values/session-key.ts'
 
-export const ROOM_SESSIONS = ['shared', 'person'] as const
+const text = v.pipe(v.string(), v.minLength(1), v.maxLength(200))
+const texts = v.pipe(v.array(text), v.minLength(1), v.maxLength(1000))
 
-/** What an operator decides for one room. An absent member leaves it to the configuration of the channel. */
+export const ROOM_SESSIONS = ['shared', 'person'] as const
+/** `judge`: the agent reads every message, and may answer with silence. */
+export const RESPONDS = ['mention', 'always', 'never', 'judge'] as const
+
+/** The decisions of an operator for one room. An absent member leaves it to the configuration of the channel. */
 export const roomRuleSchema = v.strictObject({
   session: v.exactOptional(
     v.pipe(v.picklist(ROOM_SESSIONS), v.description('shared: one conversation for all people of the room; person: one for each of them')),
   ),
+  agent: v.exactOptional(v.pipe(text, v.description('The agent that answers'))),
+  people: v.exactOptional(
+    v.pipe(texts, v.description('The only people who are answered there. Each must be on the allowlist of the channel too')),
+  ),
+  respond: v.exactOptional(
+    v.pipe(
+      v.picklist(RESPONDS),
+      v.description(
+        'The messages that are answered: mention, those addressed to the bot; always, all; never, none; judge, those that the agent finds worth an answer',
+      ),
+    ),
+  ),
+  tools: v.exactOptional(v.pipe(texts, v.description('The only tools that turns of the room call'))),
+  turns_per_hour: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1), v.description('The turns of all people together'))),
+  usd_per_day: v.exactOptional(v.pipe(v.number(), v.minValue(0.01), v.description('The costs of all people together'))),
+  language: v.exactOptional(v.pipe(text, v.description('The language of the answers'))),
 })
 export type RoomRule = v.InferOutput<typeof roomRuleSchema>
 
 /** The owner of the keys of rooms in the store. */
 export const ROOMS = 'gateway:rooms'
 
-const PREFIX = 'room:'
+/** The beginning of the keys of rooms. */
+export const ROOM_KEYS = 'room:'
 
 /** The key of a room in the store. */
-export const roomKey = (room: RoomPlace): string => PREFIX + roomId(room)
+export const roomKey = (room: RoomPlace): string => ROOM_KEYS + roomId(room)
+
+/** Reads a stored rule. In a room whose rule this release cannot read, such as that of a later one, each person has a conversation. */
+export function parseRoomRule(stored: unknown): RoomRule {
+  const result = v.safeParse(roomRuleSchema, stored ?? {})
+  return result.success ? result.output : { session: 'person' }
+}

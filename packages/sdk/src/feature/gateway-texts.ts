@@ -99,6 +99,14 @@ export const GATEWAY_TEXTS = {
     text: 'Guests have together reached the limit of {limit} US dollars a day. You can write again at {time} UTC.',
     when: 'the senders that only * admits reached usd_per_day together',
   },
+  room_limit_turns: {
+    text: 'This room has reached its limit of {limit} messages an hour. You can write again at {time} UTC.',
+    when: 'a room reached turns_per_hour of its rule',
+  },
+  room_limit_cost: {
+    text: 'This room has reached its limit of {limit} US dollars a day. You can write again at {time} UTC.',
+    when: 'a room reached usd_per_day of its rule',
+  },
   approve_with: { text: 'Reply with {keywords} to approve.', when: 'an approval has one keyword that approves' },
   approve_with_one_of: { text: 'Reply with one of: {keywords} to approve.', when: 'an approval has several keywords that approve' },
   reject_with: { text: 'Reply with {keyword} <your feedback> to reject.', when: 'an approval has one keyword that rejects' },

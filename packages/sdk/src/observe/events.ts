@@ -14,7 +14,7 @@ export interface Usage {
  * How the answer of a turn ended. `stop`: it is complete. `length`: the model has used up its output tokens. `content_filter`: the
  * filter of the provider cut it. `refusal`: the model declined to answer further.
  */
-export const finishReasonSchema = v.picklist(['stop', 'length', 'content_filter', 'refusal'])
+export const finishReasonSchema = v.picklist(['stop', 'length', 'content_filter', 'refusal', 'silent'])
 export type FinishReason = v.InferOutput<typeof finishReasonSchema>
 
 const text = v.string()

@@ -50,6 +50,8 @@ export type AuditKind =
   | 'memories_deleted'
   | 'memories_assigned'
   | 'limits_reset'
+  | 'room_changed'
+  | 'room_erased'
   | 'node_drained'
   | 'node_undrained'
 

@@ -62,6 +62,8 @@ async function acceptTurn({ ports: { agent, client }, run, step }: StepContext, 
       client,
       trace: stepTrace(run, step.number),
       text: stepPrompt(run, step),
+      // Nobody waits for the answer of a run that a clock started.
+      ...(run.event.source === 'cron' && { maySilent: true }),
       ...(step.tools && { tools: [...new Set([...step.tools, ...STEP_TOOLS])] }),
     })
     return undefined

@@ -1,0 +1,118 @@
+/** `/api/rooms`: rules, what is in force, erasing, and transcripts that are played against a rule. */
+import { type Channel, chatSessionKey, ROOMS } from '@sluice/sdk'
+import { expect, test } from 'vitest'
+import { testGateways } from '../testing.ts'
+
+const gateway = testGateways()
+const ROOM = { channel: 'x', account: 'bot', conversation: 'room/1' }
+const PATH = `/api/rooms/${encodeURIComponent('x/bot/room%2F1')}`
+const OWNER = 'room:x/bot/room%2F1'
+
+async function arrange() {
+  const channel = { name: 'x', allow: ['ann', 'bob'] } as unknown as Channel
+  const made = gateway({ snapshot: { channels: [channel] } })
+  const { token } = await made.pair('operator')
+  const call = async (method: string, path: string, body?: object) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const answer = await made.request(path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+    return { status: answer.status, json: (await answer.json()) as Record<string, unknown> }
+  }
+  const say = (sessionId: string, id: string) =>
+    made.store.turns.finish({
+      id: `01890000-0000-7000-8000-${id.padStart(12, '0')}`,
+      sessionId,
+      agent: 'main',
+      source: 'x',
+      status: 'done',
+      input: 'hi',
+      response: 'ho',
+      model: 'm',
+      error: null,
+      inputTokens: 0,
+      outputTokens: 0,
+      costUsd: 0,
+      attempts: 1,
+      createdAtMs: 1,
+      endedAtMs: 2,
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
+    })
+  return { ...made, call, say }
+}
+
+test('a rule is set as a whole, shown with what is in force, and removed', async () => {
+  const { call, store } = await arrange()
+  expect((await call('GET', PATH)).json).toMatchObject({ rule: {}, session: 'shared', respond: 'always', overhears: true, agent: 'main' })
+  const rule = { session: 'person', respond: 'judge', people: ['ann'], turns_per_hour: 3 }
+  expect((await call('PUT', PATH, rule)).json).toMatchObject({ ...ROOM, rule, session: 'person', respond: 'judge', overhears: false })
+  expect((await call('GET', '/api/rooms')).json).toMatchObject({ rooms: [{ room: 'x/bot/room%2F1', rule, last_activity: null }] })
+  expect((await call('PUT', PATH, {})).json).toMatchObject({ rule: {} })
+  expect(await store.keyValue(ROOMS).list('', 9)).toEqual([])
+})
+
+test.each([
+  ['an unknown member', PATH, { mood: 'good' }],
+  ['an unknown agent', PATH, { agent: 'nobody' }],
+  ['no id of a room', '/api/rooms/room', { respond: 'judge' }],
+])('%s is refused', async (_, path, rule) => {
+  const { call } = await arrange()
+  expect((await call('PUT', path, rule)).status).toBe(400)
+})
+
+test('a new conversation begins when other people share one than before, and only then', async () => {
+  const { call, say, store } = await arrange()
+  const [shared, own] = [chatSessionKey(ROOM), chatSessionKey({ ...ROOM, sender: 'ann' })]
+  await say(shared, '1')
+  await say(own, '2')
+  const read = async () =>
+    (await Promise.all([shared, own].map((id) => store.sessions.conversation(id, 9)))).map(({ messages }) => messages.length)
+  await call('PUT', PATH, { respond: 'always' })
+  expect(await read()).toEqual([1, 1])
+  await call('PUT', PATH, { session: 'person' })
+  expect(await read()).toEqual([1, 0])
+  await call('PUT', PATH, { session: 'shared' })
+  expect(await read()).toEqual([0, 0])
+  expect(await store.sessions.history(shared, 9)).toHaveLength(1)
+})
+
+test('erasing a room takes its rule, shared conversations, threads, memories and overheard messages, and nothing of persons or other rooms', async () => {
+  const { call, say, store } = await arrange()
+  const shared = chatSessionKey(ROOM)
+  const kept = [chatSessionKey({ ...ROOM, sender: 'ann' }), chatSessionKey({ ...ROOM, conversation: 'room' })]
+  for (const [index, id] of [shared, chatSessionKey({ ...ROOM, thread: 't' }), ...kept].entries()) await say(id, String(index + 1))
+  for (const owner of [OWNER, 'channel:x/bot/ann'])
+    await store.memory.put({ owner, key: 'k', content: 'c', category: 'core', untrusted: false, atMs: 0 })
+  await store.keyValue('overheard').set(`session:${shared}\0lines`, [])
+  await call('PUT', PATH, { respond: 'always' })
+  expect(await call('DELETE', PATH)).toMatchObject({ status: 200, json: { deleted: true, erased: { said: 2, memories: 1 } } })
+  expect((await store.sessions.list({ limit: 9 })).map(({ id }) => id).toSorted()).toEqual(kept.toSorted())
+  expect((await store.memory.list({ limit: 9 })).map(({ owner }) => owner)).toEqual(['channel:x/bot/ann'])
+  expect([await store.keyValue(ROOMS).list('', 9), await store.keyValue('overheard').list('', 9)]).toEqual([[], []])
+  expect((await store.sops.audit({ limit: 9 })).map(({ kind }) => kind)).toContain('room_erased')
+  expect((await call('DELETE', PATH)).status).toBe(404)
+})
+
+test('erasing a person leaves what the person wrote in shared rooms', async () => {
+  const { call, say, store } = await arrange()
+  await say(chatSessionKey(ROOM), '1')
+  await say(chatSessionKey({ ...ROOM, sender: 'ann' }), '2')
+  expect((await call('DELETE', '/api/sessions?channel=x&sender=ann')).status).toBe(200)
+  expect((await store.sessions.list({ limit: 9 })).map(({ id }) => id)).toEqual([chatSessionKey(ROOM)])
+})
+
+test('a transcript is played against the rule of the room, or against another one, and changes nothing', async () => {
+  const { call, store } = await arrange()
+  const messages = [
+    { sender: 'bob', text: 'lunch?' },
+    { sender: 'ann', text: 'bot, book it', addressed: 'mention' },
+    { sender: 'eve', text: 'hi', addressed: 'mention' },
+  ]
+  const outcomes = async (rule?: object) => {
+    const { json } = await call('POST', `${PATH}/try`, { messages, ...(rule && { rule }) })
+    return (json.messages as { outcome: string; overheard: number }[]).map(({ outcome, overheard }) => `${outcome} ${overheard}`)
+  }
+  expect(await outcomes()).toEqual(['turn 0', 'turn 0', 'denied 0'])
+  expect(await outcomes({ respond: 'mention' })).toEqual(['overheard 0', 'turn 1', 'denied 0'])
+  expect(await outcomes({ respond: 'judge' })).toEqual(['judge 0', 'turn 0', 'denied 0'])
+  expect(await outcomes({ session: 'person', people: ['bob'] })).toEqual(['turn 0', 'ignored 0', 'denied 0'])
+  expect(await store.keyValue(ROOMS).list('', 9)).toEqual([])
+})
