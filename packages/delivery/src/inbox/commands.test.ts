@@ -334,6 +334,23 @@ describe('/new', () => {
     expect(await states(made)).toEqual({ inbox: Array(4).fill('done'), outbox: Array(3).fill('sent') })
   })
 
+  test('of a stranger is refused in a conversation that a room shares, and not in one of the stranger alone', async () => {
+    const made = await bench({ channel: { allow: ['*'] } })
+    const before = earlier('channel:x/our-number/room/')
+    await made.store.turns.finish(before)
+    const inRoom = { to: { to: 'room' }, addressed: 'command' } as const
+    await made.receive(message('c1', { text: '/new', ...inRoom }))
+    await settle()
+    expect(lastText(made)).toBe('You may not use /new.')
+    expect((await made.store.sessions.conversation(before.sessionId, 10)).messages).toHaveLength(2)
+    await made.receive(message('c2', { text: '/help', ...inRoom }))
+    await settle()
+    expect(made.sent.map(({ text }) => text).join('\n')).not.toContain('/new begins')
+    await made.receive(message('c3', { text: '/new' }))
+    await settle()
+    expect(lastText(made)).toContain('This is a new conversation.')
+  })
+
   test('keeps the next turn from beginning before the new conversation has', async () => {
     const store = open()
     const stored = Promise.withResolvers<void>()

@@ -17,6 +17,7 @@ import {
   type SessionMessage,
   type Standing,
   type Store,
+  sharedRoom,
   typedText,
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
@@ -59,13 +60,16 @@ export const commandLane = (session: string): string => `${LANE}${session}`
 /** True if the command in this lane runs beside the turn of its session. A release before this one stored `/new` in the lane of its session. */
 export const overtakes = (lane: string): boolean => lane.startsWith(LANE)
 
-/** Returns the commands that a principal may use, as menus show them. */
-export const commandsFor = (standing: Standing, texts: GatewayTexts) =>
+/** Returns the commands that a principal may use, as menus show them. `isShared`: in a conversation that all people of a room share. */
+export const commandsFor = (standing: Standing, texts: GatewayTexts, isShared = false) =>
   Object.entries(CHAT_COMMANDS).flatMap(([name, row]) =>
-    mayUse(standing, row) ? [{ name, description: gatewayText(row.says, texts) }] : [],
+    mayUse(standing, row, isShared) ? [{ name, description: gatewayText(row.says, texts) }] : [],
   )
 
-const mayUse = (standing: Standing, { least }: ChatCommandRow): boolean => least === undefined || isAtLeast(standing, least)
+function mayUse(standing: Standing, { least, leastInRoom = least }: ChatCommandRow, isShared: boolean): boolean {
+  const lowest = isShared ? leastInRoom : least
+  return lowest === undefined || isAtLeast(standing, lowest)
+}
 
 export interface CommandOptions {
   readonly clock: Clock
@@ -108,7 +112,8 @@ export async function runCommand(options: CommandOptions, given: GivenCommand): 
   const session = overtakes(entry.session) ? entry.session.slice(LANE.length) : entry.session
   const answers = command ? await answersTo(command, options, { ...given, session, words: command.words }) : []
   const nowMs = clock.nowMs()
-  const lines = () => commandsFor(client.standing, texts).map(({ name, description }) => `/${name} ${description}`)
+  const lines = () =>
+    commandsFor(client.standing, texts, sharedRoom(session) !== undefined).map(({ name, description }) => `/${name} ${description}`)
   const text = answers.map(({ key, values }) => gatewayText(key, texts, values ?? (key === 'help' ? { commands: lines().join('\n') } : {})))
   const replies = text.length === 0 ? [] : noticesTo(channel, message, text.join(' '), nowMs)
   onReplies(waitingReplies(replies, await owned.inbox.done(number, nowMs, replies)))
@@ -120,7 +125,7 @@ interface Answer {
 }
 
 const answersTo = async ({ name }: WrittenCommand, options: CommandOptions, running: RunningCommand): Promise<Answer[]> =>
-  mayUse(running.client.standing, CHAT_COMMANDS[name])
+  mayUse(running.client.standing, CHAT_COMMANDS[name], sharedRoom(running.session) !== undefined)
     ? RUN[name](options, running)
     : [{ key: 'command_refused', values: { command: name } }]
 

@@ -7,13 +7,15 @@ export interface ChatCommandRow {
   readonly says: GatewayText
   /** The lowest standing that may use it; everybody who may write unless given. */
   readonly least?: Standing
+  /** The lowest standing that may use it in a conversation that all people of a room share; `least` unless given. */
+  readonly leastInRoom?: Standing
   /** Whether words may follow it. */
   readonly takesWords?: true
 }
 
 const COMMANDS = {
   stop: { says: 'command_stop' },
-  new: { says: 'command_new' },
+  new: { says: 'command_new', leastInRoom: 'listed' },
   compact: { says: 'command_compact', takesWords: true },
   retry: { says: 'command_retry' },
   status: { says: 'command_status' },
