@@ -1,7 +1,20 @@
 /** `sluice upgrade` on the data directory of release 0.1.0, and on the folder of an installation. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { copyFirstRelease } from '@sluice/qa/first-release'
 import { afterEach, expect, test } from 'vitest'
@@ -41,6 +54,71 @@ test('the check tells the change of the database before it happens, and the way 
   expect(existsSync(join(back.newer, 'sluice.db'))).toBe(true)
   expect(await sluice('upgrade', '--rollback')).toMatchObject({ code: 1, err: expect.stringContaining('There is no copy from before') })
   expect(existsSync(join(dataDir, 'sluice.db'))).toBe(true)
+
+  // A copy of a still earlier upgrade is not gone back to by a second call.
+  const earlier = join(dataDir, `sluice.db.before-schema-${before.schema.from}`)
+  copyFileSync(join(dataDir, 'sluice.db'), earlier)
+  setForm(earlier, before.schema.from - 1)
+  const again = await sluice('upgrade', '--rollback')
+  expect(again).toMatchObject({ code: 1, err: expect.stringContaining('has been put back from form') })
+  expect(again.err).toContain(earlier)
+  rmSync(earlier)
+
+  // Another upgrade can be undone again.
+  expect((await sluice('memory', 'list')).code).toBe(0)
+  expect(JSON.parse((await sluice('upgrade', '--rollback', '--json')).out).schema).toBe(before.schema.from)
+})
+
+function setForm(file: string, form: number): void {
+  const db = new DatabaseSync(file)
+  db.exec(`PRAGMA user_version = ${form}`)
+  db.close()
+}
+
+test('the way back refuses a copy that the last upgrade has not made, and changes nothing', async () => {
+  const { dataDir, sluice } = firstRelease()
+  expect((await sluice('memory', 'list')).code).toBe(0)
+  const { from: form } = JSON.parse((await sluice('upgrade', '--check', '--json')).out).schema
+  const file = join(dataDir, 'sluice.db')
+  const copy = `${file}.before-schema-${form}`
+  const notOfLast = async () => {
+    const names = readdirSync(dataDir).toSorted()
+    expect(await sluice('upgrade', '--rollback')).toMatchObject({ code: 1, err: expect.stringContaining('has not made the copy') })
+    expect(readdirSync(dataDir).toSorted()).toEqual(names)
+  }
+  renameSync(copy, `${file}.before-schema-${form - 1}`)
+  await notOfLast()
+  renameSync(`${file}.before-schema-${form - 1}`, copy)
+  setForm(copy, form)
+  await notOfLast()
+  setForm(copy, form - 1)
+  await notOfLast()
+})
+
+test('the database that is left is complete without its log', async () => {
+  const { dataDir, sluice } = firstRelease()
+  expect((await sluice('memory', 'list')).code).toBe(0)
+  const file = join(dataDir, 'sluice.db')
+  const crashed = join(dataDir, 'crashed')
+  mkdirSync(crashed)
+  const db = new DatabaseSync(file)
+  db.exec('PRAGMA wal_autocheckpoint = 0; CREATE TABLE only_in_log (id INTEGER)')
+  for (const suffix of ['', '-wal']) copyFileSync(file + suffix, join(crashed, `sluice.db${suffix}`))
+  db.close()
+  for (const suffix of ['', '-wal']) copyFileSync(join(crashed, `sluice.db${suffix}`), file + suffix)
+  const { newer } = JSON.parse((await sluice('upgrade', '--rollback', '--json')).out)
+  expect(readdirSync(newer).filter((name) => /-(?:wal|shm)$/.test(name))).toEqual([])
+  const left = new DatabaseSync(join(newer, 'sluice.db'), { readOnly: true })
+  cleanups.push(() => left.close())
+  expect(left.prepare('SELECT count(*) AS rows FROM only_in_log').get()).toEqual({ rows: 0 })
+})
+
+test('the way back says what to do with PostgreSQL', async () => {
+  const { dataDir, sluice } = firstRelease()
+  expect((await sluice('memory', 'list')).code).toBe(0)
+  writeFileSync(join(dataDir, 'config.toml'), '[store]\nbackend = "postgres"\nurl = "postgres://ada@db.invalid/sluice"\n')
+  expect(await sluice('upgrade', '--rollback')).toMatchObject({ code: 1, err: expect.stringMatching(/PostgreSQL.*restore the backup/) })
+  expect(readdirSync(dataDir).filter((name) => name.startsWith('after-upgrade-'))).toEqual([])
 })
 
 test('the check fails for a configuration that this program refuses', async () => {
@@ -70,7 +148,12 @@ test('the build before becomes the installed one, and can be left again', () => 
   symlinkSync(now ?? '', join(library, 'current'))
   const state = join(library, 'installed.json')
   writeFileSync(state, JSON.stringify({ version: '0.2.0', profile: 'full', build: now, previous: old, node: '/usr/bin/node' }))
-  expect(previousProgram(join(library, 'current/sluice.mjs'))).toBe(old)
+  const entry = join(library, 'current/sluice.mjs')
+  const first = previousProgram(entry)
+  expect(first?.build).toBe(old)
+  // Finding it changes nothing.
+  expect(readlinkSync(join(library, 'current'))).toBe(now)
+  first?.install()
   expect(readlinkSync(join(library, 'current'))).toBe(old)
   expect(JSON.parse(readFileSync(state, 'utf8'))).toEqual({
     version: '0.1.0',
@@ -79,6 +162,11 @@ test('the build before becomes the installed one, and can be left again', () => 
     previous: now,
     node: '/usr/bin/node',
   })
-  expect(previousProgram(join(library, 'current/sluice.mjs'))).toBe(now)
+  previousProgram(entry)?.install()
+  expect(readlinkSync(join(library, 'current'))).toBe(now)
+  rmSync(join(old ?? '', 'sluice.mjs'))
+  expect(() => previousProgram(entry)).toThrow(/0\.1\.0-full-aa, is not complete, so the database stays as it is/)
+  rmSync(old ?? '', { recursive: true })
+  expect(() => previousProgram(entry)).toThrow(/is not complete/)
   expect(previousProgram('/nowhere/sluice.mjs')).toBeNull()
 })

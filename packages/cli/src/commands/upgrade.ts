@@ -1,11 +1,11 @@
 /** `sluice upgrade --check` and `--rollback`: what this program does to a data directory, and the way back. */
-import { existsSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { readRecord } from '@sluice/backup'
-import { readConfig } from '@sluice/config'
+import { readConfig, storeSection } from '@sluice/config'
 import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
-import { planUpgrade, rollBack, type UpgradePlan } from '@sluice/store/upgrade-plan'
+import { copyToRollBack, planUpgrade, rollBack, type UpgradePlan } from '@sluice/store/upgrade-plan'
 import type { CliContext } from '../context.ts'
 import { megabytes } from '../megabytes.ts'
 import { probeDaemon } from '../probe-daemon.ts'
@@ -74,13 +74,17 @@ function backupFinding(dataDir: string): Finding {
   return { about: 'backup', ok: true, detail: last ? `${last.at}: ${last.file}` : "there is none; 'sluice backup' makes one" }
 }
 
-function goBack(context: CliContext): number {
+async function goBack(context: CliContext): Promise<number> {
   const { out, json, dataDir } = context
+  await requireEmbedded(context)
   if (!existsSync(dataDir)) throw new AppError('not_found', `${dataDir} does not exist`)
   const lock = lockDataDir(dataDir)
   try {
+    copyToRollBack(databaseOf(context))
+    const before = previousProgram(process.argv[1])
     const { copy, newer } = rollBack(databaseOf(context), Date.now())
-    const program = previousProgram(process.argv[1])
+    before?.install()
+    const program = before?.build ?? null
     const answer = { schema: copy.schema, copied_at: new Date(copy.madeAtMs).toISOString(), newer, program }
     if (json) out.json(answer)
     else {
@@ -97,21 +101,63 @@ function goBack(context: CliContext): number {
   }
 }
 
-/** Makes the build before this one the installed one again. Returns its folder; null if no installer has kept one. */
-export function previousProgram(entry: string | undefined): string | null {
+/** A configuration that this program refuses does not keep it from going back. */
+async function requireEmbedded(context: CliContext): Promise<void> {
+  const config = await readConfig(context).catch(() => undefined)
+  if (config === undefined || config.core(storeSection).backend === 'sqlite') return
+  throw new AppError(
+    'unavailable',
+    'The store is on PostgreSQL, whose upgrade makes no copy: restore the backup that you made before the upgrade with the tools of PostgreSQL, and start the release before.',
+  )
+}
+
+/** The build before this one, which an installer has kept. */
+interface PreviousProgram {
+  readonly build: string
+  /** Makes it the installed one. */
+  install(): void
+}
+
+/**
+ * Finds the build before this one and checks that it can be installed again; null if no installer has kept one. Throws `unavailable` for
+ * one that is not complete, and `forbidden` if the caller may not install it.
+ */
+export function previousProgram(entry: string | undefined): PreviousProgram | null {
   if (entry === undefined || !existsSync(entry)) return null
   const library = join(dirname(realpathSync(entry)), '..', '..')
   const [state, current] = [join(library, 'installed.json'), join(library, 'current')]
   if (!existsSync(state) || !existsSync(current)) return null
   const { build, previous, ...rest } = JSON.parse(readFileSync(state, 'utf8')) as { build: string; previous?: string }
-  if (previous === undefined || !existsSync(previous)) return null
-  const { version } = JSON.parse(readFileSync(join(previous, 'package.json'), 'utf8')) as { version: string }
-  const link = `${current}.${process.pid}.new`
-  rmSync(link, { force: true })
-  symlinkSync(previous, link)
-  renameSync(link, current)
-  const draft = `${state}.${process.pid}.new`
-  writeFileSync(draft, `${JSON.stringify({ ...rest, version, build: previous, previous: build }, null, 2)}\n`, { mode: 0o644 })
-  renameSync(draft, state)
-  return previous
+  if (previous === undefined) return null
+  const version = versionOf(previous)
+  try {
+    accessSync(library, constants.W_OK)
+  } catch (cause) {
+    throw new AppError('forbidden', `The program before this one is installed in ${library}, which only its owner may write: run this as that user`, {
+      cause,
+    })
+  }
+  const install = (): void => {
+    const link = `${current}.${process.pid}.new`
+    rmSync(link, { force: true })
+    symlinkSync(previous, link)
+    renameSync(link, current)
+    const draft = `${state}.${process.pid}.new`
+    writeFileSync(draft, `${JSON.stringify({ ...rest, version, build: previous, previous: build }, null, 2)}\n`, { mode: 0o644 })
+    renameSync(draft, state)
+  }
+  return { build: previous, install }
+}
+
+function versionOf(build: string): string {
+  try {
+    accessSync(join(build, 'sluice.mjs'), constants.R_OK)
+    return (JSON.parse(readFileSync(join(build, 'package.json'), 'utf8')) as { version: string }).version
+  } catch (cause) {
+    throw new AppError(
+      'unavailable',
+      `The program before this one, ${build}, is not complete, so the database stays as it is: install that release again, then go back`,
+      { cause },
+    )
+  }
 }

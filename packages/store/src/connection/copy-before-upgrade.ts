@@ -24,7 +24,8 @@ export interface CopyOptions {
   readonly free: (folder: string) => number
 }
 
-const copyName = (file: string, version: number): string => `${file}.before-schema-${version}`
+/** Returns the path of the copy that the upgrade to this schema version makes. */
+export const copyName = (file: string, version: number): string => `${file}.before-schema-${version}`
 
 /** Returns the bytes that must be free before an upgrade of a database whose pages in use have this size. */
 export const neededBytes = (bytes: number): number => ROOM_FACTOR * bytes + ROOM_EXTRA_BYTES
