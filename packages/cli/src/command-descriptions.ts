@@ -91,7 +91,7 @@ const DESCRIPTIONS = [
   {
     name: 'stop',
     summary: 'Stop the daemon; it accepts nothing more and lets running turns end',
-    more: 'What has not ended within ten seconds is stored, and the next start resumes it. A service of systemd or launchd is stopped there, so that nothing starts it again. Succeeds if no daemon runs.',
+    more: 'What has not ended within ten seconds is stored, and the next start resumes it. A service of systemd or launchd is stopped there, so that nothing starts it again. Succeeds if no daemon runs, and fails while one holds the data and does not answer; --wait gives it two minutes to start or to end.',
     options: { wait: { type: 'boolean', help: 'return once the daemon has stopped and another program may use its data' } },
   },
   {

@@ -1,8 +1,11 @@
 /** Finds the running daemon of a data directory, and the address that a command sends requests to. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Status } from '@sluice/http/answers'
 import { AppError } from '@sluice/sdk'
+import { shareDataDir } from '@sluice/store'
 import type { Api } from './api/api.ts'
-import { openRunning, parseUrl } from './api/open-api.ts'
+import { notAnswering, openRunning, parseUrl } from './api/open-api.ts'
 import type { CliContext } from './context.ts'
 import { textOption } from './option-values.ts'
 
@@ -33,10 +36,21 @@ export interface MissingDaemon {
 
 export type DaemonProbe = RunningDaemon | MissingDaemon
 
+/** Whether a daemon that starts, runs, stops or hangs holds the data directory. */
+export function isHeld(dataDir: string): boolean {
+  // A look at a directory that no daemon has used yet leaves no file in it.
+  if (!existsSync(join(dataDir, 'daemon.lock'))) return false
+  const lock = shareDataDir(dataDir)
+  lock?.release()
+  return lock === undefined
+}
+
 /** Asks the daemon of the data directory, or of `--url`, for its status and its health. A daemon that does not answer is not running. Throws the refusal of a daemon, or of the system, that does not let the caller see it. */
 export async function probeDaemon(context: CliContext): Promise<DaemonProbe> {
   try {
-    return (await askRunning(context, probe)) ?? { running: false, reason: `no daemon runs on ${context.dataDir}` }
+    const { dataDir } = context
+    const found = await askRunning(context, probe)
+    return found ?? { running: false, reason: isHeld(dataDir) ? notAnswering(dataDir).message : `no daemon runs on ${dataDir}` }
   } catch (error) {
     // A caller whom the daemon refuses cannot see whether it runs well.
     if (error instanceof AppError && !REFUSALS.includes(error.code)) return { running: false, reason: error.message }

@@ -119,7 +119,7 @@ export async function openHere(context: CliContext, { config = false, features =
   return application && { api: new Api('in process', connectInProcess(application)), close: application.close }
 }
 
-const notAnswering = (dataDir: string): AppError =>
+export const notAnswering = (dataDir: string): AppError =>
   new AppError(
     'unavailable',
     `A daemon holds ${dataDir} and does not answer on its control socket. If it starts or stops, try again; if it hangs, end its process.`,

@@ -1,11 +1,12 @@
 /** The commands that act on the process of a daemon. The daemon runs in this process; its program is replaced by what it was asked for. */
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startDaemon } from '@sluice/daemon'
 import { scratch } from '@sluice/qa/daemons/bundle'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { defineFeature } from '@sluice/sdk'
-import { afterEach, describe, expect, test } from 'vitest'
+import { lockDataDir } from '@sluice/store'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
 const OFFLINE = defineFeature({
   id: 'provider-offline',
@@ -25,13 +26,13 @@ function arrange() {
   const sluice = (...argv: string[]) => run(...argv, '--data-dir', dir)
   const configFile = join(dir, 'config.toml')
   /** A daemon whose program, once it is asked to end or to begin again, does what a program does. */
-  const start = async (control = true) => {
+  const start = async (control = true, again: () => Promise<unknown> = () => start()) => {
     const options = { features: [OFFLINE], dataDir: dir, configFile, env: {}, profile: 'test', version: '0', port: 0 }
     const act = (name: string, then: () => Promise<unknown>) => () => {
       asked.push(name)
       void daemon.stop().then(then)
     }
-    const acts = { stop: act('stop', async () => {}), restart: act('restart', () => start()) }
+    const acts = { stop: act('stop', async () => {}), restart: act('restart', again) }
     const daemon = await startDaemon({ ...options, ...(control && { control: acts }) })
     cleanups.push(() => daemon.stop())
     return daemon
@@ -52,6 +53,20 @@ describe('sluice stop', () => {
     const { dir, sluice } = arrange()
     expect(await sluice('stop', '--wait')).toMatchObject({ code: 0, out: `no daemon runs on ${dir}\n` })
     expect(JSON.parse((await sluice('stop', '--json')).out)).toEqual({ stopped: true, data_dir: dir })
+    expect(existsSync(join(dir, 'daemon.lock'))).toBe(false)
+  })
+
+  test('fails while a daemon holds the data directory and does not answer, and waits for its end with --wait', async () => {
+    const { dir, sluice } = arrange()
+    const lock = lockDataDir(dir)
+    cleanups.push(lock.release)
+    const message = expect.stringContaining('does not answer on its control socket')
+    expect(await sluice('stop')).toMatchObject({ code: 1, out: '', err: message })
+    expect(await sluice('restart')).toMatchObject({ code: 1, err: message })
+    const waiting = sluice('stop', '--wait')
+    expect(await Promise.race([waiting, sluice('stop')])).toMatchObject({ code: 1 })
+    lock.release()
+    expect(await waiting).toMatchObject({ code: 0, out: `no daemon runs on ${dir}\n` })
   })
 
   test('leaves a program alone that embeds the daemon', async () => {
@@ -79,6 +94,22 @@ describe('sluice restart', () => {
     expect(await sluice('restart')).toMatchObject({ code: 78, err: expect.stringMatching(/config\.toml:2:9: `log\.level`/) })
     expect(asked).toEqual([])
     expect(JSON.parse((await sluice('status', '--json')).out)).toMatchObject({ running: true })
+  })
+
+  test('fails at once for a daemon that ends and does not begin again', async () => {
+    const { asked, sluice, start } = arrange()
+    let isOver = false
+    await start(true, async () => {
+      isOver = true
+    })
+    const kill = process.kill.bind(process)
+    const spy = vi.spyOn(process, 'kill').mockImplementation((pid, signal) => {
+      if (pid === process.pid && signal === 0 && isOver) throw Object.assign(new Error('no such process'), { code: 'ESRCH' })
+      return kill(pid, signal)
+    })
+    cleanups.push(() => spy.mockRestore())
+    expect(await sluice('restart')).toMatchObject({ code: 1, err: expect.stringContaining('has not answered again') })
+    expect(asked).toEqual(['restart'])
   })
 
   test('says how to start a daemon that does not run', async () => {

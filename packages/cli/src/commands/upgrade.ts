@@ -133,9 +133,13 @@ export function previousProgram(entry: string | undefined): PreviousProgram | nu
   try {
     accessSync(library, constants.W_OK)
   } catch (cause) {
-    throw new AppError('forbidden', `The program before this one is installed in ${library}, which only its owner may write: run this as that user`, {
-      cause,
-    })
+    throw new AppError(
+      'forbidden',
+      `The program before this one is installed in ${library}, which only its owner may write: run this as that user`,
+      {
+        cause,
+      },
+    )
   }
   const install = (): void => {
     const link = `${current}.${process.pid}.new`
