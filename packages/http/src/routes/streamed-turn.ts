@@ -69,7 +69,7 @@ const turnRoute = (parts: TurnParts, streams: TurnStreams): Route =>
       200: { description: 'The frames of `/ws/chat`, except for `session_start`', schema: chatFrameSchema },
       202: {
         description:
-          'With `Prefer: respond-async`: the turn is stored, and goes on when the caller leaves; `GET /api/turns/:id/stream` follows it. A repeat of `X-Idempotency-Key`, 1 to 255 visible ASCII characters, is answered with the same turn',
+          'With `Prefer: respond-async`: the turn is stored, and goes on when the caller leaves; `GET /api/turns/:id/stream` follows it. A repeat of `X-Idempotency-Key`, 1 to 255 visible ASCII characters, is answered with the same turn: until `[gateway] idempotency_ttl_secs` after the turn is done, and no longer once it has failed or was aborted. Look for the turn before you repeat a message later',
         schema: acceptedSchema,
       },
     },

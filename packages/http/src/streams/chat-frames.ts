@@ -31,6 +31,7 @@ export const chatFrameSchema = v.variant('type', [
   frame('thinking', 'A piece of the reasoning of the model before its answer', { content: text }),
   frame('tool_call', 'A tool is called', { id: text, name: text, args: v.unknown() }),
   frame('tool_result', 'A tool call has ended; `id` is the id of its `tool_call`', { id: text, name: text, output: text }),
+  frame('gap', 'First of a turn that is followed late: its parts before the next frame are no longer kept', {}),
   frame('done', 'The turn has ended with an answer', {
     full_response: text,
     turn_id: text,

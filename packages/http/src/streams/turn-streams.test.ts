@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ChatFrame } from './chat-frames.ts'
-import { KEPT_CHARS_MAX, TURNS_MAX, TurnStreams } from './turn-streams.ts'
+import { ALL_KEPT_CHARS_MAX, KEPT_CHARS_MAX, TURNS_MAX, TurnStreams } from './turn-streams.ts'
 
 function arrange() {
   const ended = Promise.withResolvers<void>()
@@ -51,12 +51,71 @@ test('a caller that leaves gets no more frames', async () => {
   expect(frames).toEqual([])
 })
 
-test('the frames of a turn and the number of turns are bounded', async () => {
-  const { streams, agent, listen, runs, follow } = arrange()
+/** The length of each frame that has a content, and the type of any other. */
+const short = (frames: readonly ChatFrame[]) => frames.map((frame) => ('content' in frame ? frame.content.length : frame.type))
+const charsIn = (frames: readonly ChatFrame[]) => frames.reduce((sum, frame) => sum + ('content' in frame ? frame.content.length : 0), 0)
+
+test('a long turn loses its beginning, and a caller that comes later is told so', async () => {
+  const { listen, runs, follow } = arrange()
   runs('t1')
-  listen({ type: 'text', delta: 'x'.repeat(KEPT_CHARS_MAX) })
+  const early = follow()
+  const piece = 'x'.repeat(KEPT_CHARS_MAX / 64)
+  for (let count = 0; count < 65; count++) listen({ type: 'text', delta: piece })
+  listen({ type: 'text', delta: 'the end' })
+  const { frames } = follow()
+  expect(frames[0]).toEqual({ type: 'gap' })
+  expect(frames.at(-1)).toMatchObject({ content: expect.stringMatching(/the end$/) })
+  expect(charsIn(frames)).toBeLessThanOrEqual(KEPT_CHARS_MAX)
+  expect(charsIn(frames)).toBeGreaterThan(KEPT_CHARS_MAX * 0.9)
+  // Whoever was there has missed nothing.
+  expect(charsIn(early.frames)).toBe(65 * piece.length + 'the end'.length)
+  expect(short(early.frames)).not.toContain('gap')
+})
+
+test('one frame that is longer than what is kept is a gap', () => {
+  const { listen, runs, follow } = arrange()
+  runs('t1')
+  listen({ type: 'text', delta: 'x'.repeat(KEPT_CHARS_MAX + 1) })
   listen({ type: 'text', delta: 'y' })
-  expect(follow().frames).toEqual([])
+  expect(short(follow().frames)).toEqual(['gap', 1])
+})
+
+test('all turns together keep a bounded number of characters, and the longest lose their beginnings', async () => {
+  const { streams } = arrange()
+  const signal = AbortSignal.abort()
+  const ends = Array.from({ length: 40 }, () => Promise.withResolvers<void>())
+  const begin = (count: number) => {
+    const agent = { ended: () => ends[count]?.promise ?? Promise.reject(new Error('no such turn')) }
+    const { listen, runs } = streams.open(agent)
+    runs(`t${count}`)
+    return listen
+  }
+  const follow = async (count: number) => {
+    const frames: ChatFrame[] = []
+    await streams.follow(`t${count}`, { ended: () => Promise.resolve() }, (frame) => frames.push(frame), signal)
+    return frames
+  }
+  const all = async () => (await Promise.all(ends.map((_, count) => follow(count)))).flat()
+  begin(0)({ type: 'text', delta: 'a short one' })
+  for (let count = 1; count < 40; count++) {
+    const listen = begin(count)
+    for (let part = 0; part < 32; part++) listen({ type: 'text', delta: 'x'.repeat(KEPT_CHARS_MAX / 32) })
+  }
+  expect(charsIn(await all())).toBeLessThanOrEqual(ALL_KEPT_CHARS_MAX)
+  expect(charsIn(await all())).toBeGreaterThan(ALL_KEPT_CHARS_MAX * 0.9)
+  expect(short(await follow(0))).toEqual(['a short one'.length])
+  expect(short(await follow(1))).toContain('gap')
+  // What ended turns had is free again.
+  for (const { resolve } of ends.slice(0, 39)) resolve()
+  await new Promise(setImmediate)
+  const listen = begin(38)
+  for (let part = 0; part < 32; part++) listen({ type: 'text', delta: 'x'.repeat(KEPT_CHARS_MAX / 32) })
+  expect(short(await follow(38))).not.toContain('gap')
+})
+
+test('the number of turns is bounded', async () => {
+  const { streams, agent, runs } = arrange()
+  runs('t1')
   for (let count = 1; count < TURNS_MAX + 5; count++) streams.open(agent).runs(`other-${count}`)
   const signal = AbortSignal.abort()
   expect(await streams.follow(`other-${TURNS_MAX + 1}`, agent, () => {}, signal)).toBe(false)

@@ -6,17 +6,23 @@ import type { Agent, TurnPart } from '@sluice/agent'
 import { frameOf } from './chat.ts'
 import type { ChatFrame } from './chat-frames.ts'
 
-/** The characters of one turn that are kept for a caller that comes later. Of a longer one it gets the end, and the whole answer with the state of the turn. */
+/** The characters of one turn that are kept for a caller that comes later. Of a longer one it gets the end, after a `gap`. */
 export const KEPT_CHARS_MAX = 524_288
+/** The characters that are kept of all turns together. Beyond them, the turns with the most characters lose their beginnings. */
+export const ALL_KEPT_CHARS_MAX = 16_777_216
 /** The turns whose frames are kept at once; a further one has none. */
 export const TURNS_MAX = 1000
+/** Pieces of one text are kept as frames of about this length, so that a long text loses its beginning alone. */
+const JOINED_CHARS_MAX = 16_384
 
 type Listener = (frame: ChatFrame) => void
 
 class TurnStream {
   readonly #listeners = new Set<Listener>()
-  #frames: ChatFrame[] = []
-  #chars = 0
+  readonly #frames: ChatFrame[] = []
+  #hasGap = false
+  /** The characters of its frames. */
+  chars = 0
 
   push(frame: ChatFrame): void {
     this.#keep(frame)
@@ -25,37 +31,74 @@ class TurnStream {
 
   /** Calls `listener` with the frames so far and each later one, until the returned function is called. */
   follow(listener: Listener): () => void {
+    if (this.#hasGap) listener({ type: 'gap' })
     for (const frame of this.#frames) listener(frame)
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Pieces of one text are kept as one frame. */
+  /** Drops its first frame. */
+  drop(): void {
+    const first = this.#frames.shift()
+    if (!first) return
+    this.chars -= charsOf(first)
+    this.#hasGap = true
+  }
+
   #keep(frame: ChatFrame): void {
     const last = this.#frames.at(-1)
-    if ((frame.type === 'chunk' || frame.type === 'thinking') && last?.type === frame.type)
+    const isPiece = (frame.type === 'chunk' || frame.type === 'thinking') && last?.type === frame.type
+    if (isPiece && last.content.length < JOINED_CHARS_MAX)
       this.#frames[this.#frames.length - 1] = { ...frame, content: last.content + frame.content }
     else this.#frames.push(frame)
-    this.#chars += 'content' in frame ? frame.content.length : JSON.stringify(frame).length
-    if (this.#chars <= KEPT_CHARS_MAX) return
-    this.#frames = []
-    this.#chars = 0
+    this.chars += charsOf(frame)
+    while (this.chars > KEPT_CHARS_MAX) this.drop()
   }
 }
 
+const charsOf = (frame: ChatFrame): number => ('content' in frame ? frame.content.length : JSON.stringify(frame).length)
+
 export class TurnStreams {
   readonly #streams = new Map<string, TurnStream>()
+  /** The characters of all streams. */
+  #chars = 0
 
   /** Returns the listener of a turn that begins. Its frames are kept from when `runs` is called with its id until it has ended. */
   open(agent: Pick<Agent, 'ended'>): { readonly listen: (part: TurnPart) => void; readonly runs: (id: string) => void } {
-    const stream = new TurnStream()
+    let stream: TurnStream | undefined = new TurnStream()
+    let isCounted = false
     return {
-      listen: (part) => stream.push(frameOf(part)),
-      runs: (id) => {
-        if (this.#streams.size >= TURNS_MAX) return
-        this.#streams.set(id, stream)
-        void agent.ended(id).finally(() => this.#streams.delete(id))
+      listen: (part) => {
+        if (!stream) return
+        const before = stream.chars
+        stream.push(frameOf(part))
+        if (isCounted) this.#count(stream.chars - before)
       },
+      runs: (id) => {
+        const opened = stream
+        if (!opened || this.#streams.size >= TURNS_MAX) {
+          stream = undefined
+          return
+        }
+        this.#streams.set(id, opened)
+        isCounted = true
+        this.#count(opened.chars)
+        void agent.ended(id).finally(() => {
+          this.#streams.delete(id)
+          this.#chars -= opened.chars
+          stream = undefined
+        })
+      },
+    }
+  }
+
+  #count(more: number): void {
+    this.#chars += more
+    while (this.#chars > ALL_KEPT_CHARS_MAX) {
+      const longest = [...this.#streams.values()].reduce((a, b) => (b.chars > a.chars ? b : a))
+      const before = longest.chars
+      longest.drop()
+      this.#chars -= before - longest.chars
     }
   }
 
