@@ -3,7 +3,7 @@
  * before it confirms it, and the browser keeps it until its turn has ended, so leaving the page or losing the network changes nothing.
  */
 import { type Signal, signal } from '@preact/signals'
-import { ApiError, answered, api, type Got, get } from '../data/api.ts'
+import { ApiError, answered, api, type Got, gatewayMs, get } from '../data/api.ts'
 import type { components } from '../data/api-types.ts'
 import { linesOf } from '../data/json-lines.ts'
 import { type Gap, type LiveEvent, onEvent, onRenewal } from '../data/live.ts'
@@ -34,8 +34,10 @@ export type Entry =
   | { readonly kind: 'answer'; readonly text: string; readonly facts?: Facts }
   | { readonly kind: 'thinking'; readonly text: string }
   | { readonly kind: 'tool'; readonly call: ToolCall }
-  /** The message with this id has no answer, for this reason. */
-  | { readonly kind: 'problem'; readonly text: string; readonly message: string }
+  /** Parts of the answer that the gateway no longer keeps; the whole answer comes at its end. */
+  | { readonly kind: 'gap' }
+  /** The message with this id has no answer, for this reason. It has a turn, or perhaps none. */
+  | { readonly kind: 'problem'; readonly text: string; readonly message: string; readonly hasTurn: boolean }
 
 const PAGE = 60
 /** One less than the gateway answers at once. */
@@ -50,6 +52,13 @@ const NAME_CHARS_MAX = 60
 const TURNS_MAX = '100'
 const WAIT_MS_MIN = 400
 const WAIT_MS_MAX = 5000
+/**
+ * The gateway knows the key of a message at least this long, unless its turn has failed. Later only a person sends the message again: the
+ * gateway would run it a second time.
+ */
+const SENT_AGAIN_MS_MAX = 240_000
+const PERHAPS_SENT = 'Perhaps sent: the gateway has not confirmed this message, and lists no turn of it.'
+const STOPPED = 'Stopped. Perhaps it was sent: the gateway has not confirmed it.'
 /** The gateway, or a proxy before it, cannot be reached now. */
 const PASSING = [0, 409, 502, 503, 504]
 
@@ -67,6 +76,8 @@ class Outgoing {
   isDone = false
   /** A message of an earlier visit is shown once it is certain that the store does not have it. */
   isShown: boolean
+  /** Whether a person has stopped it while it was being posted. */
+  isStopped = false
 
   constructor(sent: Sent, isShown: boolean) {
     this.sent = sent
@@ -78,11 +89,11 @@ class Outgoing {
   }
 
   get entries(): readonly Entry[] {
-    const { id, content, atMs, failure } = this.sent
+    const { id, content, atMs, turn, failure } = this.sent
     return [
       { kind: 'person', text: content, at: new Date(atMs).toISOString() },
       ...this.parts,
-      ...(failure === undefined ? [] : [{ kind: 'problem' as const, text: failure, message: id }]),
+      ...(failure === undefined ? [] : [{ kind: 'problem' as const, text: failure, message: id, hasTurn: turn !== undefined }]),
     ]
   }
 }
@@ -103,6 +114,8 @@ export class Conversation {
   readonly session: string
   #stored: readonly { readonly atMs: number; readonly entry: Entry }[] = []
   #messages: Outgoing[]
+  /** The turns of messages that this page has posted. */
+  readonly #taken = new Set<string>()
   #shownMax = PAGE
   #isPosting = false
   #isStale = false
@@ -155,9 +168,11 @@ export class Conversation {
   abort(): void {
     const message = this.#messages.find(({ isOpen }) => isOpen)
     if (!message) return
-    const { turn } = message.sent
-    if (turn === undefined) this.#fail(message, 'Not sent.')
-    else void answered(api.POST('/api/turns/{id}/abort', { params: { path: { id: turn } } })).catch(() => undefined)
+    const { turn, postedAtMs } = message.sent
+    if (turn === undefined) {
+      message.isStopped = postedAtMs !== undefined
+      this.#fail(message, message.isStopped ? STOPPED : 'Not sent.')
+    } else abortTurn(turn)
   }
 
   /** Shows earlier messages too. */
@@ -253,31 +268,75 @@ export class Conversation {
     this.#isPosting = true
     let waitMs = WAIT_MS_MIN
     for (;;) {
-      const message = this.#messages.find(({ isOpen, sent }) => isOpen && sent.turn === undefined)
+      const message = this.#messages.find(({ isOpen, isStopped, sent }) => (isOpen || isStopped) && sent.turn === undefined)
       if (!message || this.#isClosed) break
       try {
-        const { id, content } = message.sent
-        const { turn_id: turn } = await answered<{ readonly turn_id: string }>(
-          api.POST('/api/turns', {
-            headers: { Prefer: 'respond-async', 'X-Idempotency-Key': id },
-            body: { message: content, session_id: this.session, ask: true },
-          }) as never,
-        )
-        message.sent = { ...message.sent, turn }
+        const turn = await this.#turnOf(message)
+        if (turn === undefined && this.#isClosed) break
         this.isWaiting.value = false
         waitMs = WAIT_MS_MIN
-        this.#messages = this.#messages.filter((one) => one === message || one.sent.id !== turn)
-        this.#changed()
-        void this.#follow(message, turn)
+        if (turn !== undefined) this.#begin(message, turn)
+        else if (message.isOpen) this.#fail(message, PERHAPS_SENT)
+        else message.isStopped = false
       } catch (error) {
         if (isPassing(error)) {
           this.isWaiting.value = true
           await this.#pause(waitMs)
           waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)
-        } else this.#fail(message, error instanceof Error ? error.message : String(error))
+        } else {
+          message.isStopped = false
+          this.#fail(message, error instanceof Error ? error.message : String(error))
+        }
       }
     }
     this.#isPosting = false
+  }
+
+  /**
+   * Resolves to the turn of a message. It is posted, unless the gateway has it from an earlier attempt. Resolves to undefined for a message that
+   * was posted, has no turn, and must not be posted again.
+   */
+  async #turnOf(message: Outgoing): Promise<string | undefined> {
+    const { id, content, postedAtMs } = message.sent
+    if (postedAtMs === undefined) {
+      message.sent = { ...message.sent, postedAtMs: gatewayMs() }
+      this.#changed()
+    } else {
+      const known = await this.#knownTurn(content, postedAtMs)
+      if (known !== undefined || message.isStopped || this.#isClosed || gatewayMs() - postedAtMs > SENT_AGAIN_MS_MAX) return known
+    }
+    const { turn_id } = await answered<{ readonly turn_id: string }>(
+      api.POST('/api/turns', {
+        headers: { Prefer: 'respond-async', 'X-Idempotency-Key': id },
+        body: { message: content, session_id: this.session, ask: true },
+      }) as never,
+    )
+    return turn_id
+  }
+
+  /** Looks for the turn of a message whose confirmation got lost: the first one with its text since it was posted. */
+  async #knownTurn(content: string, postedAtMs: number): Promise<string | undefined> {
+    const since = new Date(postedAtMs).toISOString()
+    const { running, turns } = await get('/api/turns', { query: { session: this.session, since, limit: TURNS_MAX } })
+    const begun = [...running, ...turns].filter(({ turn_id, created_at }) => created_at >= since && !this.#taken.has(turn_id))
+    for (const { turn_id } of begun.toSorted((a, b) => (a.created_at < b.created_at ? -1 : 1))) {
+      const { input } = await get('/api/turns/{id}', { path: { id: turn_id } })
+      if (input === content.trim()) return turn_id
+    }
+    return undefined
+  }
+
+  /** Follows the turn of a message, and ends it if a person has stopped or discarded the message meanwhile. */
+  #begin(message: Outgoing, turn: string): void {
+    this.#taken.add(turn)
+    const isKept = this.#messages.includes(message)
+    const { failure: _, ...sent } = message.sent
+    message.sent = { ...sent, turn }
+    if (message.isStopped || !isKept) abortTurn(turn)
+    message.isStopped = false
+    this.#messages = this.#messages.filter((one) => one === message || one.sent.id !== turn)
+    this.#changed()
+    if (isKept) void this.#follow(message, turn)
   }
 
   /** Takes the frames of a turn until it has ended. */
@@ -318,6 +377,9 @@ export class Conversation {
         break
       case 'thinking':
         append(parts, 'thinking', frame.content)
+        break
+      case 'gap':
+        parts.push({ kind: 'gap' })
         break
       case 'tool_call':
         parts.push({ kind: 'tool', call: { id: frame.id, name: frame.name, input: frame.args } })
@@ -423,6 +485,9 @@ export class Conversation {
     })
   }
 }
+
+const abortTurn = (id: string): void =>
+  void answered(api.POST('/api/turns/{id}/abort', { params: { path: { id } } })).catch(() => undefined)
 
 function append(parts: Entry[], kind: 'answer' | 'thinking', text: string): void {
   const last = parts.at(-1)

@@ -6,6 +6,8 @@ export interface Sent {
   readonly id: string
   readonly content: string
   readonly atMs: number
+  /** When it was posted first, by the clock of the gateway; absent for a message that the gateway cannot have. */
+  readonly postedAtMs?: number
   /** The turn; absent until the gateway has stored it. */
   readonly turn?: string
   /** Why there is no answer. A person sends it again or discards it. */

@@ -9,8 +9,16 @@ const HEADERS = { 'x-sluice-dashboard': '1' }
 
 export const api = createClient<paths>({ baseUrl: BASE.href.replace(/\/$/, ''), headers: HEADERS })
 
+let aheadMs = -Infinity
+
+/** The time by the clock of the gateway, at most about a second too early. */
+export const gatewayMs = (): number => Date.now() + (Number.isFinite(aheadMs) ? aheadMs : 0)
+
 api.use({
   onResponse({ response }) {
+    const atMs = Date.parse(response.headers.get('date') ?? '')
+    // Each answer is older than its arrival: the least old one is the nearest to the truth.
+    if (!Number.isNaN(atMs)) aheadMs = Math.max(aheadMs, atMs - Date.now())
     if (response.status === 401) signedOut()
   },
 })

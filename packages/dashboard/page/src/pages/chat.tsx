@@ -322,6 +322,8 @@ function EntryView({ entry, conversation }: { readonly entry: Entry; readonly co
       )
     case 'tool':
       return <ToolView call={entry.call} isRunning={conversation.running.value > 0} />
+    case 'gap':
+      return <p class="quiet">Earlier parts of this turn are no longer kept. The whole answer comes at its end.</p>
     case 'problem':
       return (
         <div class="note bad row spread">
@@ -331,7 +333,7 @@ function EntryView({ entry, conversation }: { readonly entry: Entry; readonly co
               Discard
             </button>
             <button type="button" class="small" onClick={() => conversation.retry(entry.message)}>
-              Try again
+              {entry.hasTurn ? 'Try again' : 'Send again'}
             </button>
           </div>
         </div>
