@@ -66,6 +66,40 @@ describe('turns_per_hour', () => {
     expect(await states(second)).toMatchObject({ inbox: ['done', 'done'] })
   })
 
+  test.each([
+    ['of the sender', limitsOf({ turnsPerHour: 1 })],
+    ['of the pool', limitsOf({}, { turnsPerHour: 1 })],
+  ])('%s holds for /retry too', async (_, limits) => {
+    const made = await bench({ limitsOf: limits })
+    await made.receive(message('m1'))
+    await settle()
+    await made.receive(message('m2'))
+    await settle()
+    await clock.advance(1000)
+    await made.receive(message('c1', { text: '/retry' }))
+    await settle()
+    expect(made.turns.map(({ text }) => text)).toEqual(['text of m1'])
+    expect((await states(made)).inbox).toEqual(['limited', 'limited', 'done'])
+    await clock.advance(HOUR_MS)
+    await made.receive(message('c2', { text: '/retry' }))
+    await settle()
+    expect(made.turns.map(({ text }) => text)).toEqual(['text of m1', 'text of m1'])
+    await made.receive(message('m3'))
+    await settle()
+    expect(made.turns).toHaveLength(2)
+  })
+
+  test('of turns at once is free again after /retry', async () => {
+    const made = await bench({ limitsOf: limitsOf({ turnsInFlight: 1 }) })
+    for (const text of ['m1', '/retry', '/retry', 'm2']) {
+      await made.receive(message(`${text}-${made.sent.length}`, { text }))
+      await settle()
+      await clock.advance(1000)
+      await settle()
+    }
+    expect(made.turns.map(({ text }) => text)).toEqual(['m1', 'm1', 'm1', 'm2'])
+  })
+
   test('counts a retried message once', async () => {
     let fails = true
     const made = await bench({

@@ -30,11 +30,12 @@ test.each([
 })
 
 /** A bench whose turns end when they are released or aborted. */
-async function slowBench(texts = {}) {
+async function slowBench(texts = {}, operators: readonly string[] = []) {
   const released = Promise.withResolvers<void>()
   const aborts = new Map<string, (reason: AppError) => void>()
   const made = await bench({
     texts,
+    operators,
     async turn({ text, delivery, signal }) {
       const aborted = Promise.withResolvers<never>()
       aborts.set(delivery?.turnId ?? '', aborted.reject)
@@ -308,6 +309,89 @@ describe('/retry', () => {
     await until(() => made.sent.length === 3)
     expect(made.sent.slice(0, 2).map(({ text }) => text)).toEqual(Array(2).fill('No earlier message of yours can be answered again.'))
   })
+})
+
+describe('in a shared room', () => {
+  const ANN = '+15550002222'
+  const BOB = '+15550003333'
+  const room = (id: string, sender: string, text = `text of ${id}`) =>
+    message(id, { sender, text, to: { to: 'room' }, addressed: 'command' as const })
+
+  test('/new does not end the turn of another person, but for operators', async () => {
+    const { made } = await slowBench({}, [ANN])
+    await made.receive(room('m1', BOB))
+    await until(() => made.turns.length === 1)
+    await made.receive(room('c1', '+15550004444', '/new'))
+    await settle()
+    expect(lastText(made)).toBe('This turn answers another person. That person or an operator can stop it.')
+    await made.receive(room('c2', ANN, '/new'))
+    await settle()
+    expect(lastText(made)).toMatch(/^Stopped\. This is a new conversation/)
+  })
+
+  test('/retry and /usage are about the own turns, and an operator sees the usage of all', async () => {
+    const made = await bench({ operators: [ANN] })
+    for (const [id, sender] of Object.entries({ m1: BOB, m2: ANN, m3: ANN })) {
+      await made.receive(room(id, sender))
+      await settle()
+      await clock.advance(1000)
+    }
+    await made.receive(room('u1', BOB, '/usage'))
+    await settle()
+    expect(
+      made.sent
+        .slice(3)
+        .map(({ text }) => text)
+        .join(' '),
+    ).toContain('had 1 turns')
+    await made.receive(room('u2', ANN, '/usage'))
+    await settle()
+    expect(
+      made.sent
+        .slice(4)
+        .map(({ text }) => text)
+        .join(' '),
+    ).toContain('had 3 turns')
+    await made.receive(room('r1', BOB, '/retry'))
+    await settle()
+    expect(made.turns.at(-1)?.text).toBe('text of m1')
+    await clock.advance(1000)
+    await made.receive(room('r2', ANN, '/retry'))
+    await settle()
+    expect(made.turns.at(-1)?.text).toBe('text of m3')
+    await made.receive(room('r3', '+15550004444', '/retry'))
+    await settle()
+    expect(lastText(made)).toBe('No earlier message of yours can be answered again.')
+  })
+
+  test('/mute of a listed person does not silence an operator, and that of an operator does', async () => {
+    const made = await bench({ operators: [ANN] })
+    await made.receive(room('c1', BOB, '/mute'))
+    await settle()
+    await made.receive(room('m1', ANN), room('m2', BOB))
+    await settle()
+    expect(made.turns.map(({ text }) => text)).toEqual(['text of m1'])
+    await made.receive(room('c2', ANN, '/mute'))
+    await settle()
+    await made.receive(room('m3', ANN))
+    await settle()
+    expect(made.turns).toHaveLength(1)
+  })
+})
+
+test('/retry finds nothing from before /new', async () => {
+  const made = await bench()
+  await made.receive(message('m1'))
+  await settle()
+  const { session } = made.turns[0] ?? {}
+  await made.store.turns.finish({ ...ENDED, id: 'with words', sessionId: session ?? '', messages: [user('earlier')] })
+  await made.receive(message('c', { text: '/new' }))
+  await settle()
+  await clock.advance(1000)
+  await made.receive(message('c2', { text: '/retry' }))
+  await settle()
+  expect(lastText(made)).toBe('No earlier message of yours can be answered again.')
+  expect(made.turns).toHaveLength(1)
 })
 
 describe('/new', () => {

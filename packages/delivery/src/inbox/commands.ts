@@ -1,5 +1,6 @@
 /** The commands that a sender writes as a whole message. They need no model, and are answered in the commit that ends the message. */
 import type { LimitedClient } from '@sluice/agent'
+import type { JobOutcome } from '@sluice/kit'
 import {
   agentOfSession,
   CHAT_COMMANDS,
@@ -13,6 +14,7 @@ import {
   type Inbound,
   type InboxEntry,
   isAtLeast,
+  type ListedTurn,
   type OwnedStore,
   type SessionMessage,
   type Standing,
@@ -42,6 +44,8 @@ const LANE = 'command:'
 const DAY_MS = 24 * 3_600_000
 /** The most turns that `/usage` adds up. */
 const TURNS_MAX = 1000
+/** The newest turns in which `/retry` looks for one of the sender. */
+const RETRIED_TURNS_MAX = 100
 
 /** Returns the command that a text is; undefined for any other text. */
 export function commandIn(text: string): WrittenCommand | undefined {
@@ -82,6 +86,8 @@ export interface CommandOptions {
   /** Ends a message that waits to be tried again, at the request of its sender. Resolves to false when it does not wait. */
   giveUpWaiting(number: number): Promise<boolean>
   readonly turns: Pick<RunningTurns, 'between'>
+  /** Counts the command as a turn of its sender. Resolves to undefined when the turn may run; otherwise the command has ended as `limited`, or asks again later. */
+  admit(): Promise<JobOutcome | undefined>
   /** Releases what the command holds while `wait` runs. */
   whileWaiting<T>(wait: () => Promise<T>): Promise<T>
   /** Called when a message of the store became due. */
@@ -104,19 +110,21 @@ interface RunningCommand extends GivenCommand {
 }
 
 /** Carries out the command. After a crash it is carried out again; its answer is queued once. */
-export async function runCommand(options: CommandOptions, given: GivenCommand): Promise<void> {
+export async function runCommand(options: CommandOptions, given: GivenCommand): Promise<JobOutcome> {
   const { clock, onReplies, texts } = options
   const { owned, channel, entry, message, client } = given
   const { number } = entry
   const command = commandIn(typedText(message))
   const session = overtakes(entry.session) ? entry.session.slice(LANE.length) : entry.session
   const answers = command ? await answersTo(command, options, { ...given, session, words: command.words }) : []
+  if ('held' in answers) return answers.held
   const nowMs = clock.nowMs()
   const lines = () =>
     commandsFor(client.standing, texts, sharedRoom(session) !== undefined).map(({ name, description }) => `/${name} ${description}`)
   const text = answers.map(({ key, values }) => gatewayText(key, texts, values ?? (key === 'help' ? { commands: lines().join('\n') } : {})))
   const replies = text.length === 0 ? [] : noticesTo(channel, message, text.join(' '), nowMs)
   onReplies(waitingReplies(replies, await owned.inbox.done(number, nowMs, replies)))
+  return 'done'
 }
 
 interface Answer {
@@ -124,16 +132,19 @@ interface Answer {
   readonly values?: Readonly<Record<string, string | number>>
 }
 
-const answersTo = async ({ name }: WrittenCommand, options: CommandOptions, running: RunningCommand): Promise<Answer[]> =>
+/** The answers to a command, or what becomes of one that a limit refuses. */
+type Answers = Answer[] | { readonly held: JobOutcome }
+
+const answersTo = async ({ name }: WrittenCommand, options: CommandOptions, running: RunningCommand): Promise<Answers> =>
   mayUse(running.client.standing, CHAT_COMMANDS[name], sharedRoom(running.session) !== undefined)
     ? RUN[name](options, running)
     : [{ key: 'command_refused', values: { command: name } }]
 
 /** Whether the sender of a command may stop the turn of a message. */
-const mayStop = ({ message, client }: GivenCommand, { sender }: SessionMessage): boolean =>
+const mayStop = ({ message, client }: GivenCommand, { sender }: Pick<SessionMessage, 'sender'>): boolean =>
   sender === message.sender || client.standing === 'operator'
 
-const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: RunningCommand) => Promise<Answer[]>>> = {
+const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: RunningCommand) => Promise<Answers>>> = {
   async stop({ giveUpWaiting, stop }, running) {
     const messages = await running.owned.inbox.ofSession(running.session)
     const turn = messages.find(({ isRunning }) => isRunning) ?? messages.find(({ turnId }) => turnId !== null)
@@ -143,24 +154,33 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     return [{ key: hasStopped ? 'stopped' : 'nothing_to_stop' }]
   },
 
-  async new({ clock, turns, whileWaiting }, { owned: { sessions }, session }) {
-    const hasStopped = await turns.between(session, whileWaiting, () => beginConversation(sessions, session, clock.nowMs()))
+  async new({ clock, turns, whileWaiting }, running) {
+    const { owned, session } = running
+    const hasStopped = await turns.between(session, {
+      mayStop: (sender) => mayStop(running, { sender }),
+      whileWaiting,
+      work: () => beginConversation(owned.sessions, session, clock.nowMs()),
+    })
+    if (hasStopped === undefined) return [{ key: 'not_your_turn' }]
     return [...(hasStopped ? [{ key: 'stopped' } as const] : []), { key: 'new_conversation' }]
   },
 
-  async retry({ onDue, store }, { owned, session, entry, message, client }) {
+  async retry({ admit, onDue, store }, { owned, session, entry, message }) {
     const nothing: Answer[] = [{ key: 'nothing_to_retry' }]
     const retried: Answer[] = [{ key: 'retried' }]
     if ((await owned.inbox.ofSession(session)).some(({ kind }) => kind === 'turn')) return nothing
-    const [last] = await store.turns.list({ sessionId: session, limit: 1 })
-    const inbox = last && (await store.turns.get(last.id))?.inbox
-    if (!last || inbox === null || inbox === undefined) return nothing
+    const { summary } = await owned.sessions.conversation(session, 1)
+    // An empty summary ends what was before a new conversation.
+    const sinceMs = summary?.text === '' ? summary.upToMs + 1 : 0
+    const turns = await store.turns.list({ sessionId: session, sinceMs, limit: RETRIED_TURNS_MAX })
+    const last = await newestOf(store, turns, message.sender)
+    if (!last) return nothing
     // The turn of a retry that a crash cut off has ended meanwhile.
-    if (last.endedAtMs >= entry.receivedAtMs) return retried
-    const answered = await store.inbox.get(inbox)
-    if (!answered || (answered.sender !== message.sender && client.standing !== 'operator')) return nothing
+    if (last.turn.endedAtMs >= entry.receivedAtMs) return retried
+    const held = await admit()
+    if (held) return { held }
     // False: the replay before a crash has made it wait.
-    if (!(await store.inbox.replay(inbox)) && answered.endedAtMs !== null) return nothing
+    if (!(await store.inbox.replay(last.answered.number)) && last.answered.endedAtMs !== null) return nothing
     onDue()
     return retried
   },
@@ -175,10 +195,11 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     return [{ key: 'status_running', values: { agent, waiting, seconds } }]
   },
 
-  async usage({ clock, store }, { session }) {
+  async usage({ clock, store }, { session, message, client }) {
     const sinceMs = clock.nowMs() - DAY_MS
-    const all = await store.turns.list({ sessionId: session, limit: TURNS_MAX })
-    const turns = all.filter(({ endedAtMs }) => endedAtMs >= sinceMs)
+    const all = await store.turns.list({ sessionId: session, sinceMs, limit: TURNS_MAX })
+    const isOfAll = sharedRoom(session) === undefined || client.standing === 'operator'
+    const turns = isOfAll ? all : await turnsOf(store, all, message.sender)
     const sum = (of: (turn: (typeof turns)[number]) => number) => turns.reduce((total, turn) => total + of(turn), 0)
     const input = sum(({ inputTokens }) => inputTokens)
     const output = sum(({ outputTokens }) => outputTokens)
@@ -207,10 +228,10 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     return [{ key: 'who', values: { sender: message.sender, channel: channel.name, standing, agent: agentOfSession(session) } }]
   },
 
-  async mute(_, { owned, session, words, entry }) {
+  async mute(_, { owned, session, words, entry, client }) {
     const untilMs = words === '' ? null : muteUntil(words, entry.receivedAtMs)
     if (untilMs === undefined) return [{ key: 'mute_unclear' }]
-    await setMute(owned, session, { untilMs })
+    await setMute(owned, session, { untilMs, isByOperator: client.standing === 'operator' })
     if (untilMs === null) return [{ key: 'muted' }]
     return [{ key: 'muted_until', values: { time: new Date(untilMs).toISOString().slice(0, 16).replace('T', ' ') } }]
   },
@@ -221,6 +242,26 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
   },
 
   help: async () => [{ key: 'help' }],
+}
+
+async function answeredBy({ inbox, turns }: CommandOptions['store'], { id }: ListedTurn): Promise<InboxEntry | undefined> {
+  const number = (await turns.get(id))?.inbox
+  return number === null || number === undefined ? undefined : inbox.get(number)
+}
+
+/** Resolves to the first of these turns that answers the sender. */
+async function newestOf(store: CommandOptions['store'], turns: readonly ListedTurn[], sender: string) {
+  for (const turn of turns) {
+    const answered = await answeredBy(store, turn)
+    if (answered?.sender === sender) return { turn, answered }
+  }
+  return undefined
+}
+
+async function turnsOf(store: CommandOptions['store'], turns: readonly ListedTurn[], sender: string): Promise<ListedTurn[]> {
+  const own: ListedTurn[] = []
+  for (const turn of turns) if ((await answeredBy(store, turn))?.sender === sender) own.push(turn)
+  return own
 }
 
 /** Hides the messages of a session from later turns: an empty summary covers all of them. They stay stored and are listed as before. */

@@ -48,7 +48,7 @@ import { EarlyChanges, lateChanges, runChange } from './changes.ts'
 import { overtakes, runCommand } from './commands.ts'
 import { noticeTo } from './notice.ts'
 import type { Overheard } from './overheard.ts'
-import { gatherPieces, PIECES_MAX, type PiecesOptions, piecesSince } from './pieces.ts'
+import { gatherPieces, isOwnMessage, PIECES_MAX, type PiecesOptions, piecesSince } from './pieces.ts'
 import { fireProcedures } from './procedures.ts'
 import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
 import { resetIfDue } from './reset.ts'
@@ -217,7 +217,8 @@ export class InboxWorker {
     if (!hasEntered) this.#arrived.delete(row.number)
     else if (message && isNew && row.kind === 'turn') {
       this.#remind(row, owned, message)
-      if (this.#options.features.pacing(row.channel).steering === 'interrupt') this.#running.interrupt(row.lane, row.sender)
+      if (this.#options.features.pacing(row.channel).steering === 'interrupt' && this.#messages.has(row.number))
+        void this.#interrupt(row, owned, message)
     }
     return hasEntered
   }
@@ -235,6 +236,21 @@ export class InboxWorker {
       onReplies(waitingReplies(notice, await owned.outbox.add(notice)))
     }
     tell().catch((error: unknown) => log.warn('reminder of an open question not sent', { channel: row.channel, error }))
+  }
+
+  /** Interrupts the turn of the sender. What would not be answered does not, nor what Sluice itself sends in the name of a person. */
+  async #interrupt({ channel, lane, number, sender }: WaitingMessage, owned: OwnedStore, message: Inbound): Promise<void> {
+    const { clock, features, limits, log } = this.#options
+    const from = channelNamed(features, channel)
+    if (!from || !this.#running.mayInterrupt(lane, sender)) return
+    try {
+      const { standing } = clientOf(from, message, limits.operators(channel))
+      const own = (await owned.inbox.ofSession(lane)).find((one) => one.number === number)
+      if (!own || isOwnMessage(own) || (await isMuted(owned, lane, standing, clock.nowMs()))) return
+      this.#running.interrupt(lane, sender)
+    } catch (error) {
+      if (!isLeaseLost(error)) log.warn('a message waits for the next step of the turn', { channel, inbox: number, error })
+    }
   }
 
   has(number: number): boolean {
@@ -315,7 +331,7 @@ export class InboxWorker {
     const asking = { owned, channel, number, message, client, session: lane, waiting: this.#messages.size }
     const beyond = this.#beyond.get(number)
     if (beyond) return endBeyondShare(admitting, asking, beyond)
-    if (kind !== 'procedure_event' && (await isMuted(owned, lane, nowMs))) {
+    if (kind !== 'procedure_event' && (await isMuted(owned, lane, client.standing, nowMs))) {
       await owned.inbox.done(number, nowMs)
       return 'done'
     }
@@ -410,7 +426,7 @@ export class InboxWorker {
     }
   }
 
-  async #command({ owned, number }: OwnedRow, channel: Channel, message: Inbound, { permit }: Attempt): Promise<JobOutcome> {
+  async #command({ owned, number, lane }: OwnedRow, channel: Channel, message: Inbound, { permit }: Attempt): Promise<JobOutcome> {
     const { clock, features, limits, onDue, onReplies, store, turns } = this.#options
     const entry = await owned.inbox.get(number)
     if (!entry || entry.endedAtMs !== null) return 'done'
@@ -433,11 +449,15 @@ export class InboxWorker {
     }
     const { models } = features
     const client = clientOf(channel, message, limits.operators(channel.name))
-    await runCommand(
-      { clock, texts: features.texts(), store, models, stop, giveUpWaiting, turns: this.#running, whileWaiting, onDue, onReplies },
+    const texts = features.texts()
+    const room = await this.#roomOf(channel, message, lane)
+    const limited = { ...client, ...(room && roomLimits(room)) }
+    const asking = { owned, channel, number, message, client: limited, session: lane, waiting: this.#messages.size }
+    const admit = (): Promise<JobOutcome | undefined> => admitMessage({ ...this.#options, ...limits, texts }, asking)
+    return runCommand(
+      { clock, texts, store, models, stop, giveUpWaiting, admit, turns: this.#running, whileWaiting, onDue, onReplies },
       { owned, channel, entry, message, client },
     )
-    return 'done'
   }
 
   async #turn({ owned, number, lane }: OwnedRow, { channel, message, pieces, client, attempt, room }: Beginning): Promise<JobOutcome> {
@@ -462,7 +482,7 @@ export class InboxWorker {
     const drafting = { ...this.#options, owned, channel, started, partsOf, signal: stopping }
     const draft = maySilent ? undefined : await telemetry.within(trace, () => openDraft(drafting))
     const typing = maySilent ? NO_TYPING : startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
-    const running = this.#running.begin(lane, message.sender)
+    const running = this.#running.begin(lane, message.sender, started.turnId)
     const { signal } = running
     let isStopped = false
     try {
@@ -487,7 +507,8 @@ export class InboxWorker {
       return 'done'
     } catch (error) {
       await draft?.stop()
-      if (running.isInterrupted() && !stopping.aborted && !isLeaseLost(error)) {
+      // A turn that was stopped ends, whatever its sender writes before or after that.
+      if (running.isInterrupted() && !this.#stopped.has(started.turnId) && !stopping.aborted && !isLeaseLost(error)) {
         ended('aborted')
         await owned.inbox.release(number)
         return { retryAtMs: clock.nowMs() }

@@ -100,7 +100,7 @@ export async function piecesSince(options: PiecesOptions, first: FirstPiece): Pr
 }
 
 /** What Sluice itself sends in the name of a person, such as a reminder, is a turn of its own. */
-const isOwnMessage = ({ verdict }: SessionMessage): boolean => verdict === 'reminder'
+export const isOwnMessage = ({ verdict }: SessionMessage): boolean => verdict === 'reminder'
 
 /** Whether everything that the person writes meanwhile joins the message, and not only the parts of one message of the platform. */
 const joinsAll = ({ batchMs }: PiecesOptions, { channel, kind }: FirstPiece): boolean => kind === 'turn' && batchMs(channel.name) !== 0

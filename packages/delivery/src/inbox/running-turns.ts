@@ -1,9 +1,13 @@
 /** The turns that run, by their session, so that a new conversation begins between two turns. */
-import { endsWithin } from '@sluice/kit'
+import { BoundedMap, endsWithin } from '@sluice/kit'
 import type { Clock } from '@sluice/sdk'
 
 /** How long a new conversation waits for a turn that does not end when it is stopped, such as one inside a tool. */
 const STOPPING_MS_MAX = 10_000
+/** Beyond this number of interrupts of a turn, its sender's messages wait for its next step. */
+const INTERRUPTS_MAX = 20
+/** The most turns whose interrupts are counted at the same time. */
+const COUNTED_MAX = 1000
 
 export interface RunningTurn {
   /** Aborts when the sender begins a new conversation, or interrupts the turn. */
@@ -15,11 +19,20 @@ export interface RunningTurn {
 }
 
 interface Running {
+  readonly turnId: string
   readonly sender: string
   isInterrupted: boolean
   readonly stop: AbortController
   /** Resolves to whether `stop` ended the turn. */
   readonly ended: Promise<boolean>
+}
+
+export interface BetweenTurns {
+  /** Whether the turn that answers this sender may be stopped. */
+  mayStop(sender: string): boolean
+  /** Runs the wait for the end of the turn. */
+  whileWaiting(wait: () => Promise<boolean>): Promise<boolean>
+  work(): Promise<void>
 }
 
 export interface RunningTurnsOptions {
@@ -31,6 +44,8 @@ export interface RunningTurnsOptions {
 export class RunningTurns {
   readonly #options: RunningTurnsOptions
   readonly #running = new Map<string, Running>()
+  /** How often the turns that go on after an interrupt were interrupted. */
+  readonly #interrupts = new BoundedMap<string, number>(COUNTED_MAX)
   /** The sessions between two conversations, whose next turn waits. */
   readonly #between = new Map<string, Promise<void>>()
 
@@ -44,37 +59,52 @@ export class RunningTurns {
   }
 
   /** Adds the turn of a session, which answers this sender. A session has one turn at a time. */
-  begin(session: string, sender: string): RunningTurn {
+  begin(session: string, sender: string, turnId: string): RunningTurn {
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const running: Running = { sender, isInterrupted: false, stop: new AbortController(), ended: promise }
+    const running: Running = { turnId, sender, isInterrupted: false, stop: new AbortController(), ended: promise }
     this.#running.set(session, running)
     return {
       signal: running.stop.signal,
       isInterrupted: () => running.isInterrupted,
       ended: (isStopped) => {
         if (this.#running.get(session) === running) this.#running.delete(session)
+        if (!running.isInterrupted) this.#interrupts.delete(turnId)
         resolve(isStopped)
       },
     }
   }
 
-  /** Interrupts the turn of a session if it answers this sender. */
+  /** Whether the turn of a session answers this sender, and was not interrupted too often. */
+  mayInterrupt(session: string, sender: string): boolean {
+    return this.#interruptible(session, sender) !== undefined
+  }
+
+  /** Interrupts the turn of a session where `mayInterrupt` says so. */
   interrupt(session: string, sender: string): void {
-    const running = this.#running.get(session)
-    if (running?.sender !== sender || running.stop.signal.aborted) return
+    const running = this.#interruptible(session, sender)
+    if (!running) return
+    this.#interrupts.set(running.turnId, this.#interruptsOf(running) + 1)
     running.isInterrupted = true
     running.stop.abort()
   }
 
+  #interruptible(session: string, sender: string): Running | undefined {
+    const running = this.#running.get(session)
+    if (running?.sender !== sender || running.stop.signal.aborted) return undefined
+    return this.#interruptsOf(running) < INTERRUPTS_MAX ? running : undefined
+  }
+
+  #interruptsOf({ turnId }: Running): number {
+    return this.#interrupts.get(turnId) ?? 0
+  }
+
   /**
-   * Stops the turn of a session, and runs `work` before the next one begins. `whileWaiting` runs the wait for the end of the turn. Resolves to
-   * whether it stopped one.
+   * Stops the turn of a session, and runs the work before the next one begins. Resolves to whether it stopped one, or to undefined, and does
+   * nothing, when the turn answers a sender whose turn may not be stopped.
    */
-  async between(
-    session: string,
-    whileWaiting: (wait: () => Promise<boolean>) => Promise<boolean>,
-    work: () => Promise<void>,
-  ): Promise<boolean> {
+  async between(session: string, { mayStop, whileWaiting, work }: BetweenTurns): Promise<boolean | undefined> {
+    const before = this.#running.get(session)
+    if (before && !mayStop(before.sender)) return undefined
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#between.set(session, promise)
     try {

@@ -1,5 +1,5 @@
 /** What a command has set for a conversation: its model, and whether its messages are answered. It is erased with the conversation. */
-import { type OwnedStore, sessionKeys } from '@sluice/sdk'
+import { type OwnedStore, type Standing, sessionKeys } from '@sluice/sdk'
 
 const OWNER = 'delivery'
 const modelKey = (session: string): string => `${sessionKeys(session)}model`
@@ -8,6 +8,8 @@ const muteKey = (session: string): string => `${sessionKeys(session)}mute`
 /** Until when nothing is answered; null without an end. */
 interface Mute {
   readonly untilMs: number | null
+  /** Absent: false. A mute of another person does not hold for operators. */
+  readonly isByOperator?: boolean
 }
 
 const TIME = /^(\d{1,3})\s{0,3}(m|h|d)[a-z]{0,10}$/i
@@ -26,9 +28,11 @@ export async function setMute(owned: OwnedStore, session: string, mute: Mute | u
   else await keys.delete(muteKey(session))
 }
 
-export async function isMuted(owned: OwnedStore, session: string, nowMs: number): Promise<boolean> {
+/** Whether messages of this standing are not answered. */
+export async function isMuted(owned: OwnedStore, session: string, standing: Standing, nowMs: number): Promise<boolean> {
   const mute = (await owned.keyValue(OWNER).get(muteKey(session))) as Mute | undefined
-  return mute !== undefined && (mute.untilMs === null || mute.untilMs > nowMs)
+  if (mute === undefined || (standing === 'operator' && mute.isByOperator !== true)) return false
+  return mute.untilMs === null || mute.untilMs > nowMs
 }
 
 export async function chooseModel(owned: OwnedStore, session: string, label: string): Promise<void> {

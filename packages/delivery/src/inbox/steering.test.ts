@@ -146,6 +146,53 @@ test('with interrupt, the step is broken off, and the same turn goes on with the
   expect(await states(made)).toEqual({ inbox: ['done', 'done', 'done'], outbox: ['sent', 'sent'] })
 })
 
+test.each([
+  ['before', ['m2', '/stop']],
+  ['after', ['/stop', 'm2']],
+])('with interrupt, a message %s /stop does not undo it', async (_, texts) => {
+  const ends: (() => void)[] = []
+  const made = await bench({
+    pacing: { steering: 'interrupt' },
+    abort: () => true,
+    turn: ({ text }) =>
+      text === 'm1' ? new Promise((_done, reject) => ends.push(() => reject(new AppError('aborted', 'The turn was aborted')))) : text,
+  })
+  await made.receive(message('m1', { text: 'm1' }))
+  await until(() => made.turns.length === 1)
+  for (const text of texts) {
+    await made.receive(message(text, { text }))
+    await settle()
+  }
+  for (const end of ends) end()
+  await settle()
+  expect(made.turns.map(({ text }) => text)).toEqual(['m1', 'm2'])
+  expect((await states(made)).inbox).toEqual(['done', 'done', 'done'])
+})
+
+test('with interrupt, a turn is interrupted at most 20 times, and neither by a reminder nor in a muted conversation', async () => {
+  const { made, release } = await stepBench({ pacing: { steering: 'interrupt' } })
+  const { receive } = made
+  await receive(message('m0'))
+  await until(() => made.turns.length === 1)
+  await made.deliveries.deliver(made.channel, message('reminder'), made.turns[0]?.session ?? '', clock.nowMs())
+  await settle()
+  expect(made.turns).toHaveLength(1)
+  await receive(message('c1', { text: '/mute' }))
+  await settle()
+  await receive(message('muted'))
+  await settle()
+  expect(made.turns).toHaveLength(1)
+  await receive(message('c2', { text: '/unmute' }))
+  await settle()
+  for (let count = 1; count <= 22; count++) {
+    await receive(message(`m${count}`))
+    await settle()
+  }
+  expect(made.turns).toHaveLength(21)
+  release()
+  await settle()
+})
+
 test('/stop ends the turn with the words that it has read', async () => {
   const { made, words } = await stepBench({
     abort: () => true,
