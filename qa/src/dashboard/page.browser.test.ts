@@ -75,7 +75,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     const early = (await answer.textContent()) ?? ''
     await expect.poll(async () => ((await answer.textContent()) ?? '').length, SOON).toBeGreaterThan(early.length)
     await page.getByRole('button', { name: 'Stop' }).click()
-    await page.getByText('Aborted.').waitFor()
+    await page.getByText('Aborted.', { exact: true }).waitFor()
     await say(page, 'hello')
     await page.getByText('heard: hello').first().waitFor()
     expect(page.url()).toMatch(/#\/chat\/.+/)

@@ -61,6 +61,8 @@ const PERHAPS_SENT = 'Perhaps sent: the gateway has not confirmed this message, 
 const STOPPED = 'Stopped. Perhaps it was sent: the gateway has not confirmed it.'
 /** The gateway, or a proxy before it, cannot be reached now. */
 const PASSING = [0, 409, 502, 503, 504]
+/** The gateway may have taken the message all the same. */
+const UNCERTAIN = [0, 409]
 
 /** Browsers have `randomUUID` only for pages over HTTPS. */
 const randomName = (): string =>
@@ -78,10 +80,15 @@ class Outgoing {
   isShown: boolean
   /** Whether a person has stopped it while it was being posted. */
   isStopped = false
+  /** Whether the gateway may have the message without having confirmed it. */
+  isUncertain = false
+  /** Whether another page, or a caller of the API, has sent it. */
+  readonly isForeign: boolean
 
-  constructor(sent: Sent, isShown: boolean) {
+  constructor(sent: Sent, { isShown, isForeign = false }: { readonly isShown: boolean; readonly isForeign?: boolean }) {
     this.sent = sent
     this.isShown = isShown
+    this.isForeign = isForeign
   }
 
   get isOpen(): boolean {
@@ -113,9 +120,13 @@ export class Conversation {
   /** The name of the session. The page gives a new one its name. */
   readonly session: string
   #stored: readonly { readonly atMs: number; readonly entry: Entry }[] = []
-  #messages: Outgoing[]
+  #messages: Outgoing[] = []
   /** The turns of messages that this page has posted. */
   readonly #taken = new Set<string>()
+  /** The turns whose messages are in `#stored`. */
+  #storedTurns: ReadonlySet<string> = new Set()
+  /** The ids of the messages that this page keeps in the browser. The messages of other pages stay there. */
+  readonly #own = new Set<string>()
   #shownMax = PAGE
   #isPosting = false
   #isStale = false
@@ -128,8 +139,11 @@ export class Conversation {
   constructor(id: string | undefined) {
     this.id = signal(id)
     this.session = id ?? randomName()
-    this.#messages =
-      id === undefined ? [] : sentOf(id).map((sent) => new Outgoing(sent, sent.turn === undefined || sent.failure !== undefined))
+    for (const sent of id === undefined ? [] : sentOf(id)) {
+      const message = new Outgoing(sent, { isShown: sent.turn === undefined || sent.failure !== undefined })
+      message.isUncertain = message.isOpen && sent.turn === undefined
+      this.#add(message)
+    }
     this.#stops = [onEvent((event) => this.#hear(event)), onRenewal(() => void this.load())]
     this.#changed()
     if (id !== undefined) void this.load()
@@ -147,9 +161,14 @@ export class Conversation {
 
   send(content: string): void {
     this.id.value ??= this.session
-    this.#messages.push(new Outgoing({ id: randomName(), content, atMs: Date.now() }, true))
+    this.#add(new Outgoing({ id: randomName(), content, atMs: Date.now() }, { isShown: true }))
     this.#changed()
     void this.#post()
+  }
+
+  #add(message: Outgoing): void {
+    this.#messages.push(message)
+    if (!message.isForeign) this.#own.add(message.sent.id)
   }
 
   /** Sends a message without an answer again. */
@@ -181,7 +200,7 @@ export class Conversation {
     await this.load()
   }
 
-  /** Loads what was said. What is asked for during a load is loaded after it. */
+  /** Loads the stored messages. A call during a load starts another one after it. While a message is unconfirmed, the load waits for the answer to it. */
   load(): Promise<void> {
     this.#isStale = true
     this.#loading ??= this.#loadAll().finally(() => {
@@ -197,6 +216,7 @@ export class Conversation {
   async #loadAll(): Promise<void> {
     window.clearTimeout(this.#loadTimer)
     while (this.#isStale && !this.#isClosed) {
+      if (this.#messages.some(({ isOpen, isUncertain }) => isOpen && isUncertain)) return
       const id = this.id.value
       if (id === undefined) return
       this.#isStale = false
@@ -209,6 +229,10 @@ export class Conversation {
         if (this.#isClosed) return
         this.#show(stored.messages, new Map(listed.turns.map((turn) => [turn.ended_at, turn])))
         this.#messages = this.#messages.filter((message) => !done.includes(message))
+        const [first] = done
+        const asked = this.#stored.filter(({ entry }) => entry.kind === 'person')
+        if (first && asked.length === 1 && !this.hasMore.value) await this.#name(first.sent.content)
+        if (first) void refresh('/api/sessions')
         for (const { turn_id } of listed.running) void this.#join(turn_id)
       } catch (error) {
         // A session that does not exist yet has no messages.
@@ -230,6 +254,7 @@ export class Conversation {
 
   #show(messages: readonly Stored[], turns: ReadonlyMap<string, Got<'/api/turns'>['turns'][number]>): void {
     this.hasMore.value = messages.length > this.#shownMax && this.#shownMax < SHOWN_MAX
+    this.#storedTurns = new Set(messages.flatMap(({ at }) => turns.get(at)?.turn_id ?? []))
     this.#stored = messages.slice(-this.#shownMax).flatMap((message) => {
       const turn = turns.get(message.at)
       const facts = {
@@ -246,9 +271,9 @@ export class Conversation {
     if (this.#messages.some(({ sent }) => sent.turn === turn)) return
     const { input, created_at } = await get('/api/turns/{id}', { path: { id: turn } }).catch(() => ({ input: null, created_at: '' }))
     if (input === null || this.#isClosed || this.#messages.some(({ sent }) => sent.turn === turn)) return
-    // Its message may be one whose confirmation got lost: the same message is not shown twice.
-    const message = new Outgoing({ id: turn, content: input, atMs: Date.parse(created_at), turn }, true)
-    this.#messages.push(message)
+    const sent = { id: turn, content: input, atMs: Date.parse(created_at), turn }
+    const message = new Outgoing(sent, { isShown: true, isForeign: true })
+    this.#add(message)
     this.#changed()
     void this.#follow(message, turn)
   }
@@ -258,8 +283,7 @@ export class Conversation {
     if (event.type !== 'turn_started' && event.type !== 'turn_completed' && event.type !== 'turn_failed') return
     const { session_id: session, turn_id: turn } = event as LiveEvent & { readonly turn_id: string }
     if (!isSession(session, this.id.value) || this.#messages.some(({ sent }) => sent.turn === turn)) return
-    // The turn of a message that is being posted is known in a moment.
-    if (!this.#isPosting) void this.load()
+    void this.load()
   }
 
   /** Posts the messages in their order, each until the gateway has taken or refused it. */
@@ -270,15 +294,18 @@ export class Conversation {
     for (;;) {
       const message = this.#messages.find(({ isOpen, isStopped, sent }) => (isOpen || isStopped) && sent.turn === undefined)
       if (!message || this.#isClosed) break
+      message.isUncertain = true
       try {
         const turn = await this.#turnOf(message)
         if (turn === undefined && this.#isClosed) break
+        if (turn !== undefined) message.isUncertain = false
         this.isWaiting.value = false
         waitMs = WAIT_MS_MIN
         if (turn !== undefined) this.#begin(message, turn)
         else if (message.isOpen) this.#fail(message, PERHAPS_SENT)
         else message.isStopped = false
       } catch (error) {
+        if (!(error instanceof ApiError && UNCERTAIN.includes(error.status))) for (const one of this.#messages) one.isUncertain = false
         if (isPassing(error)) {
           this.isWaiting.value = true
           await this.#pause(waitMs)
@@ -288,6 +315,7 @@ export class Conversation {
           this.#fail(message, error instanceof Error ? error.message : String(error))
         }
       }
+      if (this.#isStale) void this.load()
     }
     this.#isPosting = false
   }
@@ -364,9 +392,6 @@ export class Conversation {
     window.clearTimeout(shows)
     if (!message.isDone || this.#isClosed) return
     await this.load()
-    const asked = this.#stored.filter(({ entry }) => entry.kind === 'person')
-    if (asked.length === 1 && !this.hasMore.value) await this.#name(message.sent.content)
-    void refresh('/api/sessions')
   }
 
   #take(message: Outgoing, frame: Frame): void {
@@ -452,14 +477,17 @@ export class Conversation {
     if (this.id.value !== undefined)
       keepSent(
         this.session,
-        this.#messages.filter(({ isDone }) => !isDone).map(({ sent }) => sent),
+        this.#own,
+        this.#messages.filter(({ isDone, isForeign }) => !isDone && !isForeign).map(({ sent }) => sent),
       )
     this.#showEntries()
   }
 
   /** A message without an answer stays where it was sent; those on their way are last. */
   #showEntries(): void {
-    const shown = this.#messages.filter(({ isShown, isDone }) => isShown || isDone)
+    const shown = this.#messages.filter(
+      ({ isShown, isDone, sent: { turn } }) => (isShown || isDone) && (turn === undefined || !this.#storedTurns.has(turn)),
+    )
     const failed = shown.filter(({ sent }) => sent.failure !== undefined)
     const stored = this.#stored.flatMap(({ atMs, entry }, at) => {
       const earlier = failed.filter(({ sent }) => sent.atMs < atMs && sent.atMs >= (this.#stored[at - 1]?.atMs ?? 0))

@@ -54,7 +54,9 @@ function write(key: string, change: Omit<Kept, 'atMs'>): void {
 export const draftOf = (session: string | undefined): string => read(keyOf(session)).draft ?? ''
 export const keepDraft = (session: string | undefined, draft: string): void => write(keyOf(session), { draft })
 export const sentOf = (session: string): readonly Sent[] => read(keyOf(session)).sent ?? []
-export const keepSent = (session: string, sent: readonly Sent[]): void => write(keyOf(session), { sent })
+/** Replaces the messages with the ids `own` by `sent`. The browser goes on keeping the messages of other pages. */
+export const keepSent = (session: string, own: ReadonlySet<string>, sent: readonly Sent[]): void =>
+  write(keyOf(session), { sent: [...sentOf(session).filter(({ id }) => !own.has(id)), ...sent] })
 
 /** Forgets everything, when a person signs out or erases a conversation. */
 export function forget(session?: string): void {
