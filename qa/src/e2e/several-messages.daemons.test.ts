@@ -11,7 +11,7 @@ import { scratch } from '../daemons/bundle.ts'
 import { type SourceDaemon, startSourceDaemon } from '../daemons/source-daemon.ts'
 
 /** The number of times that the daemon is killed. */
-const KILLS = Number(process.env.SLUICE_KILLS ?? (process.env.SLUICE_NIGHTLY === '1' ? 300 : 30))
+const KILLS = Number(process.env.SLUICE_KILLS ?? (process.env.SLUICE_NIGHTLY === '1' ? 300 : 8))
 const KILL_MS_MAX = 60_000
 const PEOPLE = [1001, 1002] as const
 const WAIT_MS_MAX = 60_000

@@ -88,7 +88,8 @@ describe.skipIf('missing' in socat)(`a board behind a real serial port${why}`, (
       await systemClock.sleep(10)
     }
     board.send('\n')
-    await expect(line.read(4, never)).resolves.toBe(0)
+    // On a busy machine the noise takes longer to arrive than a board may take to answer.
+    await expect.poll(() => line.read(4, never).catch(() => undefined), { timeout: 50_000 }).toBe(0)
     expect(heapBytes() - before).toBeLessThan(16 * 1_048_576)
   })
 
