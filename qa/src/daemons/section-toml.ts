@@ -1,8 +1,8 @@
 /** Returns the section of a channel as TOML. */
 import type { SectionValues } from '@sluice/testkit/section-values'
 
-/** Each message is a turn of its own, unless the values say otherwise. */
-const ONE_BY_ONE: SectionValues = { batch_ms: 0, steering: 'queue' }
+/** Each message is a turn of its own, and each person of a room has a conversation, unless the values say otherwise. */
+const ONE_BY_ONE: SectionValues = { batch_ms: 0, steering: 'queue', room_session: 'person' }
 
 /** `operators` are entries of senders who decide calls as operators; an allowlist of every sender then names them too. */
 export const sectionToml = (channel: string, values: SectionValues, operators: readonly string[] = []): string => {
