@@ -38,6 +38,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   'outbox replay': ['1'],
   'sessions erase': ['1'],
   'sop simulate': ['--event', '-'],
+  'rooms try': ['telegram/bot/room', '--transcript', '-'],
   'memory forget': ['1'],
   'memory assign': ['1'],
   // The service of the machine that runs the tests must not change.

@@ -174,8 +174,8 @@ const LISTS: Readonly<Record<string, List>> = {
   'sop waiting': { key: 'folder', count: PROCEDURES, fill: (_store, dataDir) => writeProcedures(join(dataDir, 'workspace', 'sops')) },
 }
 
-/** Lists that the build bounds: they are printed as a whole. */
-const WHOLE = ['features', 'channels list']
+/** Lists that the build or the API bounds: they are printed as a whole. */
+const WHOLE = ['features', 'channels list', 'rooms list']
 
 test('the table has every command that lists', () => {
   const lists = CORE_COMMANDS.filter(

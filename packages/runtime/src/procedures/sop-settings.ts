@@ -74,6 +74,7 @@ export const OWN_POST_ROUTES = [
   '/api/process/reload',
   '/api/process/restart',
   '/api/process/stop',
+  '/api/rooms/:id/try',
   '/api/devices',
   '/api/devices/:id/token/rotate',
 ]
