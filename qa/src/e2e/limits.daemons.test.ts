@@ -28,6 +28,8 @@ async function startBot(limits: string): Promise<Bot> {
   const textrelay = await startTextrelayFake({ chats: { [CHAT]: PERSON }, phones: [NUMBER] })
   const { dir, dispose } = scratch(`
 [channels_config.textrelay]
+batch_ms = 0
+steering = "queue"
 api_token = "${TEXTRELAY_TOKEN}"
 signing_secret = "${TEXTRELAY_SECRET}"
 from_phone = "${NUMBER}"
