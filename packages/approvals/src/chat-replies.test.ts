@@ -427,6 +427,13 @@ describe('in a conversation with one person', () => {
       'A question waits for your answer: “Deploy 1.2?” Reply with `approve` or `reject`. Your message is answered after that.',
     ])
   })
+
+  test('a keyword that quotes a message which is not known is answered with the open question', async () => {
+    const { say, sent, state } = await asked(rich, { origin, channels: [] })
+    await say('messenger', { ...direct, inReplyTo: 'lost in a crash', text: 'approve' })
+    expect(await state()).toBe('pending')
+    expect(sent.filter(({ text }) => text.startsWith('A question waits'))).toHaveLength(1)
+  })
 })
 
 describe('on a platform without quotes', () => {
