@@ -8,7 +8,7 @@ export { createModelChain, isSameModel, shownLimits } from './model/model-chain.
 export type { Registry, RegistryPin } from './model/registry.ts'
 export { createToolSpecs, type ToolSpecs } from './model/tool-specs.ts'
 export type { ModelTestReport, ModelTestRequest, ModelTestResult } from './model-test/report.ts'
-export { MODEL_TESTS, type ModelTestName } from './model-test/test-names.ts'
+export { MODEL_TASKS, MODEL_TESTS, MODEL_TESTS_AND_TASKS, type ModelTaskName, type ModelTestName } from './model-test/test-names.ts'
 export type { AgentDeps } from './run/agent.ts'
 export { createAgent } from './run/agent.ts'
 export { DIRECT_CALL, type DirectAnswer, type DirectCall, directCallText, readDirectAnswer, readDirectCall } from './run/direct-call.ts'

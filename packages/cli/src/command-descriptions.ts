@@ -1,5 +1,5 @@
 /** The description of every command of the core. Help, completions and docs/commands.md read it without loading a command. */
-import { MODEL_TESTS } from '@sluice/agent/model-tests'
+import { MODEL_TASKS, MODEL_TESTS } from '@sluice/agent/model-tests'
 import { ROLES } from '@sluice/sdk'
 import type { CommandDescription, CommandOption } from './command.ts'
 import { DAEMON } from './daemon-command.ts'
@@ -134,7 +134,8 @@ const DESCRIPTIONS = [
         help: 'the endpoints of this kind, or one entry (0 is [provider], 1 its first fallback, agents.NAME.provider that of an agent); default: all, or 0 with --model',
       },
       model: { type: 'string', value: '<name>', help: 'another model of the same endpoint' },
-      only: { type: 'string', value: '<tests>', help: `only these tests, separated by commas: ${MODEL_TESTS.join(', ')}` },
+      tasks: { type: 'boolean', help: `run ten short tasks of an agent instead of the tests: ${MODEL_TASKS.join(', ')}` },
+      only: { type: 'string', value: '<tests>', help: `only these tests, or tasks with --tasks, separated by commas: ${MODEL_TESTS.join(', ')}` },
     },
   },
   {

@@ -7,7 +7,7 @@ export interface ModelTestRequest {
   readonly agent?: string | undefined
   /** The endpoint and its model, which need not be configured. */
   readonly settings: ProviderSettings
-  /** Default: all tests. */
+  /** Default: the tests without the tasks. */
   readonly tests?: readonly ModelTestName[] | undefined
   readonly signal: AbortSignal
   onResult(result: ModelTestResult): void

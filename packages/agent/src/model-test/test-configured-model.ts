@@ -2,6 +2,7 @@
 import { AppError, type Clock, type Logger, MAIN_AGENT, type ProviderSettings, Secret, type Usage } from '@sluice/sdk'
 import { addUsage, NO_USAGE } from '../model/call-model.ts'
 import type { RegistryPin } from '../model/registry.ts'
+import { systemPrompt } from '../run/system-prompt.ts'
 import type { SettingsSource } from '../turn/agent-settings.ts'
 import type { Budget } from '../turn/budget.ts'
 import { createScrub, type Scrub } from '../turn/scrub.ts'
@@ -46,6 +47,11 @@ export async function testConfiguredModel(deps: ModelTestDeps, request: ModelTes
         clock,
         scrub: (text) => scrubOwn(deps.scrub(text)),
         signal,
+        tasks: {
+          tools: pin.registry.tools,
+          policy: configured.policy,
+          systemPrompt: (tools) => systemPrompt({ offered: tools, prompt: () => '' }, configured.agent, { identity: '' }),
+        },
         beforeRequest: () => budget.check(configured.cost),
         onResult(result) {
           run.results.push(result)

@@ -1,4 +1,4 @@
-/** Runs the tests of one model. No tool of the agent is offered, and nothing is stored. */
+/** Runs the tests of one model. The tools work on files in the memory of this process, and nothing is stored. */
 import type { AgentConfig, CostConfig } from '@sluice/config'
 import { signalScope } from '@sluice/kit'
 import {
@@ -17,8 +17,9 @@ import { generateReply, type ModelReply, streamReply } from '../model/model-repl
 import { Cancellation } from '../turn/cancellation.ts'
 import type { Scrub } from '../turn/scrub.ts'
 import type { ModelTestResult } from './report.ts'
-import { MODEL_TESTS, type ModelTestName } from './test-names.ts'
-import { type AskOnce, modelTests, NotSupported } from './tests.ts'
+import type { TaskSurroundings } from './task-agent.ts'
+import { MODEL_TASKS, MODEL_TESTS, MODEL_TESTS_AND_TASKS, type ModelTestName } from './test-names.ts'
+import { type AskOnce, type ModelTest, modelTests, NotSupported } from './tests.ts'
 
 export interface ModelTestOptions {
   /** Loads the model; called once. */
@@ -26,11 +27,13 @@ export interface ModelTestOptions {
   readonly settings: ProviderSettings
   readonly agent: AgentConfig
   readonly prices: CostConfig['prices']
-  /** The tests to run; default: all. */
+  /** The tests to run; default: the tests without the tasks. */
   readonly tests?: readonly ModelTestName[] | undefined
   readonly clock: Clock
   readonly scrub: Scrub
   readonly signal: AbortSignal
+  /** What the tasks take from the agent. Without it, no task runs. */
+  readonly tasks?: Pick<TaskSurroundings, 'tools' | 'policy' | 'systemPrompt'>
   /** Called before each request. A rejection ends the tests. */
   beforeRequest?(): Promise<void>
   /** Called after each test. */
@@ -41,30 +44,49 @@ export interface ModelTestOptions {
 const OUTPUT_TOKENS_MAX = 2000
 
 /**
- * Resolves to the limits that the model has shown. Without an answer to the first test, the others do not run. Rejects with
+ * Resolves to the limits that the model has shown. Without any answer in the first one that runs, the others do not run. Rejects with
  * `config_invalid` when the model cannot be loaded, as `beforeRequest` does, and with `aborted` when the signal aborts.
  */
 export async function testModel(options: ModelTestOptions): Promise<readonly string[]> {
   const { clock, tests = MODEL_TESTS, onResult } = options
   const limits: string[] = []
   const model = await options.load((label) => void limits.push(label))
-  const known = modelTests()
-  for (const test of MODEL_TESTS.filter((name) => tests.includes(name))) {
+  const known = await knownTests(options, tests)
+  let answers = 0
+  for (const test of MODEL_TESTS_AND_TASKS.filter((name) => tests.includes(name))) {
+    const run = known[test]
+    if (!run) continue
     const asker = new Asker(options, model)
     const startedAtMs = clock.monotonicMs()
-    const ended = await known[test](asker.ask).then(
+    const ended = await run(asker.ask).then(
       (detail) => ({ outcome: 'ok' as const, detail: detail + mediaHint(test, options.settings) }),
       (error: unknown) => outcomeOf(error, { test, limits, options }),
     )
     onResult({ test, ...ended, tookMs: Math.round(clock.monotonicMs() - startedAtMs), usage: asker.usage })
-    if (test === 'text' && ended.outcome === 'failed') break
+    answers += asker.answers
+    if (answers === 0 && ended.outcome === 'failed') break
   }
   return limits
 }
 
+/** Without a task, the code of the tasks is not loaded. */
+async function knownTests(
+  { tasks, scrub, signal }: ModelTestOptions,
+  wanted: readonly ModelTestName[],
+): Promise<Partial<Record<ModelTestName, ModelTest>>> {
+  if (!tasks || !MODEL_TASKS.some((name) => wanted.includes(name))) return modelTests()
+  const { modelTasks } = await import('./tasks.ts')
+  return { ...modelTests(), ...modelTasks({ ...tasks, scrub, signal }) }
+}
+
+/** The tests that need no tool. */
+const TALK: readonly ModelTestName[] = ['text', 'streaming', 'image', 'picture', 'two_languages', 'long_conversation']
+
 /** A model of an endpoint that is not known to read images gets them only if the settings say so. */
 const mediaHint = (test: ModelTestName, { media = [] }: ProviderSettings): string =>
-  test !== 'image' || media.includes('image') ? '' : '; to give it the images of messages, add media = ["image"] to its settings'
+  (test !== 'image' && test !== 'picture') || media.includes('image')
+    ? ''
+    : '; to give it the images of messages, add media = ["image"] to its settings'
 
 /** Tells how a test has ended. Throws an error that ends the whole run. */
 function outcomeOf(
@@ -72,14 +94,14 @@ function outcomeOf(
   { test, limits, options }: { readonly test: ModelTestName; readonly limits: readonly string[]; readonly options: ModelTestOptions },
 ): Pick<ModelTestResult, 'outcome' | 'detail'> {
   if (error instanceof RunEnded) throw error.reason
-  const needsTools = test === 'tool_call' || test === 'tool_result' || test === 'parallel_tool_calls'
+  const needsTools = !TALK.includes(test)
   const refusesTools = needsTools && limits.find((label) => label.includes('tools'))
   if (refusesTools) return { outcome: 'not_supported', detail: `the endpoint says that the model ${refusesTools}` }
   if (error instanceof NotSupported) return { outcome: 'not_supported', detail: options.scrub(error.message) }
   if (!(error instanceof RequestFailed)) return { outcome: 'failed', detail: options.scrub((error as Error).message) }
   const { reason, kind, repeat } = error.failure
-  // The same endpoint has answered a request without tools and images, so it refuses these.
-  const isRefused = (needsTools || test === 'image') && kind === 'provider' && repeat === 'never'
+  // The endpoint refuses tools or images, unless it has refused the text before.
+  const isRefused = (needsTools || test === 'image' || test === 'picture') && kind === 'provider' && repeat === 'never'
   return { outcome: isRefused ? 'not_supported' : 'failed', detail: `the endpoint ${reason}` }
 }
 
@@ -105,6 +127,8 @@ class RunEnded extends Error {
 /** Sends the requests of one test and adds up their tokens. */
 class Asker {
   usage: Usage = NO_USAGE
+  /** The number of replies. */
+  answers = 0
   readonly #options: ModelTestOptions
   readonly #model: LanguageModel
 
@@ -135,6 +159,7 @@ class Asker {
     }
     try {
       const reply = await (onPiece ? this.#stream(options, call, onPiece) : generateReply(this.#model, options, call))
+      this.answers++
       this.#count(prompt, reply, prices)
       const failure = judge(reply)
       if (failure) throw new RequestFailed(failure)

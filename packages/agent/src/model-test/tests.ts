@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto'
 import type { ModelMessage, ModelTool } from '@sluice/sdk'
 import type { ModelReply, ToolCall } from '../model/model-reply.ts'
-import type { ModelTestName } from './test-names.ts'
+import type { MODEL_TESTS } from './test-names.ts'
 import { COLOURS, type Colour, twoColourImage } from './two-colour-image.ts'
 
 /** Sends one request. Rejects with the reason of the failure. */
@@ -34,7 +34,7 @@ const TOOL: ModelTool = {
 const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
 
 /** Returns the tests of one run: the test of a tool's result continues the conversation of the test of a tool call. */
-export function modelTests(): Readonly<Record<ModelTestName, ModelTest>> {
+export function modelTests(): Readonly<Record<(typeof MODEL_TESTS)[number], ModelTest>> {
   let called: { readonly prompt: ModelMessage[]; readonly reply: ModelReply } | undefined
   const callOnce = async (ask: AskOnce): Promise<string> => {
     const prompt = [user('How many pieces of paper are in stock? Find out with the tool get_stock.')]
@@ -97,7 +97,7 @@ export function modelTests(): Readonly<Record<ModelTestName, ModelTest>> {
   }
 }
 
-function twoColours(): [Colour, Colour] {
+export function twoColours(): [Colour, Colour] {
   const colours = Object.keys(COLOURS) as [Colour, ...Colour[]]
   const [left = colours[0]] = colours.splice(randomInt(colours.length), 1)
   return [left, colours[randomInt(colours.length)] ?? colours[0]]
@@ -119,7 +119,9 @@ function parsed(json: string): unknown {
 
 const QUOTED_CHARS_MAX = 120
 
-const quoted = ({ text }: ModelReply): string => {
+const quoted = ({ text }: ModelReply): string => quotedText(text)
+
+export const quotedText = (text: string): string => {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   return JSON.stringify(line.length > QUOTED_CHARS_MAX ? `${line.slice(0, QUOTED_CHARS_MAX)}…` : line)
 }

@@ -9,14 +9,15 @@ export function createToolSpecs(): ToolSpecs {
   return (registry) => {
     const known = made.get(registry)
     if (known) return known
-    const specs = describe(registry.offered)
+    const specs = describeTools(registry.offered)
     made.set(registry, specs)
     specs.catch(() => made.delete(registry))
     return specs
   }
 }
 
-async function describe(tools: readonly Tool[]): Promise<ModelTool[]> {
+/** Resolves to the tools as models read them, in the same order. */
+export async function describeTools(tools: readonly Tool[]): Promise<ModelTool[]> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')
   return tools.map(({ name, description, input, inputSchema: given }) => {
     if (given) return { type: 'function', name, description, inputSchema: given as ModelTool['inputSchema'] }

@@ -21,7 +21,7 @@ export interface PromptParts {
 
 /** The operator's prompt and the identity files replace the identity line; the rules and the lines of features always follow. */
 export function systemPrompt(
-  registry: Registry,
+  registry: Pick<Registry, 'offered' | 'prompt'>,
   { system_prompt }: Pick<AgentConfig, 'system_prompt'>,
   { identity, tools }: PromptParts,
 ): string {

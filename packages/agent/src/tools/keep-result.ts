@@ -25,14 +25,19 @@ export async function keepResult(
   const { output, nextLine } = cutResult(text, scope.resultLimit, isRead)
   if (nextLine === undefined) return { output }
   if (isRead) {
-    const { path, offset = 1 } = input as { path: string; offset?: number }
-    return { output, readOn: `[Read on with ${READER} path=${JSON.stringify(path)} offset=${offset + nextLine - 1}.]` }
+    return { output, readOn: readOnFile(input, nextLine) }
   }
   const path = await keptPath(log, scope, { tool, input, text })
   if (path === undefined) return { output }
   const search = mayCall(scope, SEARCHER) ? `, or search it with ${SEARCHER}` : ''
   const read = mayCall(scope, READER) ? `: read on with ${READER} path=${JSON.stringify(path)} offset=${nextLine}${search}` : ''
   return { output, readOn: `[The whole result is in ${path}${read}.]` }
+}
+
+/** Says how to read on after the first lines of a file. `input` is that of `file_read`. */
+export function readOnFile(input: unknown, nextLine: number): string {
+  const { path, offset = 1 } = input as { path: string; offset?: number }
+  return `[Read on with ${READER} path=${JSON.stringify(path)} offset=${offset + nextLine - 1}.]`
 }
 
 async function keptPath(log: Logger, scope: CallScope, { tool, text }: Result): Promise<string | undefined> {

@@ -133,5 +133,5 @@ export function allowedTools({
 }
 
 /** Returns the offered tools of the registry among `tools`. */
-export const offeredTools = (registry: Registry, tools: readonly string[] | undefined): readonly Tool[] =>
+export const offeredTools = (registry: Pick<Registry, 'offered'>, tools: readonly string[] | undefined): readonly Tool[] =>
   tools ? registry.offered.filter(({ name }) => tools.includes(name)) : registry.offered

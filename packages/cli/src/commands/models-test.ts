@@ -1,5 +1,5 @@
 /** `sluice models test`: tries what a model can do, in the daemon or, if none runs, in this process. */
-import { MODEL_TESTS, type ModelTestName } from '@sluice/agent/model-tests'
+import { MODEL_TASKS, MODEL_TESTS, MODEL_TESTS_AND_TASKS, type ModelTestName } from '@sluice/agent/model-tests'
 import type { ModelTestFrame } from '@sluice/http/answers'
 import { AppError } from '@sluice/sdk'
 import { modelTestFrames } from '../api/model-test-frames.ts'
@@ -15,12 +15,13 @@ export const run = (context: CliContext): Promise<number> =>
     context,
     async (api) => {
       const { out, json } = context
+      const hasTasks = context.options.tasks === true
       const body = { provider: textOption(context, 'provider'), model: textOption(context, 'model'), tests: chosenTests(context) }
       const signal = context.interrupted()
       const frames: ModelTestFrame[] = []
       for await (const frame of modelTestFrames(api, body, signal)) {
         frames.push(frame)
-        if (!json) printFrame(context, frame)
+        if (!json) (hasTasks ? printTasks : printFrame)(context, frame, frames)
       }
       if (json) out.json(modelsOf(frames))
       return frames.some((frame) => frame.type === 'result' && frame.outcome === 'failed') ? 1 : 0
@@ -28,11 +29,13 @@ export const run = (context: CliContext): Promise<number> =>
     { features: true },
   )
 
-function chosenTests(context: CliContext): ModelTestName[] | undefined {
+function chosenTests(context: CliContext): readonly ModelTestName[] {
+  const names: readonly ModelTestName[] = context.options.tasks === true ? MODEL_TASKS : MODEL_TESTS
   const wanted = textOption(context, 'only')?.split(',')
-  return wanted?.map((text) => {
-    const known = MODEL_TESTS.find((name) => name === text.trim())
-    if (!known) throw new AppError('invalid_request', `--only wants ${MODEL_TESTS.join(', ')}, separated by commas; got '${text}'`)
+  if (!wanted) return names
+  return wanted.map((text) => {
+    const known = names.find((name) => name === text.trim())
+    if (!known) throw new AppError('invalid_request', `--only wants ${names.join(', ')}, separated by commas; got '${text}'`)
     return known
   })
 }
@@ -55,14 +58,14 @@ const OUTCOMES: Record<Result['outcome'], readonly [Style, string]> = {
   not_supported: ['yellow', 'not supported'],
 }
 const OUTCOME_CHARS = 13
-const TEST_CHARS = Math.max(...MODEL_TESTS.map((name) => name.length))
+const TEST_CHARS = Math.max(...MODEL_TESTS_AND_TASKS.map((name) => name.length))
 
 export function printFrame({ out }: Pick<CliContext, 'out'>, frame: ModelTestFrame): void {
   if (frame.type === 'started') out.print(out.style('bold', `${frame.entry}: ${frame.provider}:${frame.model}`))
   else if (frame.type === 'result') {
     const { test, outcome, detail, took_ms } = frame
     const [style, text] = OUTCOMES[outcome]
-    const head = `${out.style(style, text.padEnd(OUTCOME_CHARS))}  ${test.replaceAll('_', ' ').padEnd(TEST_CHARS)}`
+    const head = `${out.style(style, text.padEnd(OUTCOME_CHARS))}  ${named(test).padEnd(TEST_CHARS)}`
     out.print(`${head}  ${secondsText(took_ms)}  ${usageText(frame)}`)
     out.print(`${' '.repeat(OUTCOME_CHARS + 2)}${detail}`)
   } else if (frame.type === 'done') {
@@ -70,6 +73,32 @@ export function printFrame({ out }: Pick<CliContext, 'out'>, frame: ModelTestFra
     out.print(`In all: ${usageText(frame)}`)
   }
 }
+
+/** Prints the tasks of a model as one table, once all have ended. */
+function printTasks(context: CliContext, frame: ModelTestFrame, frames: readonly ModelTestFrame[]): void {
+  const { out } = context
+  if (frame.type === 'result') {
+    out.progress(`${named(frame.test)}: ${OUTCOMES[frame.outcome][1]}`)
+    return
+  }
+  if (frame.type === 'done') {
+    out.progress('')
+    const results = frames.slice(frames.findLastIndex(({ type }) => type === 'started')).filter((one) => one.type === 'result')
+    const cells = results.map((one) => [
+      named(one.test),
+      OUTCOMES[one.outcome][1],
+      secondsText(one.took_ms).trim(),
+      usageText(one),
+      one.detail,
+    ])
+    out.table(['task', 'outcome', 'time', 'tokens', 'what the model did'], cells)
+    const passed = results.filter(({ outcome }) => outcome === 'ok').length
+    out.print(`${passed} of ${results.length} tasks are done as they should be.`)
+  }
+  printFrame(context, frame)
+}
+
+const named = (test: ModelTestName): string => test.replaceAll('_', ' ')
 
 const secondsText = (ms: number): string => `${(ms / 1000).toFixed(1).padStart(5)} s`
 

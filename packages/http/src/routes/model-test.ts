@@ -1,6 +1,6 @@
 /** `POST /api/models/test`: tries what a configured model can do. */
 
-import { MODEL_TESTS, type ModelTestReport, type ModelTestResult } from '@sluice/agent'
+import { MODEL_TESTS_AND_TASKS, type ModelTestReport, type ModelTestResult } from '@sluice/agent'
 import { providerEndpoint } from '@sluice/config'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, defineRoute, ERRORS, type ErrorCode, MAIN_AGENT, type Route, type Usage } from '@sluice/sdk'
@@ -18,7 +18,13 @@ const bodySchema = v.object({
       v.description('A model that is not configured, with the keys of `[provider]`, instead of `provider` and `model`; needs a credential'),
     ),
   ),
-  tests: v.optional(v.pipe(v.array(v.picklist(MODEL_TESTS)), v.minLength(1), v.description('Only these tests'))),
+  tests: v.optional(
+    v.pipe(
+      v.array(v.picklist(MODEL_TESTS_AND_TASKS)),
+      v.minLength(1),
+      v.description('Only these tests and tasks (default: all tests, no task)'),
+    ),
+  ),
 })
 
 const usageEntries = { input_tokens: v.number(), output_tokens: v.number(), cost_usd: v.number() }
@@ -27,7 +33,7 @@ const frameSchema = v.variant('type', [
   v.object({ type: v.literal('started'), entry: v.string(), provider: v.string(), model: v.string() }),
   v.object({
     type: v.literal('result'),
-    test: v.picklist(MODEL_TESTS),
+    test: v.picklist(MODEL_TESTS_AND_TASKS),
     outcome: v.picklist(['ok', 'failed', 'not_supported']),
     detail: v.pipe(v.string(), v.description('What the model did, or the reason in the words of the provider')),
     took_ms: v.number(),
