@@ -905,7 +905,7 @@ const confinement = [
     'return store',
     ['packages/daemon/src/ownership/turns.test.ts'],
   ),
-  bug('ownership: a lease is taken up twice', 'packages/ownership/src/ownership.ts', 'if (taken.has(owned)) return\n', '\n', [
+  bug('ownership: a lease is taken up twice', 'packages/ownership/src/held-shards.ts', 'if (taken.has(owned)) return\n', '\n', [
     'packages/ownership/src/ownership.test.ts',
   ]),
   bug(
@@ -945,7 +945,7 @@ const confinement = [
   ]),
   bug(
     'ownership: every change reads the work of all shards',
-    'packages/ownership/src/ownership.ts',
+    'packages/ownership/src/homes.ts',
     'return changed === null ||',
     'return true ||',
     ['packages/daemon/src/ownership/messages.test.ts'],
@@ -960,8 +960,8 @@ const confinement = [
   bug(
     'ownership: a process drives the runs of every shard',
     'packages/sop/src/run/active-runs.ts',
-    'return [...this.#homes].find(({ lease }) => !lease?.shards || (lease.shards.from <= shard && shard <= lease.shards.to))',
-    'return shard < 0 ? undefined : [...this.#homes][0]',
+    'const home = this.homes.of(shardOf(run.id))',
+    'const [home] = this.homes',
     ['packages/daemon/src/ownership/procedures.test.ts'],
   ),
   bug(

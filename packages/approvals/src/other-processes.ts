@@ -1,4 +1,6 @@
 /** What other processes of the same store open and decide. A process that has the store to itself hears and reads nothing. */
+import { shareRuns } from '@sluice/kit'
+import type { Ownership } from '@sluice/ownership'
 import type { ApprovalKey, ApprovalStore, ClusterNotices, Logger } from '@sluice/sdk'
 import type { OpenApprovals } from './open-approvals.ts'
 
@@ -10,9 +12,10 @@ export interface OtherProcesses {
   leave(): void
 }
 
-export const NO_OTHERS: OtherProcesses = { tell: () => undefined, refresh: () => undefined, leave: () => undefined }
+const NO_OTHERS: OtherProcesses = { tell: () => undefined, refresh: () => undefined, leave: () => undefined }
 
 export interface OthersOptions {
+  readonly ownership: Pick<Ownership, 'ownsAll'>
   readonly notices: ClusterNotices | undefined
   readonly store: ApprovalStore
   readonly open: OpenApprovals
@@ -22,23 +25,15 @@ export interface OthersOptions {
   readonly noticed: (key: ApprovalKey) => Promise<void>
 }
 
-export function otherProcesses({ notices, store, open, isOwn, log, noticed }: OthersOptions): OtherProcesses {
-  let next: Promise<void> | undefined
-  const read = async (): Promise<void> => {
-    next = undefined
-    await open.refresh(store, isOwn)
-  }
+export function otherProcesses({ ownership, notices, store, open, isOwn, log, noticed }: OthersOptions): OtherProcesses {
+  if (ownership.ownsAll) return NO_OTHERS
   const leave = notices?.listen((notice) => {
     if (notice.what !== 'approval') return
     noticed(notice).catch((error: unknown) => log.warn('approval of another node not read', { error }))
   })
   return {
     tell: ({ runId, stepId }) => notices?.send({ what: 'approval', runId, stepId }),
-    // Callers share a read that has not begun.
-    refresh() {
-      next ??= Promise.resolve().then(read)
-      return next
-    },
+    refresh: shareRuns(() => open.refresh(store, isOwn)),
     leave: () => leave?.(),
   }
 }

@@ -35,7 +35,7 @@ import { boundedFeedback } from './keywords.ts'
 import { mayDecide } from './may-decide.ts'
 import { keyText, newApproval } from './new-approval.ts'
 import { OpenApprovals } from './open-approvals.ts'
-import { NO_OTHERS, type OtherProcesses, otherProcesses } from './other-processes.ts'
+import { type OtherProcesses, otherProcesses } from './other-processes.ts'
 import { type ApprovalOwnership, OwnApprovals } from './own-approvals.ts'
 import { askedTargets, confirmations, decidedPrompt, planPrompts } from './prompts.ts'
 import { ReplyMatcher, tokenIn } from './replies.ts'
@@ -91,7 +91,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     this.#own = new OwnApprovals(ownership, (approval, owned) => this.#found(approval, owned))
     const isOwn = (key: ApprovalKey): boolean => this.#own.has(key)
     const noticed = (key: ApprovalKey): Promise<void> => this.#noticed(key)
-    this.#others = ownership.ownsAll ? NO_OTHERS : otherProcesses({ notices, store, open: this.#open, isOwn, log, noticed })
+    this.#others = otherProcesses({ ownership, notices, store, open: this.#open, isOwn, log, noticed })
     const look = async (): Promise<void> => (this.isRunning ? this.look() : undefined)
     this.#events = new EventFollower({ bus, log, open: this.#open, look, sent: (key) => this.#open.readAgain(store, key) })
     this.#matcher = new ReplyMatcher(store, this.#open)

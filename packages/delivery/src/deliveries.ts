@@ -11,13 +11,13 @@ import {
   type Waiting,
   type WaitingMessage,
 } from '@sluice/sdk'
+import { type ArrivalOrder, arrivalOrder } from './cluster/arrival-order.ts'
 import { CommandMenus } from './command-menus.ts'
 import type { DeliveryOptions } from './delivery-options.ts'
 import { type Account, accountKey, type QueuedReply } from './delivery-queue.ts'
 import { ANY_ROW, ChangeFollower, type NoticedChange } from './follow-changes.ts'
 import { InboxWorker } from './inbox/inbox-worker.ts'
 import { Intake } from './inbox/intake.ts'
-import { MessagesInOrder } from './inbox/messages-in-order.ts'
 import { Overheard } from './inbox/overheard.ts'
 import { Rooms } from './inbox/rooms.ts'
 import { TakenShards } from './inbox/taken-shards.ts'
@@ -81,8 +81,7 @@ class RunningDeliveries implements Deliveries {
   /** When all rows may be read again because another process wrote, by the monotonic clock, and whether that is planned. */
   #nextLookMs = Number.NEGATIVE_INFINITY
   #isLookPlanned = false
-  /** Present in a cluster. */
-  readonly #inOrder: MessagesInOrder | undefined
+  readonly #order: ArrivalOrder
 
   constructor(options: DeliveryOptions) {
     const { store, features, approvals, clock, log, events, ownership } = options
@@ -123,18 +122,15 @@ class RunningDeliveries implements Deliveries {
     this.#listeners = new Listeners({ clock, log, events, ownership, deliver: (channel) => this.#deliver(channel) })
     this.#menus = new CommandMenus({ clock, log, stopping: this.#stopping.signal })
     this.#health = new HealthWatch(options)
-    const { cluster } = store
-    this.#inOrder =
-      cluster &&
-      new MessagesInOrder({
-        read: (numbers) => cluster.messagesBeside(numbers),
-        enter: (row, arrived) => this.#enterInOrder(row, arrived),
-        left: (row) => this.#intake.left(row),
-        failed: (error) => {
-          log.error('messages of other nodes cannot be read: the next look finds them', { error })
-          this.#changes.notice(ANY_ROW)
-        },
-      })
+    this.#order = arrivalOrder(store, {
+      enter: (row, owned, message) => inbox.enter(row, owned, message),
+      enterStored: (row, arrived) => this.#enterStored(row, arrived),
+      left: (row) => this.#intake.left(row),
+      failed: (error) => {
+        log.error('messages of other nodes cannot be read: the next look finds them', { error })
+        this.#changes.notice(ANY_ROW)
+      },
+    })
     this.#changes = new ChangeFollower(log, (change) => this.#followChange(change))
   }
 
@@ -231,8 +227,7 @@ class RunningDeliveries implements Deliveries {
     const { clock, features, log } = this.#options
     const { lost } = owned.lease
     if (this.#stopping.signal.aborted || lost.aborted) return
-    this.#shards.take(owned)
-    lost.addEventListener('abort', () => this.#drop(owned), { once: true })
+    this.#shards.add(owned, () => this.#drop(owned))
     const repeatable = features.channels().flatMap(({ name, limits }) => (limits.dedupesClientIds ? [name] : []))
     const ambiguous = await owned.outbox.recover({ repeatable, atMs: clock.nowMs() })
     if (ambiguous.length > 0)
@@ -255,7 +250,7 @@ class RunningDeliveries implements Deliveries {
   #drop(owned: OwnedStore): void {
     if (this.#stopping.signal.aborted) return
     for (const { row } of this.#shards.opened(owned)) this.#intake.left(row)
-    this.#shards.drop(owned)
+    this.#shards.delete(owned)
     this.#inbox.drop(owned)
     for (const { queue } of this.#outboxes.values()) queue.drop(owned)
   }
@@ -264,12 +259,9 @@ class RunningDeliveries implements Deliveries {
   #enterArrived(row: WaitingMessage, message: Inbound): boolean {
     // A process that owns everything need not compute the shard of each message.
     const shard = this.#options.ownership.ownsAll ? 0 : shardOfSession(row.lane)
-    if (this.#shards.holdsBack(shard, { row, message })) return true
     const owned = this.#shards.of(shard)
     if (!owned) return false
-    if (!this.#inOrder) return this.#inbox.enter(row, owned, message)
-    this.#inOrder.arrived({ row, message })
-    return true
+    return this.#shards.holdsBack(owned, { row, message }) || this.#order.arrived({ row, message }, owned)
   }
 
   /** Queues every row of these shards that waits in the store. Rows that are queued already keep their place. */
@@ -294,7 +286,7 @@ class RunningDeliveries implements Deliveries {
   }
 
   /** Queues a message of the store. Returns false for one that is queued already or belongs to another process. */
-  #enterInOrder(row: WaitingMessage, arrived: Inbound | undefined): boolean {
+  #enterStored(row: WaitingMessage, arrived: Inbound | undefined): boolean {
     const { features } = this.#options
     const owned = this.#shards.of(shardOfSession(row.lane))
     if (!owned || !features.channels().some(({ name }) => name === row.channel)) return false
@@ -304,10 +296,7 @@ class RunningDeliveries implements Deliveries {
   }
 
   async #followChange(change: NoticedChange): Promise<void> {
-    if (change.messages && this.#inOrder) {
-      for (const number of change.messages) this.#inOrder.stored(number)
-      return
-    }
+    if (this.#order.stored(change)) return
     if (change.isForeign) await this.#options.changedElsewhere(change)
     const { clock } = this.#options
     const startMs = clock.monotonicMs()
@@ -317,7 +306,7 @@ class RunningDeliveries implements Deliveries {
       return
     }
     // All at once, so that the store can read the rows of all shards together.
-    await Promise.all(this.#shards.leases(change).map((owned) => this.#enterWaiting(owned)))
+    await Promise.all(this.#shards.concernedBy(change).map((owned) => this.#enterWaiting(owned)))
     const nowMs = clock.monotonicMs()
     if (isAnyForeign) this.#nextLookMs = nowMs + Math.min(LOOK_MS_MAX, LOOK_PARTS * (nowMs - startMs))
   }

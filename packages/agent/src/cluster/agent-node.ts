@@ -1,6 +1,6 @@
 /** What the agent asks of the node that it runs on, which has the store to itself (`SingleNode`) or shares it (`ClusterNode`). */
 import type { Permit } from '@sluice/kit'
-import { concerns } from '@sluice/ownership'
+import type { Homes } from '@sluice/ownership'
 import { type StoreChange, shardOfTurn, type TurnStore, type UnfinishedTurn } from '@sluice/sdk'
 import type { TurnRequest, TurnResult } from '../turn/turn.ts'
 import type { ResumableHome, TurnOwnership, TurnStorage } from '../turn/turn-home.ts'
@@ -36,7 +36,7 @@ export interface AgentNode {
 /** The turns of this process, as its node uses them. */
 export interface LocalTurns {
   /** The shards whose turns this process resumes. */
-  readonly homes: ReadonlySet<ResumableHome>
+  readonly homes: Homes<ResumableHome>
   /** True once the daemon stops. */
   isStopping(): boolean
   get(turnId: string): LiveTurn | undefined
@@ -85,8 +85,7 @@ export class SingleNode implements AgentNode {
   stop(): void {}
 
   async look(change: StoreChange): Promise<void> {
-    const { homes } = this.#deps.local
-    const concerned = [...homes].filter(({ lease }) => !lease || concerns(change, { lease }))
+    const concerned = this.#deps.local.homes.concernedBy(change)
     // All at once, so that the store can read the turns of all shards together.
     await Promise.all(concerned.map((home) => this.#lookAt(home)))
     await this.remote.look()

@@ -1,5 +1,5 @@
 /** A node of a cluster: turns that clients wait for run on the node that was asked, and nodes tell each other of turns. */
-import { every, type Permit } from '@sluice/kit'
+import { every, type Permit, shareRuns } from '@sluice/kit'
 import { type Clock, type ClusterNotice, isLeaseLost, type Logger, type Store } from '@sluice/sdk'
 import type { TurnRequest, TurnResult } from '../turn/turn.ts'
 import { type ClusterTurnStorage, isDirectTurn, type TurnOwnership, type TurnStorage } from '../turn/turn-home.ts'
@@ -34,8 +34,8 @@ export class ClusterNode implements AgentNode {
   /** The live turns whose end other nodes wait for. */
   readonly #followed = new Set<string>()
   readonly #stopped = new AbortController()
-  #lastLook: Promise<unknown> = Promise.resolve()
-  #nextLook: Promise<void> | undefined
+  /** Resumes turns that were left behind, follows requests to abort, and finds the ends of turns of other nodes. */
+  readonly resumeStored = shareRuns(() => this.#look())
   #isWatching = false
 
   constructor(deps: ClusterNodeDeps) {
@@ -82,20 +82,6 @@ export class ClusterNode implements AgentNode {
 
   look(): Promise<void> {
     return this.resumeStored()
-  }
-
-  /**
-   * Resumes turns that were left behind, follows requests to abort, and finds the ends of turns of other nodes. Callers share a look that
-   * has not begun.
-   */
-  resumeStored(): Promise<void> {
-    this.#nextLook ??= this.#lastLook.then(() => {
-      this.#nextLook = undefined
-      const look = this.#look()
-      this.#lastLook = look.catch(ignore)
-      return look
-    })
-    return this.#nextLook
   }
 
   async requestAbort(turnId: string, owner: string | undefined): Promise<boolean> {

@@ -1,6 +1,7 @@
 /** The agent: accepts turns, runs each in its session's lane, and resumes the turns that a crash interrupted. */
 
 import { BoundedMap, type LaneQueue } from '@sluice/kit'
+import { Homes } from '@sluice/ownership'
 import {
   AppError,
   type ClientId,
@@ -16,9 +17,8 @@ import {
   type UnfinishedTurn,
   type WithinTrace,
 } from '@sluice/sdk'
-import { type AgentNode, type LocalTurns, SingleNode } from '../cluster/agent-node.ts'
-import { ClusterNode } from '../cluster/cluster-node.ts'
-import { RemoteTurns } from '../cluster/remote-turns.ts'
+import type { AgentNode } from '../cluster/agent-node.ts'
+import { agentNode } from '../cluster/choose-node.ts'
 import { createAskModel } from '../model/ask-model.ts'
 import type { RegistryPin } from '../model/registry.ts'
 import { createToolSpecs } from '../model/tool-specs.ts'
@@ -103,7 +103,7 @@ class TurnAgent implements Agent {
   readonly #newId: () => string
   readonly #live: LiveTurns
   /** The shards whose turns this process resumes. */
-  readonly #resumed = new Set<ResumableHome>()
+  readonly #resumed = new Homes<ResumableHome>()
   readonly #node: AgentNode
   readonly #admission: TurnAdmission
   readonly #budget: Budget
@@ -123,7 +123,7 @@ class TurnAgent implements Agent {
       ended: ({ id }) => this.#node.ended(id),
     })
     this.load = () => this.#live.load()
-    this.#node = nodeOf(deps, {
+    this.#node = agentNode(deps, {
       homes: this.#resumed,
       isStopping: () => this.#live.stopReason !== undefined,
       get: (id) => this.#live.get(id),
@@ -208,9 +208,8 @@ class TurnAgent implements Agent {
 
   async resume(home: ResumableHome): Promise<number> {
     if (!this.#resumed.has(home)) {
-      this.#resumed.add(home)
+      this.#resumed.add(home, () => this.#lose(home))
       await home.admissions.recover(this.#live.ids())
-      home.lease?.lost.addEventListener('abort', () => this.#lose(home), { once: true })
     }
     this.#node.watch()
     return this.#resumeAll(() => home.turns.unfinished(UNFINISHED_MAX), home)
@@ -332,7 +331,6 @@ class TurnAgent implements Agent {
 
   /** Ends the turns under a lost lease without a record: the next owner resumes those that are stored. */
   #lose(home: ResumableHome): void {
-    this.#resumed.delete(home)
     if (home.lease) this.#live.cancel((turn) => turn.home === home, leaseLost(home.lease.name))
   }
 }
@@ -358,13 +356,6 @@ function conductDeps(
     tools: new ToolExecutor({ toolSpecs, events: deps.events, clock, log, scrub, secrets, within, approve: deps.approve }),
     stopReason,
   }
-}
-
-function nodeOf({ store, cluster, ownership, clock, log }: AgentDeps, local: LocalTurns): AgentNode {
-  const remote = new RemoteTurns({ store, clock, log, notices: cluster?.notices })
-  const { under } = store
-  if (!cluster || !under) return new SingleNode({ store, ownership, remote, local })
-  return new ClusterNode({ store: { ...store, under }, cluster, shardOwner: ownership, remote, local, clock, log })
 }
 
 /** Frees the memory of a long text until the turn begins. */

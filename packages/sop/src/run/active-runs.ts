@@ -1,5 +1,6 @@
 /** The unfinished runs that this process carries out, each by its own driver. The store's limit on unfinished runs bounds them. */
 import { endsWithin } from '@sluice/kit'
+import { Homes } from '@sluice/ownership'
 import { AppError, type Approval, type SopRun, shardOf } from '@sluice/sdk'
 import { approvalRequestOf } from './approval-request.ts'
 import type { RunHome, RunPorts } from './engine-ports.ts'
@@ -15,7 +16,7 @@ export class ActiveRuns implements RunOwner {
   readonly #runs: RunRepository
   readonly #drivers = new Map<string, RunDriver>()
   /** The shards whose runs this process carries out. */
-  readonly #homes = new Set<RunHome>()
+  readonly homes = new Homes<RunHome>()
   #isStopped = false
 
   constructor(ports: RunPorts, runs: RunRepository) {
@@ -23,25 +24,14 @@ export class ActiveRuns implements RunOwner {
     this.#runs = runs
   }
 
-  /** Carries out runs of these shards from now on, until `drop`. Runs of other shards are left to their owner. */
+  /** Carries out runs of these shards from now on. Runs of other shards are left to their owner. */
   take(home: RunHome): void {
-    this.#homes.add(home)
-  }
-
-  /** Ends the drivers of lost shards without a record. The next owner continues their runs. */
-  drop(home: RunHome): void {
-    this.#homes.delete(home)
-    for (const [id, driver] of this.#drivers) {
-      if (driver.home !== home) continue
-      this.#drivers.delete(id)
-      driver.stop()
-      driver.abort()
-    }
+    this.homes.add(home, () => this.#drop(home))
   }
 
   /** Begins no more steps in these shards. Resolves once tool calls under way have ended; turns go on without their driver. */
   async leave(home: RunHome): Promise<void> {
-    this.#homes.delete(home)
+    this.homes.delete(home)
     const drivers = [...this.#drivers.values()].filter((driver) => driver.home === home)
     for (const driver of drivers) {
       driver.stop()
@@ -55,7 +45,7 @@ export class ActiveRuns implements RunOwner {
   wake(run: SopRun): void {
     let driver = this.#drivers.get(run.id)
     if (!driver) {
-      const home = this.#homeOf(run.id)
+      const home = this.homes.of(shardOf(run.id))
       if (this.#isStopped || !home || hasEnded(run) || run.status === 'waiting') return
       driver = new RunDriver(run, home, this.#ports, this)
       this.#drivers.set(run.id, driver)
@@ -135,9 +125,14 @@ export class ActiveRuns implements RunOwner {
     await this.#untilEnded(busy, ABORT_GRACE_MS)
   }
 
-  #homeOf(runId: string): RunHome | undefined {
-    const shard = shardOf(runId)
-    return [...this.#homes].find(({ lease }) => !lease?.shards || (lease.shards.from <= shard && shard <= lease.shards.to))
+  /** Ends the drivers of lost shards without a record. The next owner continues their runs. */
+  #drop(home: RunHome): void {
+    for (const [id, driver] of this.#drivers) {
+      if (driver.home !== home) continue
+      this.#drivers.delete(id)
+      driver.stop()
+      driver.abort()
+    }
   }
 
   async #untilEnded(drivers: readonly RunDriver[], timeoutMs: number): Promise<void> {

@@ -5,7 +5,6 @@
  */
 
 import { nearestName } from '@sluice/kit'
-import { concerns } from '@sluice/ownership'
 import {
   AppError,
   type FireOptions,
@@ -44,8 +43,6 @@ export class SopEngine implements Sops {
   readonly #runs: RunRepository
   readonly #activeRuns: ActiveRuns
   readonly #waitingRuns: WaitingRuns
-  /** The shards whose runs this process carries out. */
-  readonly #homes = new Set<RunHome>()
   #unsubscribe: (() => void) | undefined
 
   constructor(given: EnginePorts) {
@@ -62,9 +59,7 @@ export class SopEngine implements Sops {
    * agent has recovered the turns of the shards. Resolves to the number of unfinished runs.
    */
   async resume(home: RunHome): Promise<number> {
-    this.#homes.add(home)
     this.#activeRuns.take(home)
-    home.lease?.lost.addEventListener('abort', () => this.#drop(home), { once: true })
     this.#unsubscribe ??= this.#subscribe()
     let count = 0
     for await (const run of unfinishedRuns(home)) {
@@ -87,14 +82,13 @@ export class SopEngine implements Sops {
   }
 
   /** Begins no more steps of the runs of these shards. Resolves once the steps under way have ended. */
-  async leave(home: RunHome): Promise<void> {
-    this.#homes.delete(home)
-    await this.#activeRuns.leave(home)
+  leave(home: RunHome): Promise<void> {
+    return this.#activeRuns.leave(home)
   }
 
   /** Picks up the runs that another process has started or changed. */
   async refresh(change: StoreChange = { shards: null }): Promise<void> {
-    const concerned = [...this.#homes].filter(({ lease }) => !lease || concerns(change, { lease }))
+    const concerned = this.#activeRuns.homes.concernedBy(change)
     if (concerned.length === 0) return
     const goneIds = new Set(this.#activeRuns.ids())
     const look = async (home: RunHome): Promise<void> => {
@@ -269,11 +263,6 @@ export class SopEngine implements Sops {
   async #parentOf(by: string): Promise<SopRun | undefined> {
     const runId = by.startsWith(TURN_ACTOR) ? this.#activeRuns.runOfTurn(by.slice(TURN_ACTOR.length)) : undefined
     return runId === undefined ? undefined : this.#runs.read(runId)
-  }
-
-  #drop(home: RunHome): void {
-    this.#homes.delete(home)
-    this.#activeRuns.drop(home)
   }
 
   /** The agent has recovered the turns of runs that were cancelled while no daemon ran. */
