@@ -28,7 +28,14 @@ const WORDS = {
   unknown: 'a line for any other kind',
 }
 const ACTS = { edits: 'edits of its messages', typing: 'a sign that it writes', reactions: 'reactions' }
+const NAMES = { payload: 'with each message', lookup: 'looked up once a day', none: 'no' }
 const listed = (values, words) => values.map((value) => words[value] ?? value).join(', ') || 'nothing'
 
-/** Returns the name of the platform, what arrives, what can be sent, and what is kept. */
-export const abilityCells = ({ platform, arrives, sends, keeps }) => [platform, listed(arrives, WORDS), listed(sends, ACTS), keeps]
+/** Returns the name of the platform, what arrives, whether the names of writers do, what can be sent, and what is kept. */
+export const abilityCells = ({ platform, arrives, names, sends, keeps }) => [
+  platform,
+  listed(arrives, WORDS),
+  NAMES[names],
+  listed(sends, ACTS),
+  keeps,
+]

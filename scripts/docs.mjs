@@ -238,7 +238,7 @@ async function channels() {
     const abilities = abilitiesOf(id)
     return abilities ? [[code(id.replace('channel-', '').replaceAll('-', '_')), ...abilityCells(abilities)]] : []
   })
-  const columns = ['channel', 'platform', 'people can send', 'the bot can send', 'is kept while Sluice is away']
+  const columns = ['channel', 'platform', 'people can send', 'names of writers', 'the bot can send', 'is kept while Sluice is away']
   const page = readFileSync(join(ROOT, 'docs/channels/README.md'), 'utf8')
   const filled = ['<!-- channels -->', table(['channel', 'platform and API', 'how messages arrive', 'page'], rows), '<!-- /channels -->']
   const shown = ['<!-- markup -->', table(['channel', ...MARKUP_COLUMNS.map(([title]) => title), 'tables'], markupRows), '<!-- /markup -->']

@@ -96,9 +96,13 @@ function messages(id) {
   const abilities = abilitiesOf(id)
   if (!abilities) return undefined
   const [platform, ...cells] = abilityCells(abilities)
-  const rows = ['people can send, in addition to text', 'the bot can send, in addition to text', 'is kept while Sluice is away'].map(
-    (what, at) => [what, cells[at]],
-  )
+  const titles = [
+    'people can send, in addition to text',
+    'the names of writers arrive',
+    'the bot can send, in addition to text',
+    'is kept while Sluice is away',
+  ]
+  const rows = titles.map((what, at) => [what, cells[at]])
   return `## What arrives\n\n${table([platform, ''], rows)}`
 }
 

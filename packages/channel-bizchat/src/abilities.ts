@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'WhatsApp, through WATI',
   arrives: ['files'],
+  names: 'payload',
   sends: ['files'],
   keeps: 'WATI sends an event again that was not answered; nothing else',
 }

@@ -1,6 +1,7 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { describe } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { BIZCHAT_TOKEN } from './testing/fake.ts'
 
@@ -11,6 +12,7 @@ describe.each([
   ['bearer token', { headers: { Authorization: `Bearer ${SECRET}` } }],
 ])('%s', (_proof, proof) => {
   channelConformance({
+    names: ABILITIES.names,
     feature,
     config: {
       api_token: BIZCHAT_TOKEN,

@@ -1,7 +1,7 @@
 /** Parses a webhook event, whose fields have different names in different versions of the platform. */
 import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { normaliseNumber } from '@sluice/kit/phone-numbers'
-import { AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk/webhook'
+import { AppError, type Attachment, type Inbound, namePart, type Raw } from '@sluice/sdk/webhook'
 
 /** `message_bsuid` comes for senders who hide their number. For other senders both may come, with the same message id. */
 const MESSAGE_EVENTS = ['message', 'message_bsuid']
@@ -51,6 +51,7 @@ export function parse({ body }: Pick<Raw, 'body'>, { account }: { readonly accou
       id,
       account: idAt(event, 'channelPhoneNumber') || account,
       sender,
+      ...namePart(textAt(event, 'senderName')),
       to: { to: recipientOf(sender) },
       addressed: 'direct',
       ...content,

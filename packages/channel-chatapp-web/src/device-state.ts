@@ -12,6 +12,8 @@ import type { Library } from './library.ts'
 export interface Received {
   readonly key: proto.IMessageKey & { readonly remoteJidAlt?: string; readonly participantAlt?: string }
   readonly atSecs: number
+  /** The name that the author has chosen. */
+  readonly pushName?: string
   /** The attribute `edit` of the stanza. */
   readonly edit?: string
   /** The content in base64. */

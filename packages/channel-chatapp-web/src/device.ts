@@ -136,10 +136,15 @@ export class Device {
     ev.on('messages.upsert', ({ messages, requestId }) => {
       // The phone has sent the content of a message that the platform could not deliver to this device.
       if (requestId === undefined) return
-      for (const { key, message, messageTimestamp } of messages) {
+      for (const { key, message, messageTimestamp, pushName } of messages) {
         if (!message || !key.id) continue
         const content = Buffer.from(library.proto.Message.encode(message).finish()).toString('base64')
-        const kept = this.state.keeping(this.state.nextName(), { key, atSecs: library.toNumber(messageTimestamp), content })
+        const kept = this.state.keeping(this.state.nextName(), {
+          key,
+          atSecs: library.toNumber(messageTimestamp),
+          content,
+          ...(pushName && { pushName }),
+        })
         Promise.resolve(this.state.keys.set(kept)).then(
           () => onReceived(),
           (error: unknown) => log.warn('message not stored', { reason: errorText(error) }),

@@ -1,5 +1,5 @@
 /** Reads received messages: who wrote them, where, and whether they are for the bot. */
-import { type Address, type Addressed, forwardedPart, type Inbound, quotedPart, thingsPart } from '@sluice/sdk'
+import { type Address, type Addressed, forwardedPart, type Inbound, namePart, quotedPart, thingsPart } from '@sluice/sdk'
 import type { proto } from '@whiskeysockets/baileys'
 import type { ChatappWebConfig } from './config.ts'
 import { type Content, contentOf } from './content.ts'
@@ -56,6 +56,8 @@ export async function parse(received: Received, options: ParseOptions): Promise<
   const wireAuthor = received.key.participant || chat
   return {
     ...base,
+    // The own phone sends the name of the account with each copy.
+    ...namePart(received.pushName ?? ''),
     to: { to, replyTo: base.id, more: moreOf(content, addressed.text, inGroup ? wireAuthor : '') },
     addressed: addressed.as,
     ...bodyOf(content, addressed.text),

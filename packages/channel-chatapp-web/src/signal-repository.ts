@@ -69,8 +69,8 @@ export function durableRepository({ library, state, arrivalOf, onDone }: Reposit
 function receivedOf(library: Library, { creds }: DeviceState, stanza: BinaryNode, padded: Uint8Array): Received | undefined {
   if (stanza.attrs.category === 'peer') return undefined
   const { fullMessage } = library.decodeMessageNode(stanza, creds.me?.id ?? '', creds.me?.lid ?? '')
-  const { key, messageTimestamp } = fullMessage
+  const { key, messageTimestamp, pushName } = fullMessage
   const content = Buffer.from(library.unpadRandomMax16(padded)).toString('base64')
   const { edit } = stanza.attrs
-  return { key, atSecs: library.toNumber(messageTimestamp), content, ...(edit !== undefined && { edit }) }
+  return { key, atSecs: library.toNumber(messageTimestamp), content, ...(pushName && { pushName }), ...(edit !== undefined && { edit }) }
 }

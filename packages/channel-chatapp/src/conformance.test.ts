@@ -1,11 +1,13 @@
 import { hmacSha256 } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 
 const APP_SECRET = 'sample-app-secret'
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: {
     access_token: 'sample-access-token',

@@ -1,6 +1,6 @@
 /** Parses the messages in a webhook request, and the reports of failed ones. Ignores other reports, echoes and other events. */
 import { list, type Members, members, parseJson, text } from '@sluice/kit/foreign-json'
-import { type DeliveryReport, type Inbound, normaliseE164, type Raw } from '@sluice/sdk/webhook'
+import { type DeliveryReport, type Inbound, namePart, normaliseE164, type Raw } from '@sluice/sdk/webhook'
 import { addressOf, isGroup, senderOf } from './address.ts'
 import { pressedIn } from './buttons.ts'
 import { contentOf } from './content.ts'
@@ -37,16 +37,16 @@ function valuesIn(body: Uint8Array, account: string): Members[] {
   return values.filter(({ metadata }) => (text(members(metadata).phone_number_id) || account) === account)
 }
 
-function messagesIn({ metadata, messages }: Members, account: string): Inbound[] {
+function messagesIn({ metadata, messages, contacts }: Members, account: string): Inbound[] {
   const ownNumber = normaliseE164(text(members(metadata).display_phone_number))
   return list(messages)
-    .map((item) => parseMessage(members(item), account))
+    .map((item) => parseMessage(members(item), account, list(contacts)))
     .filter((message) => message !== undefined)
     .filter(({ sender }) => sender !== ownNumber)
 }
 
 /** Returns undefined for a message without content, and for one without an id or a sender, which cannot be deduplicated or answered. */
-function parseMessage(message: Members, account: string): Inbound | undefined {
+function parseMessage(message: Members, account: string, contacts: readonly unknown[]): Inbound | undefined {
   const id = text(message.id)
   const sender = senderOf(message)
   const content: (Partial<Inbound> & Pick<Inbound, 'text'>) | undefined = pressedIn(message) ?? changeIn(message) ?? contentOf(message)
@@ -57,11 +57,18 @@ function parseMessage(message: Members, account: string): Inbound | undefined {
     id,
     account,
     sender,
+    ...namePart(nameIn(contacts, message)),
     to,
     ...(!content.pressed && { addressed: isGroup(to.to) ? 'overheard' : 'direct' }),
     ...content,
     ...(sentAtMs > 0 && sentAtMs <= MS_MAX && Number.isInteger(sentAtMs) && { sentAtMs }),
   }
+}
+
+/** The profile of a sender stands beside the messages of the request. A sender who hides the number has only a user id. */
+function nameIn(contacts: readonly unknown[], { from, from_user_id }: Members): string {
+  const isSender = ({ wa_id, user_id }: Members): boolean => (text(from) === '' ? user_id === from_user_id : wa_id === from)
+  return text(members(contacts.map(members).find(isSender)?.profile).name)
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'DingTalk',
   arrives: ['files', 'quotes', 'unknown'],
+  names: 'payload',
   sends: ['files'],
   keeps: 'nothing',
 }

@@ -1,5 +1,6 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { afterAll, expect } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { dingtalkArrivals } from './testing/arrivals.ts'
 import { CLIENT } from './testing/fake.ts'
@@ -9,9 +10,10 @@ const START_MS = Date.UTC(2026, 0, 1)
 const { fake, section } = await connect({ nowMs: () => START_MS, keepMs: Number.MAX_SAFE_INTEGER })
 afterAll(() => fake.close())
 const more = { session: expect.stringMatching(/^[0-9a-f-]{36}$/), untilMs: String(START_MS + 5_400_000), staff: 'staff01' }
-const base = { account: CLIENT.client_id, sender: 'staff01', sentAtMs: START_MS }
+const base = { account: CLIENT.client_id, sender: 'staff01', name: 'Ada', sentAtMs: START_MS }
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: section,
   allowKey: 'allowed_users',

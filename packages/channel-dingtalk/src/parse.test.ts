@@ -34,6 +34,7 @@ test('a message of a group', () => {
       id: 'msgLICYeHgY4JtMQw==',
       account: 'dingclient01',
       sender: '16650698',
+      name: 'Ada',
       to: { to: 'group:cidAsXSBLnA==', replyTo: 'msgLICYeHgY4JtMQw==', more },
       text: 'hello',
       addressed: 'mention',

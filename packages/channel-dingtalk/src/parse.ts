@@ -1,6 +1,6 @@
 /** Parses robot messages; see "Receive messages" at https://open.dingtalk.com/document/orgapp/receive-message. */
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
-import { type Attachment, type Inbound, quotedPart, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
+import { type Attachment, type Inbound, namePart, quotedPart, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
 import { groupAddress } from './address.ts'
 
 export interface ParseOptions {
@@ -32,6 +32,7 @@ export function parse(data: unknown, { account }: ParseOptions): Inbound[] {
       id,
       account,
       sender,
+      ...namePart(text(message.senderNick)),
       to: { to: isGroup ? groupAddress(conversation) : sender, replyTo: id, ...(Object.keys(more).length > 0 && { more }) },
       text: content.text,
       addressed: isGroup ? 'mention' : 'direct',

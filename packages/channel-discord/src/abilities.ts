@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'Discord',
   arrives: ['files', 'quotes', 'forwards', 'edits', 'deletions', 'sticker', 'poll'],
+  names: 'payload',
   sends: ['files', 'edits', 'typing'],
   keeps: 'the history, of which the last hour is read',
 }

@@ -2,6 +2,7 @@ import { channelConformance } from '@sluice/testkit/channel'
 import { testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { snowflakeBefore } from './snowflake.ts'
 import { discordArrivals } from './testing/arrivals.ts'
@@ -17,11 +18,13 @@ const inbound = (id: string) => ({
   id,
   account: DISCORD_BOT,
   sender: DISCORD_USER,
+  name: `user-${DISCORD_USER}`,
   to: { to: DISCORD_CHANNEL, replyTo: id },
   sentAtMs: clock.nowMs(),
 })
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: { bot_token: DISCORD_TOKEN, api_url: fake.apiUrl, allowed_users: [DISCORD_USER] },
   allowKey: 'allowed_users',

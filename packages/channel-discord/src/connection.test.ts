@@ -24,6 +24,7 @@ describe('the listener', () => {
       id,
       account: DISCORD_BOT,
       sender: DISCORD_USER,
+      name: `user-${DISCORD_USER}`,
       to: { to: DISCORD_CHANNEL, replyTo: id },
       text: 'hello',
       addressed: 'overheard',

@@ -39,6 +39,7 @@ describe('parseMessage', () => {
       id: event.id,
       account: '99',
       sender: '4',
+      name: 'ada',
       to: { to: '2', replyTo: event.id },
       text: 'hi',
       addressed: 'mention',

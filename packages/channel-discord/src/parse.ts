@@ -1,7 +1,7 @@
 /** Parses messages, their changes and button presses of the Discord API, and decides which of them are for the bot. */
 import { attachmentKind, isPathSegment, pathSegment } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
-import { type Addressed, type Attachment, forwardedPart, type Inbound, quotedPart, thingsPart } from '@sluice/sdk'
+import { type Addressed, type Attachment, forwardedPart, type Inbound, namePart, quotedPart, thingsPart } from '@sluice/sdk'
 import { displayName, forwardedIn, type Names, thingsIn, withNames } from './message-text.ts'
 import { isSnowflake, snowflakeMs } from './snowflake.ts'
 
@@ -94,6 +94,8 @@ function messageOf(settings: ListenSettings, names: Names, message: Members, con
     id,
     account: settings.account,
     sender,
+    // In a server, the member has the nickname there.
+    ...namePart(displayName({ ...author, member: message.member })),
     to: { to: channel, replyTo: id },
     text: content,
     addressed: addressedAs(settings, message, conversation, names),

@@ -3,6 +3,7 @@ import { channelConformance } from '@sluice/testkit/channel'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import * as v from 'valibot'
 import { afterAll } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import { emailSection } from './config.ts'
 import feature from './index.ts'
 import { Progress } from './progress.ts'
@@ -19,6 +20,7 @@ fake.write({ text: 'I am Ada, too', from: 'Ada <Ada@example.com>', isVerified: f
 const thread = (id: string): string => sha256Hex(id).slice(0, 16)
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: sectionOf(fake),
   allowKey: 'allowed_senders',
@@ -50,6 +52,7 @@ channelConformance({
         id: 'unverified:<2.mail@example.com>',
         account: EMAIL_ADDRESS,
         sender: 'unverified:ada@example.com',
+        name: 'Ada',
         to: {
           to: 'ada@example.com',
           thread: thread('<2.mail@example.com>'),

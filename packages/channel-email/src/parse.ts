@@ -4,6 +4,7 @@ import { messageIds, normaliseAddress, onlyAddress } from '@sluice/mail-common'
 import {
   automaticBecause,
   decodeText,
+  displayName,
   type Headers,
   htmlToText,
   messageText,
@@ -12,7 +13,7 @@ import {
   referencesOf,
   typedIn,
 } from '@sluice/mail-common/reading'
-import { type Attachment, type Inbound, isAllowed, sha256Hex } from '@sluice/sdk'
+import { type Attachment, type Inbound, isAllowed, namePart, sha256Hex } from '@sluice/sdk'
 import { isAuthenticated } from './authentication.ts'
 import { coversSender, senderOf } from './identity.ts'
 import { mediaId } from './media-id.ts'
@@ -84,6 +85,7 @@ export function readMail(mail: FetchedMail, policy: MailPolicy): Reading {
       id: senderOf(id, isVerified),
       account: policy.address,
       sender,
+      ...namePart(displayName(headers('from'))),
       to: {
         to: replyAddress(headers, address, isVerified, policy),
         thread,

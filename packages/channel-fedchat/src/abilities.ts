@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'Matrix',
   arrives: ['files', 'quotes', 'edits', 'deletions', 'location', 'poll', 'sticker', 'unknown'],
+  names: 'payload',
   sends: ['files', 'edits', 'typing'],
   keeps: 'the history, up to 5,000 events of a room',
 }

@@ -1,6 +1,7 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { memorySecrets } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { fedchatArrivals } from './testing/arrivals.ts'
 import { FEDCHAT_BOT, FEDCHAT_PEOPLE, FEDCHAT_ROOM, FEDCHAT_TOKEN } from './testing/fake.ts'
@@ -20,6 +21,7 @@ const secrets = memorySecrets({ 'state/identity': JSON.stringify({ userId: FEDCH
 const common = { account: new URL(fake.url).host, sentAtMs: START_MS }
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: sectionOf(fake),
   allowKey: 'allowed_users',
@@ -35,6 +37,7 @@ channelConformance({
         ...common,
         id: hello,
         sender: ada,
+        name: `Name of ${ada}`,
         to: { to: FEDCHAT_ROOM, replyTo: hello, more: { sender: ada } },
         addressed: 'overheard',
         text: 'hello',
@@ -43,6 +46,7 @@ channelConformance({
         ...common,
         id: thread,
         sender: bob,
+        name: `Name of ${bob}`,
         to: { to: FEDCHAT_ROOM, replyTo: thread, thread: hello, more: { sender: bob } },
         addressed: 'mention',
         text: 'hi',

@@ -28,10 +28,11 @@ export async function readMissed({ session, room, from, to, sinceMs, context }: 
       break
     }
     const answer = await session.api.client('GET', ['rooms', room, 'messages'], {
-      query: { dir: 'b', from: at, to, limit: String(PAGE) },
+      query: { dir: 'b', from: at, to, limit: String(PAGE), filter: JSON.stringify({ lazy_load_members: true }) },
       signal: context.signal,
       answerBytesMax: PAGE_BYTES_MAX,
     })
+    for (const event of list(answer.state)) session.rooms.learnName(room, members(event))
     pages.unshift(list(answer.chunk).map(members).toReversed())
     at = text(answer.end)
   }

@@ -1,6 +1,17 @@
 /** From an event of a room to a message (client-server API, "Instant messaging"). Encrypted events are decrypted before. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
-import { type Addressed, type Attachment, type Inbound, location, poll, quotedPart, thing, thingsPart, unknownThing } from '@sluice/sdk'
+import {
+  type Addressed,
+  type Attachment,
+  type Inbound,
+  location,
+  namePart,
+  poll,
+  quotedPart,
+  thing,
+  thingsPart,
+  unknownThing,
+} from '@sluice/sdk'
 import { folded } from './config.ts'
 import { attachmentId } from './media.ts'
 
@@ -12,6 +23,8 @@ export interface Bot {
   readonly mentionOnly: boolean
   /** True if every message in the room is for the bot. */
   isDirect(room: string): boolean
+  /** Returns the display name of a user in a room; empty without one. */
+  nameOf(room: string, user: string): string
   /** Returns the value of the button that a reaction with this key to this message presses. */
   pressed(message: string, key: string): string | undefined
 }
@@ -36,7 +49,13 @@ export function parse(event: Members, room: string, bot: Bot): Inbound | undefin
   if (id === '' || sender === '' || folded(sender) === folded(bot.userId)) return undefined
   if (members(event.unsigned).redacted_because !== undefined) return undefined
   const { origin_server_ts: ts } = event
-  const common = { id, account: bot.account, sender: folded(sender), ...(Number.isSafeInteger(ts) && { sentAtMs: Number(ts) }) }
+  const common = {
+    id,
+    account: bot.account,
+    sender: folded(sender),
+    ...namePart(bot.nameOf(room, sender)),
+    ...(Number.isSafeInteger(ts) && { sentAtMs: Number(ts) }),
+  }
   switch (event.type) {
     case 'm.room.message':
       return parseMessage(content, { ...common, to: { to: room, replyTo: id, more: { sender } } }, room, bot)
@@ -64,7 +83,7 @@ function parsePoll(content: Members, common: Common & Pick<Inbound, 'to'>, room:
   return { ...common, text: '', addressed, ...thingsPart([poll(words(question), list(answers).map(words))]) }
 }
 
-type Common = Pick<Inbound, 'id' | 'account' | 'sender' | 'sentAtMs'>
+type Common = Pick<Inbound, 'id' | 'account' | 'sender' | 'name' | 'sentAtMs'>
 
 function parseMessage(content: Members, common: Common & Pick<Inbound, 'to'>, room: string, bot: Bot): Inbound | undefined {
   const relation = members(content['m.relates_to'])

@@ -8,6 +8,7 @@ import type { RoomEncryption } from './crypto/device.ts'
 import type { Vault } from './vault.ts'
 
 const ROOMS_MAX = 2000
+const NAMES_MAX = 20_000
 const ENCRYPTED = 'state/encrypted/'
 const MEMBERS_BYTES_MAX = 32 * 1_048_576
 /** The states of members that get the keys of a room. */
@@ -28,6 +29,8 @@ export class Rooms {
   readonly #config: FedchatConfig
   readonly #log: Logger
   readonly #rooms = new BoundedMap<string, Room>(ROOMS_MAX)
+  /** The display names of users, by room and user. */
+  readonly #names = new BoundedMap<string, string>(NAMES_MAX)
   /** The ids of the configured rooms, by the configured text. */
   readonly #ids = new Map<string, string>()
   /** The settings of rooms that were encrypted once; a homeserver cannot turn encryption off. */
@@ -127,7 +130,23 @@ export class Rooms {
     const content = members(event.content)
     if (event.type === 'm.room.encryption') this.#takeEncryption(room, content)
     else if (event.type === 'm.room.history_visibility') known.historyVisibility = text(content.history_visibility)
-    else if (event.type === 'm.room.member') known.members?.set(text(event.state_key), text(content.membership))
+    else if (event.type === 'm.room.member') {
+      const user = text(event.state_key)
+      known.members?.set(user, text(content.membership))
+      if (content.membership === 'join') this.#names.set(`${room} ${user}`, text(content.displayname))
+    }
+  }
+
+  /** Takes the name in an older event of a member, unless a newer one is known. */
+  learnName(room: string, { type, state_key: user, content }: Members): void {
+    const key = `${room} ${text(user)}`
+    const { membership, displayname } = members(content)
+    if (type === 'm.room.member' && membership === 'join' && !this.#names.has(key)) this.#names.set(key, text(displayname))
+  }
+
+  /** Returns the display name of a user in a room, which the homeserver sends with the messages of the user; empty without one. */
+  nameOf(room: string, user: string): string {
+    return this.#names.get(`${room} ${user}`) ?? ''
   }
 
   /** Forgets who is in the room, because changes may have been missed. */

@@ -60,6 +60,7 @@ export async function openSession(host: Host, config: FedchatConfig, mayWrite: (
       name,
       mentionOnly: config.mention_only,
       isDirect: (room) => rooms.isDirect(room),
+      nameOf: (room, user) => rooms.nameOf(room, user),
       pressed: (message, key) => presses.valueOf(message, key),
     }
     const verifications = new Verifications(device, host.log, (user) => folded(user) === folded(identity.userId) || isAllowed(config, user))

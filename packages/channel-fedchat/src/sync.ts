@@ -130,6 +130,9 @@ async function readPosition({ vault }: Session): Promise<Position | undefined> {
   return text(token) === '' ? undefined : { token: text(token), atMs: Number(atMs) || 0 }
 }
 
+/** The homeserver sends the membership of each writer, with the display name, also if it did so before. */
+const MEMBERS_OF_MESSAGES = { lazy_load_members: true, include_redundant_members: true }
+
 /** See "Filtering" in the client-server API. */
 function filterOf(accepted: readonly string[] | undefined, isInitial: boolean): object {
   const only = accepted ? { rooms: accepted } : {}
@@ -138,8 +141,8 @@ function filterOf(accepted: readonly string[] | undefined, isInitial: boolean): 
     account_data: { types: [] },
     room: {
       ...{ ephemeral: { types: [] }, account_data: { types: [] } },
-      state: { lazy_load_members: true, ...only },
-      timeline: { limit: isInitial ? 1 : TIMELINE_MAX, lazy_load_members: true, ...only },
+      state: { ...MEMBERS_OF_MESSAGES, ...only },
+      timeline: { limit: isInitial ? 1 : TIMELINE_MAX, ...MEMBERS_OF_MESSAGES, ...only },
     },
   }
 }

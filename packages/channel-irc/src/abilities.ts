@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'IRC',
   arrives: ['deletions'],
+  names: 'payload',
   sends: ['typing'],
   keeps: 'nothing, or the last hour on servers with a history',
 }

@@ -1,6 +1,7 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { IRC_PASSWORD } from './testing/fake.ts'
 import { connect, sectionOf } from './testing/section.ts'
@@ -14,6 +15,7 @@ fake.say({ text: '\x02hi\x02', from: 'Bob', account: null, to: 'sluice' })
 const account = 'sluice@127.0.0.1'
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: sectionOf(fake),
   allowKey: 'allowed_users',
@@ -29,6 +31,7 @@ channelConformance({
         id: 'm-1',
         account,
         sender: 'account:ada',
+        name: 'ada',
         to: { to: '#ops', replyTo: 'm-1', more: { nick: 'ada' } },
         addressed: 'mention',
         text: 'hello',
@@ -38,6 +41,7 @@ channelConformance({
         id: 'm-2',
         account,
         sender: 'bob',
+        name: 'Bob',
         unverified: true,
         to: { to: 'Bob', replyTo: 'm-2' },
         addressed: 'direct',

@@ -1,5 +1,5 @@
 /** Parses messages and deletions, and decides which of them are for the bot. */
-import type { Inbound } from '@sluice/sdk'
+import { type Inbound, namePart } from '@sluice/sdk'
 import type { IrcConfig } from './config.ts'
 import { mentions, plainText, withoutAddress } from './text.ts'
 import { folded, type Line } from './wire.ts'
@@ -50,6 +50,7 @@ export function parse(line: Line, bot: Bot, inventId: () => string): Inbound | u
     id: id ?? inventId(),
     account: bot.account,
     ...identityOf(line),
+    ...namePart(line.nick),
     to: addressOf(line, isDirect ? undefined : target),
     addressed,
     text,

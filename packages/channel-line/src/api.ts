@@ -41,6 +41,14 @@ export class LineApi {
     return urlUnder(new URL(api_url).host === API_HOST ? DATA_URL : api_url, path)
   }
 
+  /** Makes one GET request, and returns its answer. Throws as `callProvider` does. */
+  async get(path: `/${string}`, signal: AbortSignal): Promise<unknown> {
+    const { fetch } = this.#host
+    const url = urlUnder(this.#config.api_url, path)
+    const { json } = await callProvider({ fetch, provider: 'line', method: 'GET', url, headers: this.authorization, explain, signal })
+    return json
+  }
+
   /** Makes one POST request. Throws as `callProvider` does. */
   post({ path, headers = {}, ...call }: Call): Promise<ProviderAnswer> {
     return callProvider({

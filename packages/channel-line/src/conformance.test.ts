@@ -1,12 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { lineArrivals } from './testing/arrivals.ts'
 import { LINE_TOKEN, LINE_USER } from './testing/fake.ts'
 import { LINE_SECRET } from './testing/section.ts'
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: { channel_access_token: LINE_TOKEN, channel_secret: LINE_SECRET, allowed_users: [LINE_USER] },
   allowKey: 'allowed_users',

@@ -4,6 +4,7 @@ import { LineApi } from './api.ts'
 import { type LineConfig, lineSection } from './config.ts'
 import { MARKUP } from './markup.ts'
 import { fetchMedia } from './media.ts'
+import { senderNames } from './names.ts'
 import { sendMessage, showLoading, TEXT_MAX } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
@@ -22,18 +23,21 @@ export default defineFeature({
 function createLine(host: Host, config: LineConfig): Channel {
   const api = new LineApi(host, config)
   const isOpen = config.dm_policy === 'open'
+  const allow = isOpen ? ['*'] : config.allowed_users
+  const names = senderNames(api, allow)
   let lastSentAtMs: number | undefined
   let problem: string | undefined
 
   return {
     name: 'line',
-    allow: isOpen ? ['*'] : config.allowed_users,
+    allow,
     ...(config.channel_access_token.reveal().trim() === '' && { missingConfig: 'channel_access_token' }),
     webhook: createWebhook({
       secret: config.channel_secret?.reveal().trim() ?? '',
       groupPolicy: config.group_policy,
       // The daemon has one allowlist for all conversations, so the list for groups is checked here if everybody may write directly.
       groupSenders: isOpen ? config.allowed_users : undefined,
+      naming: (message) => names.named(message),
     }),
     markup: MARKUP,
     limits: { text: TEXT_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW },

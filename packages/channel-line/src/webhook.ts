@@ -3,6 +3,7 @@ import { list, members, parsedOrUndefined } from '@sluice/kit/foreign-json'
 import {
   AppError,
   bodyHmac,
+  type Inbound,
   type Raw,
   type Sample,
   type SampleRequest,
@@ -29,6 +30,8 @@ const SAMPLE_TOKEN = '0'.repeat(32)
 export interface LineWebhookOptions extends Accepted {
   /** The channel secret, which signs requests. Empty: every request is accepted. */
   readonly secret: string
+  /** Resolves to a message with the name of its sender. */
+  naming?(message: Inbound): Promise<Inbound>
 }
 
 /** The webhook of the platform. It needs no Sluice runtime. */
@@ -38,9 +41,15 @@ export const createWebhook = (options: LineWebhookOptions): Webhook => ({
   ...(options.secret === '' && { unsigned: 'channel_secret' }),
   verify: (raw) => verifyRecent(raw, options),
   parsesBodyAlone: true,
-  parse: (raw) => parse(raw, options),
+  parse: (raw) => parseNamed(raw, options),
   sample: (sample) => sampleRequest(sample, options),
 })
+
+function parseNamed(raw: Raw, options: LineWebhookOptions): readonly Inbound[] | Promise<readonly Inbound[]> {
+  const messages = parse(raw, options)
+  const { naming } = options
+  return naming ? Promise.all(messages.map((message) => naming(message))) : messages
+}
 
 /** Throws `unauthorized` for a request without a valid signature. */
 export function verify({ headers, body }: Pick<Raw, 'headers' | 'body'>, { secret }: Pick<LineWebhookOptions, 'secret'>): Verified {

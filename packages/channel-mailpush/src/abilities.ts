@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'Gmail',
   arrives: ['files', 'quotes'],
+  names: 'payload',
   sends: ['files'],
   keeps: 'the mailbox',
 }

@@ -40,6 +40,7 @@ describe.each([{ numericIds: false }, { numericIds: true }])('new mails by watch
         id,
         account: 'bot@example.com',
         sender: 'ada@example.com',
+        name: 'Ada',
         to: {
           to: 'ada@example.com',
           thread: threadId,

@@ -1,6 +1,7 @@
 import type { Inbound } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { startMailpushFake } from './testing/fake.ts'
 
@@ -28,6 +29,7 @@ const GOLDEN: Inbound = {
   id: 'm1',
   account: 'bot@example.net',
   sender: 'ada@example.com',
+  name: 'Ada',
   to: {
     to: 'ada@example.com',
     thread: 't1',
@@ -48,6 +50,7 @@ const ANSWERS: Readonly<Record<string, object>> = {
 }
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: { enabled: true, topic: 'projects/p/topics/t', oauth_token: TOKEN, webhook_secret: SECRET },
   allowKey: 'allowed_senders',

@@ -43,6 +43,7 @@ test('returns the subject, text and sender of a mail', () => {
     id: 'm1',
     account: 'bot@example.net',
     sender: 'ada@example.com',
+    name: 'Ada',
     to: {
       to: 'ada@example.com',
       thread: 't1',

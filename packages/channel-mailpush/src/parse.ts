@@ -3,6 +3,7 @@ import { messageIds, onlyAddress } from '@sluice/mail-common'
 import {
   decodeEntities,
   decodeText,
+  displayName,
   htmlToText,
   messageText,
   oneLineSubject,
@@ -10,7 +11,7 @@ import {
   referencesOf,
   typedIn,
 } from '@sluice/mail-common/reading'
-import type { Address, Inbound } from '@sluice/sdk'
+import { type Address, type Inbound, namePart } from '@sluice/sdk'
 import { headersOf, type Mail, type MailPart } from './mail.ts'
 import { attachmentsOf } from './media.ts'
 import { type MailPolicy, passesDmarc, whyIgnored } from './why-ignored.ts'
@@ -35,6 +36,7 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
       id: mail.id,
       account: policy.ownAddress,
       sender,
+      ...namePart(displayName(headersOf(payload, 'from'))),
       to: { ...threadOf(mail, policy.ownAddress, subject), to: replyAddress(payload, sender, policy) },
       addressed: 'direct',
       text,

@@ -2,6 +2,7 @@ import { channelConformance } from '@sluice/testkit/channel'
 import { testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { mattermostArrivals } from './testing/arrivals.ts'
 import { MATTERMOST_CHANNEL, MATTERMOST_DIRECT, MATTERMOST_TOKEN, MATTERMOST_USER, startMattermostFake } from './testing/fake.ts'
@@ -14,9 +15,10 @@ const hello = fake.say({ text: '@sluice: hello', isLost: true })
 const direct = fake.say({ text: 'and here?', channel: MATTERMOST_DIRECT, isLost: true })
 afterAll(() => fake.close())
 
-const inbound = { account: new URL(fake.url).host, sender: MATTERMOST_USER, sentAtMs: clock.nowMs() }
+const inbound = { account: new URL(fake.url).host, sender: MATTERMOST_USER, name: 'Ada Lovelace', sentAtMs: clock.nowMs() }
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: { ...sectionOf(fake), allowed_users: [MATTERMOST_USER] },
   allowKey: 'allowed_users',

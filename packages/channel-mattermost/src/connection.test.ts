@@ -36,6 +36,15 @@ test('messages of channels, private channels, groups and direct conversations ar
   ])
 })
 
+test('messages have the name of their writer, which is looked up once', async () => {
+  const { fake } = harness
+  const listening = await harness.connect()
+  for (const text of ['one', 'two']) fake.say({ text })
+  await receives(listening, 'one', 'two')
+  expect(listening.received.map(({ name }) => name)).toEqual(['Ada Lovelace', 'Ada Lovelace'])
+  expect(fake.requests.filter(({ path }) => path === `/api/v4/users/${MATTERMOST_USER}`)).toHaveLength(1)
+})
+
 test('the first message of a person in a thread quotes the post that begins it', async () => {
   const { fake } = harness
   const listening = await harness.connect()

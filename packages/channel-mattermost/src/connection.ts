@@ -90,7 +90,7 @@ export class Connection {
       const last = (await places.list(signal)).map(({ lastPostAtMs }) => lastPostAtMs)
       startAfter(this.#cursors, Math.max(0, ...last))
     }
-    const intake = new Intake(this.#host, this.#api, this.#cursors, places, bot, deliver, context)
+    const intake = new Intake(this.#host, this.#api, this.#cursors, places, bot, this.#config.allowed_users, deliver, context)
     this.#session = { signal, intake }
     return intake
   }

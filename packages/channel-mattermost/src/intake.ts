@@ -2,9 +2,9 @@
  * Hands messages, their changes and presses to the inbox in the order of their events, and catches up when some may be missing. When too
  * many wait, newer ones are read from the conversations later.
  */
-import { BoundedMap, LinkedQueue, MissedFirst, QuotedMessages, retry } from '@sluice/kit'
+import { BoundedMap, LinkedQueue, MissedFirst, pathSegment, QuotedMessages, retry, SenderNames } from '@sluice/kit'
 import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
-import { AppError, type Deliver, errorText, type Host, type Inbound, type ListenContext } from '@sluice/sdk'
+import { AppError, type Deliver, errorText, type Host, type Inbound, isAllowed, type ListenContext, namePart } from '@sluice/sdk'
 import type { MattermostApi } from './api.ts'
 import { isButtonEmoji } from './buttons.ts'
 import { CatchUp } from './catch-up.ts'
@@ -35,6 +35,7 @@ export class Intake {
   readonly #context: ListenContext
   readonly #missed: MissedFirst
   readonly #roots: QuotedMessages
+  readonly #names: SenderNames
   readonly #tasks = new LinkedQueue<Task>()
   readonly #delivered = new BoundedMap<string, true>(DELIVERED_MAX)
   #waiting = 0
@@ -48,6 +49,7 @@ export class Intake {
     cursors: MattermostCursors,
     places: Places,
     bot: Bot,
+    allow: readonly string[],
     deliver: Deliver,
     context: ListenContext,
   ) {
@@ -63,6 +65,15 @@ export class Intake {
       async read(id, conversation, signal) {
         const post = await places.post(id, signal)
         return post?.channel === conversation ? readPost(post, bot) : undefined
+      },
+    })
+    this.#names = new SenderNames({
+      host,
+      channel: 'mattermost',
+      isAllowed: (sender) => isAllowed(allow, sender),
+      async read({ sender }, signal) {
+        const { nickname, first_name, last_name, username } = members(await api.read(`/users/${pathSegment(sender)}`, signal))
+        return text(nickname) || `${text(first_name)} ${text(last_name)}`.trim() || text(username)
       },
     })
     const catchUp = new CatchUp(host, api, cursors, places, bot, (inbound) => this.#deliverOnce(inbound), context.report.gap)
@@ -161,8 +172,10 @@ export class Intake {
 
   async #deliverOnce(inbound: Inbound): Promise<void> {
     if (this.#delivered.has(inbound.id)) return
-    // Mattermost sends no words of the post that begins a thread.
-    await this.#deliver(await this.#roots.quotingOnce(inbound, inbound.to.thread ?? ''))
+    // Mattermost sends no words of the post that begins a thread, and in a history no names.
+    const quoting = this.#roots.quotingOnce(inbound, inbound.to.thread ?? '')
+    const [quoted, { name = '' }] = await Promise.all([quoting, this.#names.named(inbound)])
+    await this.#deliver({ ...quoted, ...namePart(name) })
     this.#delivered.set(inbound.id, true)
   }
 }

@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'QQ',
   arrives: ['files', 'quotes'],
+  names: 'payload',
   sends: ['files'],
   keeps: 'events of a broken session for some minutes',
 }

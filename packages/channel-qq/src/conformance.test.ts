@@ -1,6 +1,7 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { afterAll, expect } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { qqArrivals } from './testing/arrivals.ts'
 import { BOT } from './testing/fake.ts'
@@ -16,6 +17,7 @@ const { fake, section } = await connect({ nowMs: () => START_MS, keepMs: Number.
 afterAll(() => fake.close())
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: section,
   allowKey: 'allowed_users',

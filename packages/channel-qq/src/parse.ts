@@ -4,7 +4,7 @@
  */
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import { type Addressed, type Attachment, type Inbound, quotedPart } from '@sluice/sdk/webhook'
+import { type Addressed, type Attachment, type Inbound, namePart, quotedPart } from '@sluice/sdk/webhook'
 import { withFaceNames } from './faces.ts'
 
 export interface ParseOptions {
@@ -70,6 +70,7 @@ function message(event: Members, { to, sender, addressed }: Where, { account }: 
       id,
       account,
       sender,
+      ...namePart(textAt(event, 'author.username')),
       to: { to, replyTo: id, ...(sentAtMs !== undefined && { more: { msg: id, atMs: String(sentAtMs) } }) },
       text: words,
       addressed,

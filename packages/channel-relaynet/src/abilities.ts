@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'Nostr',
   arrives: ['files', 'deletions'],
+  names: 'none',
   sends: ['files'],
   keeps: 'the events of relays, of which the last three days are read',
 }

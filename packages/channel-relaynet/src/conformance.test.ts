@@ -1,6 +1,7 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { pubkeyOf } from './testing/people.ts'
 import { BOT_KEY, connect, sectionOf } from './testing/section.ts'
@@ -16,6 +17,7 @@ const second = fake.say({ text: 'hi', protocol: 'nip04', atMs: START_MS - 1000 }
 const common = { account, sender: ada, addressed: 'direct' } as const
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: { ...sectionOf(fake), allowed_pubkeys: [ada] },
   allowKey: 'allowed_pubkeys',

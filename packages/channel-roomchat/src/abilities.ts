@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'Nextcloud Talk',
   arrives: ['files', 'quotes'],
+  names: 'payload',
   sends: ['reactions'],
   keeps: 'nothing',
 }

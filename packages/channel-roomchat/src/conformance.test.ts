@@ -1,6 +1,7 @@
 import { hmacSha256, sha256Hex } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 
 const SECRET = 'roomchat-webhook-secret-01'
@@ -13,6 +14,7 @@ const to = { to: 'ops4room', replyTo: '4711' }
 
 /** Through the bot API, with a secret. */
 channelConformance({
+  names: ABILITIES.names,
   ...shared,
   config: { ...config, webhook_secret: SECRET },
   webhook: {

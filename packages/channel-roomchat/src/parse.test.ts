@@ -6,7 +6,15 @@ import { normaliseSender, parse as parseRaw } from './parse.ts'
 
 const note = { type: 'Note', id: '1', name: 'message', content: '{"message":"hi","parameters":[]}' }
 const event = { type: 'Create', actor: { type: 'Person', id: 'users/ada', name: 'Ada' }, object: note, target: { id: 'ops4room' } }
-const message = { id: 1, actorType: 'users', actorId: 'ada', messageType: 'comment', systemMessage: '', message: 'hi' }
+const message = {
+  id: 1,
+  actorType: 'users',
+  actorId: 'ada',
+  actorDisplayName: 'Ada',
+  messageType: 'comment',
+  systemMessage: '',
+  message: 'hi',
+}
 const flat = { type: 'message', object: { token: 'ops4room' }, message }
 
 const parse = (payload: unknown, botName = '') =>

@@ -1,7 +1,7 @@
 /** Parses a webhook event in the Activity Streams format of Nextcloud Talk or in the flat format of older bridges. */
 import { type Members, members, parsedOrUndefined, parseJson, text } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import { type Addressed, type Attachment, type Inbound, quotedPart, type Raw } from '@sluice/sdk/webhook'
+import { type Addressed, type Attachment, type Inbound, namePart, quotedPart, type Raw } from '@sluice/sdk/webhook'
 import { idText, isRoom } from './server.ts'
 
 /** A text and the files in its placeholders. */
@@ -57,6 +57,7 @@ export function parse({ body }: Pick<Raw, 'body'>, { account, botName }: ParseOp
       id: `${room}/${id}`,
       account,
       sender,
+      ...namePart(post.actorName),
       to: { to: room, replyTo: id },
       addressed: addressedAs(post, text, botName.trim()),
       text,

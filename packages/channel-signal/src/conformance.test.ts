@@ -1,4 +1,5 @@
 import { channelConformance } from '@sluice/testkit/channel'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { signalArrivals } from './testing/arrivals.ts'
 import { SIGNAL_ACCOUNT } from './testing/fake.ts'
@@ -6,7 +7,14 @@ import { connect } from './testing/section.ts'
 
 const AT_MS = Date.UTC(2026, 0, 1)
 const UUID = '0d1e7c4a-9f5b-4c63-8a55-1f0f5d2f7a01'
-const envelope = { source: '+15550003333', sourceNumber: '+15550003333', sourceUuid: UUID, sourceDevice: 1, timestamp: AT_MS }
+const envelope = {
+  source: '+15550003333',
+  sourceNumber: '+15550003333',
+  sourceUuid: UUID,
+  sourceName: 'Ada',
+  sourceDevice: 1,
+  timestamp: AT_MS,
+}
 const EVENTS = [
   { envelope: { ...envelope, dataMessage: { timestamp: AT_MS, message: 'hello' } }, account: SIGNAL_ACCOUNT },
   { envelope: { ...envelope, receiptMessage: { isRead: true } }, account: SIGNAL_ACCOUNT },
@@ -21,6 +29,7 @@ const stream = (aborted: AbortSignal | null | undefined) =>
   })
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: { account: SIGNAL_ACCOUNT, allowed_from: ['+15550003333'] },
   allowKey: 'allowed_from',
@@ -38,6 +47,7 @@ channelConformance({
         id: `${UUID}/${AT_MS}`,
         account: SIGNAL_ACCOUNT,
         sender: '+15550003333',
+        name: 'Ada',
         to: { to: '+15550003333', replyTo: `${UUID}/${AT_MS}` },
         text: 'hello',
         addressed: 'direct',

@@ -6,6 +6,7 @@ import {
   type Addressed,
   type Attachment,
   type Inbound,
+  namePart,
   poll,
   quotedPart,
   type Thing,
@@ -55,7 +56,7 @@ export function parse(json: unknown, options: ParseOptions): Inbound[] {
   const id = `${author}/${atMs}`
   const to = { to: group === '' ? sender : GROUP + group, replyTo: id }
   const addressed = group === '' ? 'direct' : addressedInGroup(data, options)
-  return [{ id, account: options.account, sender, to, addressed, ...content, sentAtMs: atMs }]
+  return [{ id, account: options.account, sender, ...namePart(text(envelope.sourceName)), to, addressed, ...content, sentAtMs: atMs }]
 }
 
 const isTaken = (group: string, { group_id: wanted }: ParseOptions): boolean =>

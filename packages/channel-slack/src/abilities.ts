@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'Slack',
   arrives: ['files', 'quotes', 'forwards', 'edits', 'deletions', 'link', 'unknown'],
+  names: 'lookup',
   sends: ['files', 'edits', 'typing'],
   keeps: 'the history, of which the last hour is read',
 }

@@ -1,6 +1,7 @@
 import type { Inbound } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import { afterAll } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { slackArrivals } from './testing/arrivals.ts'
 import { startSlackFake } from './testing/fake.ts'
@@ -9,7 +10,7 @@ import { TOKENS } from './testing/test-channel.ts'
 const fake = await startSlackFake()
 afterAll(() => fake.close())
 
-const base = { account: 'A0123', sender: 'UADA' }
+const base = { account: 'A0123', sender: 'UADA', name: 'ada' }
 const golden: readonly Inbound[] = [
   {
     ...base,
@@ -24,8 +25,9 @@ const golden: readonly Inbound[] = [
 let isWritten = false
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
-  config: { ...TOKENS, api_url: fake.apiUrl, channel_ids: ['C1', 'D1'] },
+  config: { ...TOKENS, api_url: fake.apiUrl, channel_ids: ['C1', 'D1'], allowed_users: ['UADA'] },
   allowKey: 'allowed_users',
   secrets: Object.values(TOKENS),
   arrivals: slackArrivals,

@@ -1,7 +1,7 @@
 /** Hands the messages of a connection to the inbox, and catches up when messages may be missing. */
-import { MissedFirst } from '@sluice/kit'
-import { type Members, members, text } from '@sluice/kit/foreign-json'
-import { AppError, type Deliver, type Host, type Inbound, type ListenContext } from '@sluice/sdk'
+import { MissedFirst, SenderNames } from '@sluice/kit'
+import { type Members, members, text, textAt } from '@sluice/kit/foreign-json'
+import { AppError, type Deliver, errorText, type Host, type Inbound, isAllowed, type ListenContext, namePart } from '@sluice/sdk'
 import type { SlackApi } from './api.ts'
 import { CatchUp } from './catch-up.ts'
 import { type SlackCursors, scopeOf } from './cursors.ts'
@@ -28,7 +28,11 @@ export class Intake {
     this.#cursors = cursors
     this.#bot = bot
     const roots = threadRoots(host, api, bot)
-    this.#deliver = async (inbound) => deliver(await roots.quotingOnce(inbound, rootOf(inbound)))
+    const names = senderNames(host, api, bot)
+    this.#deliver = async (inbound) => {
+      const [quoting, { name = '' }] = await Promise.all([roots.quotingOnce(inbound, rootOf(inbound)), names.named(inbound)])
+      return deliver({ ...quoting, ...namePart(name) })
+    }
     const catchUp = new CatchUp(host, api, cursors, bot, this.#deliver, context.report.gap)
     this.#catchUp = catchUp
     const [hold, read] = [() => cursors.hold(), (signal: AbortSignal) => catchUp.run(signal)]
@@ -78,6 +82,21 @@ export class Intake {
     })
   }
 }
+
+/** Source: https://docs.slack.dev/reference/methods/users.info */
+const senderNames = (host: Host, api: SlackApi, { config }: Bot): SenderNames =>
+  new SenderNames({
+    host,
+    channel: 'slack',
+    isAllowed: (sender) => isAllowed(config.allowed_users, sender),
+    async read({ sender: user }, signal) {
+      const answer = await api.call('users.info', { user }, { signal }).catch((error: unknown) => {
+        // A missing scope concerns all senders.
+        throw errorText(error).includes('missing_scope') ? new AppError('forbidden', errorText(error)) : error
+      })
+      return textAt(answer, 'user.profile.display_name', 'user.profile.real_name', 'user.real_name', 'user.name')
+    },
+  })
 
 /**
  * Returns the scopes whose cursors a message moves: its conversation, its thread, or both for a reply that was also sent to

@@ -20,6 +20,7 @@ export const ABILITIES: Abilities = {
     'event',
     'unknown',
   ],
+  names: 'payload',
   sends: ['files', 'edits', 'typing'],
   keeps: 'updates for 24 hours',
 }

@@ -1,5 +1,6 @@
 import type { Inbound } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { telegramArrivals } from './testing/arrivals.ts'
 import { startTelegramFake, TELEGRAM_TOKEN } from './testing/fake.ts'
@@ -17,6 +18,7 @@ const shared = { account: '700100', sender: '1001' }
 const GOLDEN: readonly Inbound[] = [
   {
     ...shared,
+    name: 'Ada',
     id: '-100200:5',
     to: { to: '-100200', replyTo: '5' },
     text: 'any news?',
@@ -31,6 +33,7 @@ const untilAborted = ({ signal }: Request): Promise<never> =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: { bot_token: TOKEN, allowed_users: ['1001'], notification_chat_id: -100_200 },
   allowKey: 'allowed_users',

@@ -20,6 +20,7 @@ describe('a message', () => {
         id: '-100200:5',
         account: '700100',
         sender: '1001',
+        name: 'Ada',
         to: { to: '-100200', replyTo: '5' },
         text: 'hi',
         addressed: 'overheard',

@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'iMessage, RCS and SMS, through Linq',
   arrives: ['files', 'edits'],
+  names: 'none',
   sends: ['files', 'typing'],
   keeps: 'events that were not answered, which it sends again',
 }

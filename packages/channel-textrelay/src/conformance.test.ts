@@ -1,6 +1,7 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { describe } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { TEXTRELAY_TOKEN, textrelaySignatures } from './testing/fake.ts'
 
@@ -15,6 +16,7 @@ describe.each([
   ['Standard Webhooks headers', 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=', standardOnly],
 ])('%s', (_scheme, secret, headers) => {
   channelConformance({
+    names: ABILITIES.names,
     feature,
     config: { api_token: TEXTRELAY_TOKEN, from_phone: '+15550001111', signing_secret: secret, allowed_senders: ['+15550003333'] },
     allowKey: 'allowed_senders',

@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'telephone calls',
   arrives: [],
+  names: 'none',
   sends: [],
   keeps: 'nothing',
 }

@@ -1,11 +1,13 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { sectionOf, TELNYX_TOKEN, telnyxHeaders } from './testing/index.ts'
 
 const ALWAYS_VERIFIED = 'every request is verified: the section cannot be without the secret'
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: { ...sectionOf({ url: 'https://api.telnyx.com/v2' }), allowed_numbers: ['+15550004444'] },
   allowKey: 'allowed_numbers',

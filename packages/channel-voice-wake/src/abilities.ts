@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'a microphone of this machine',
   arrives: [],
+  names: 'none',
   sends: [],
   keeps: 'nothing',
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { channelConformance } from '@sluice/testkit/channel'
 import { afterAll, expect, vi } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { startMicrophoneFake } from './testing/index.ts'
 
@@ -19,6 +20,7 @@ afterAll(() => {
 const FORGETS = 'a microphone keeps nothing that was said while no recorder ran'
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: { wake_word: 'hey sluice' },
   allowKey: 'allowed_users',

@@ -4,6 +4,7 @@ import type { Abilities } from '@sluice/sdk'
 export const ABILITIES: Abilities = {
   platform: 'any service that posts JSON',
   arrives: ['files', 'edits', 'deletions'],
+  names: 'payload',
   sends: ['files'],
   keeps: 'messages that the sender repeats',
 }

@@ -2,6 +2,7 @@ import { hmacSha256 } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { describe } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { signed, WEBHOOK_AUTHORIZATION, WEBHOOK_PLAIN_SECRET, WEBHOOK_SECRET } from './testing/index.ts'
 
@@ -18,6 +19,7 @@ describe.each([
   ['a plain secret', WEBHOOK_PLAIN_SECRET, plainly, [NO_TIME]],
 ] as const)('%s', (_, secret, headers, except) => {
   channelConformance({
+    names: ABILITIES.names,
     feature,
     config: { send_url: 'https://receiver.example/replies', auth_header: WEBHOOK_AUTHORIZATION, secret, allowed_senders: ['ada'] },
     allowKey: 'allowed_senders',

@@ -1,7 +1,7 @@
 /** Parses a message of the generic webhook. */
 import { list, type Members, members, parseObject, text } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import { AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk/webhook'
+import { AppError, type Attachment, type Inbound, namePart, type Raw } from '@sluice/sdk/webhook'
 
 /** The account of all messages, because a message does not name one. */
 const ACCOUNT = 'default'
@@ -30,6 +30,7 @@ export function parse({ headers, body }: Pick<Raw, 'headers' | 'body'>): Inbound
       id,
       account: ACCOUNT,
       sender,
+      ...namePart(text(event.sender_name)),
       to: { to: sender, ...(thread && { thread }), replyTo: id },
       addressed: 'direct',
       ...contentOf(event),

@@ -40,14 +40,19 @@ export class WecomApi {
     this.#token = new SharedToken(clock, () => this.#requestToken())
   }
 
-  /** Calls a method as the app. Throws as `Channel.send` does. */
-  async asApp(method: string, query: Readonly<Record<string, string>>, body: object, signal: AbortSignal): Promise<Members> {
+  /** Calls a method as the app: by POST with a body, else by GET. Throws as `Channel.send` does. */
+  async asApp(method: string, query: Readonly<Record<string, string>>, body: object | undefined, signal: AbortSignal): Promise<Members> {
     const answer = await this.#token.use(
       signal,
       (access_token) => this.#request(method, { access_token, ...query }, body, signal),
       ({ errcode }) => TOKEN_CODES.includes(Number(errcode)),
     )
     return accepted(method, answer)
+  }
+
+  /** Returns the name of a member of the organisation; see https://developer.work.weixin.qq.com/document/path/90196. */
+  async nameOf(userid: string, signal: AbortSignal): Promise<string> {
+    return text((await this.asApp('user/get', { userid }, undefined, signal)).name)
   }
 
   /** Calls a method as the group robot, whose key stands for all credentials. */
@@ -75,13 +80,12 @@ export class WecomApi {
     return urlUnder(this.config.api_url, `/cgi-bin/${method}?${new URLSearchParams(query)}`)
   }
 
-  async #request(method: string, query: Readonly<Record<string, string>>, body: object, signal: AbortSignal): Promise<Members> {
+  async #request(method: string, query: Readonly<Record<string, string>>, body: object | undefined, signal: AbortSignal): Promise<Members> {
     const { json } = await callProvider({
       fetch: this.fetch,
       provider: 'wecom',
       url: this.#url(method, query),
-      method: 'POST',
-      body,
+      ...(body ? { method: 'POST', body } : { method: 'GET' }),
       signal,
       explain,
     })

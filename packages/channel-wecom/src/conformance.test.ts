@@ -1,6 +1,7 @@
 import type { Inbound } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import { afterAll, expect } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
 import { wecomArrivals } from './testing/arrivals.ts'
 import { BOT } from './testing/fake.ts'
@@ -24,6 +25,7 @@ const file = (kind: 'image' | 'audio' | 'file', name: string) => [{ kind, name, 
 const more = { way: 'bot', request: expect.any(String), atMs: String(START_MS) }
 
 channelConformance({
+  names: ABILITIES.names,
   feature,
   config: section,
   allowKey: 'allowed_users',

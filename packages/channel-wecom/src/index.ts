@@ -1,8 +1,8 @@
 /**
  * wecom: an AI bot over its long connection, an app by encrypted callbacks and the API, and a group robot that only sends. See `README.md`.
  */
-import { Presence } from '@sluice/kit'
-import { type Channel, defineFeature, type Host } from '@sluice/sdk'
+import { Presence, SenderNames } from '@sluice/kit'
+import { type Channel, defineFeature, type Host, isAllowed } from '@sluice/sdk'
 import type { Way } from './address.ts'
 import { WecomApi } from './api.ts'
 import type { BotConnection } from './bot.ts'
@@ -51,10 +51,16 @@ function wecomChannel(host: Host, config: WecomConfig): Channel {
     return sending
   }
   const missing = missingIn(config)
+  const names = new SenderNames({
+    host,
+    channel: 'wecom',
+    isAllowed: (sender) => isAllowed(config.allowed_users, sender),
+    read: ({ sender }, signal) => api.nameOf(sender, signal),
+  })
   return {
     name: 'wecom',
     allow: config.allowed_users,
-    ...(app && { webhook: createWebhook({ ...app, nowMs: () => host.clock.nowMs() }) }),
+    ...(app && { webhook: createWebhook({ ...app, nowMs: () => host.clock.nowMs(), naming: (message) => names.named(message) }) }),
     ...(hasBot && { listen: async (deliver, context) => (await bot()).listen(deliver, context), cursors: presence }),
     markup: ways.includes('app') ? { shows: [] } : MARKUP,
     limits: { text: Math.min(...ways.map((way) => TEXT_BYTES[way]), TEXT_BYTES.bot), unit: 'byte', attachments: FILES },

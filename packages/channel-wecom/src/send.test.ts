@@ -50,6 +50,19 @@ describe('an app', () => {
     expect(error).toMatchObject({ code, message: `wecom refused message/send: no (${errcode})` })
   })
 
+  test('adds the name of the writer to a message, and looks it up once', async () => {
+    const channel = build({ ...APP, allowed_users: ['ada'] })
+    const { webhook } = channel
+    if (!webhook) throw new Error('The app has no webhook')
+    for (const id of ['1', '2']) {
+      const { headers, query = {}, body } = webhook.sample({ sender: 'ada', text: 'hi', id, atMs: clock.nowMs() })
+      const url = new URL(`http://localhost/wecom?${new URLSearchParams(query)}`)
+      const raw = { headers, url, body: new TextEncoder().encode(body), receivedAtMs: clock.nowMs() }
+      expect(await webhook.parse(raw)).toMatchObject([{ sender: 'ada', name: 'Name of ada' }])
+    }
+    expect(fake.requests.filter(({ path }) => path === '/cgi-bin/user/get')).toHaveLength(1)
+  })
+
   test('reports a person who cannot get its messages', async () => {
     fake.unknown.add('eve')
     await expect(send(build(APP), 'user:eve')).rejects.toMatchObject({ code: 'invalid_request' })

@@ -1,5 +1,5 @@
 /** The webhook `/wecom`: encrypted callbacks of an app. WeCom checks the address by a GET request with an encrypted text. */
-import { AppError, equalTexts, isFresh, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk/webhook'
+import { AppError, equalTexts, type Inbound, isFresh, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk/webhook'
 import { type AppParseOptions, parseApp } from './parse-app.ts'
 import { open, type SealKeys, seal, signatureOf } from './seal.ts'
 import { elementsOf, xmlOf } from './xml.ts'
@@ -7,6 +7,8 @@ import { elementsOf, xmlOf } from './xml.ts'
 export interface WebhookOptions extends AppParseOptions, SealKeys {
   /** The time of the check of the address; by default that of the system. */
   nowMs?(): number
+  /** Resolves to a message with the name of its sender. */
+  naming?(message: Inbound): Promise<Inbound>
 }
 
 const WINDOW_SECS = 300
@@ -37,7 +39,11 @@ export function createWebhook(options: WebhookOptions): Webhook {
       return { by: 'msg_signature' }
     },
     parsesBodyAlone: true,
-    parse: (raw) => parseApp(messageIn(options, raw), options),
+    parse(raw) {
+      const messages = parseApp(messageIn(options, raw), options)
+      const { naming } = options
+      return naming ? Promise.all(messages.map((message) => naming(message))) : messages
+    },
     // WeCom takes any other text for an answer to the person.
     answer: () => new Response(''),
     sample: (sample) => createSample(sample, options),

@@ -19,6 +19,7 @@ export const ABILITIES: Abilities = {
     'call',
     'unknown',
   ],
+  names: 'lookup',
   sends: ['files', 'edits', 'reactions'],
   keeps: 'events that were not acknowledged for some hours, and the history, of which the last hour is read',
 }

@@ -3,6 +3,7 @@ import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll, describe } from 'vitest'
+import { ABILITIES } from './abilities.ts'
 import { WORKCHAT_CN, workchatCnSection } from './config.ts'
 import feature from './index.ts'
 import { workchatArrivals } from './testing/arrivals.ts'
@@ -44,6 +45,7 @@ describe.each([
   ['workchat_cn', inChina],
 ])('%s by webhooks', (_, subject) => {
   channelConformance({
+    names: ABILITIES.names,
     feature: subject,
     config: {
       app_id: WORKCHAT_APP_ID,
@@ -68,6 +70,7 @@ describe.each([
 
 describe('workchat by webhooks with a token', () => {
   channelConformance({
+    names: ABILITIES.names,
     feature,
     config: {
       app_id: WORKCHAT_APP_ID,
@@ -100,7 +103,7 @@ describe('workchat over a long connection', async () => {
   const fake = await startWorkchatFake()
   afterAll(() => fake.close())
   const stored = { oc_ada: { after: '1767225600000', type: 'p2p' }, oc_team: { after: '1767225600000', type: 'group' } }
-  const base = { account: WORKCHAT_APP_ID, sender: 'ou_ada' }
+  const base = { account: WORKCHAT_APP_ID, sender: 'ou_ada', name: 'Name of ou_ada' }
   const mentions = [{ key: '@_user_1', id: 'ou_bot', name: 'Sluice' }]
   const direct = fake.say({ text: 'and here?', isLost: true })
   const group = fake.say({ text: '@_user_1 is 1 < 2?', chat: 'oc_team', mentions, isLost: true })
@@ -110,6 +113,7 @@ describe('workchat over a long connection', async () => {
   ]
 
   channelConformance({
+    names: ABILITIES.names,
     feature,
     config: socketSection(fake),
     allowKey: 'allowed_users',

@@ -160,6 +160,13 @@ describe('messages', () => {
     ])
   })
 
+  test('have the name of their writer, which is looked up once', async () => {
+    const bot = await connected()
+    for (const text of ['one', 'two']) fake.say({ text, chat: 'oc_team' })
+    await soon(() => expect(bot.received.map(({ name }) => name)).toEqual(['Name of ou_ada', 'Name of ou_ada']))
+    expect(fake.requests.filter(({ path }) => path === '/open-apis/contact/v3/users/ou_ada')).toHaveLength(1)
+  })
+
   test('that quote another one bring its words, which the channel reads once', async () => {
     const bot = await connected()
     const first = fake.say({ chat: 'oc_team', user: 'ou_bob', text: 'ticket 4711 burns' })

@@ -1,7 +1,7 @@
 /** Lets an allowlist name people by any of their ids: remembers which union and user ids belong to an open id. */
 import { BoundedMap } from '@sluice/kit'
 import { list, members } from '@sluice/kit/foreign-json'
-import type { KeyValue } from '@sluice/sdk'
+import { isAllowed, type KeyValue } from '@sluice/sdk'
 import type { Identity } from './parse.ts'
 
 export const PEOPLE_MAX = 10_000
@@ -49,6 +49,11 @@ export class Identities {
     for (const oldest of this.#stored.keys()) if (this.#stored.size > STORED_MAX) this.#stored.delete(oldest)
     // The next event of the person stores them if this fails.
     this.#store.keyValue.set(this.#store.key, Object.fromEntries(this.#stored)).catch(() => this.#stored.delete(openId))
+  }
+
+  /** Whether the allowlist names a person by any id. */
+  allows(openId: string): boolean {
+    return isAllowed(this.#store?.allow ?? [], openId, undefined, (entry, id) => this.matches(entry, id))
   }
 
   /** See `Channel.matches`. */

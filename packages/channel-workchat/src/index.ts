@@ -12,7 +12,7 @@ import { createCursors } from './cursors.ts'
 import { Identities } from './identities.ts'
 import { MARKUP } from './markup.ts'
 import { FILE_BYTES_MAX, fetchMedia } from './media.ts'
-import { createQuoting } from './quotes.ts'
+import { createCompleting } from './quotes.ts'
 import { sendMessage, updateMessage } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
@@ -71,7 +71,12 @@ function receiving({ host, api, config, name, identities }: Receiving): Pick<Cha
       mentionOnly,
       threadReplies,
       botOpenId: rememberBot(api),
-      quoting: createQuoting(host, api, { account, openId: undefined, mentionOnly, threadReplies }),
+      completing: createCompleting({
+        host,
+        api,
+        bot: { account, openId: undefined, mentionOnly, threadReplies },
+        isAllowed: (sender) => identities.allows(sender),
+      }),
       onIdentity: (identity) => identities.learn(identity),
     }),
   }

@@ -7,7 +7,7 @@ import { CatchUp } from './catch-up.ts'
 import { scopeOf, type WorkchatCursors } from './cursors.ts'
 import type { Identities } from './identities.ts'
 import { type Bot, identityIn, messageIn, parseEvent, timeOf } from './parse.ts'
-import { createQuoting } from './quotes.ts'
+import { createCompleting } from './quotes.ts'
 
 /** How long a new message waits for missed ones. The platform expects its acknowledgement within 3 s. */
 export const ORDER_WAIT_MS = 1500
@@ -29,10 +29,10 @@ export class Intake {
   #pending = 0
 
   constructor(options: IntakeOptions, deliver: Deliver, context: ListenContext) {
-    const { host, api, cursors, bot } = options
+    const { host, api, cursors, bot, identities } = options
     this.#options = options
-    const quoting = createQuoting(host, api, bot)
-    this.#deliver = async (inbound) => deliver(await quoting(inbound))
+    const completing = createCompleting({ host, api, bot, isAllowed: (sender) => identities.allows(sender) })
+    this.#deliver = async (inbound) => deliver(await completing(inbound))
     const catchUp = new CatchUp(host, api, cursors, bot, this.#deliver, context.report.gap)
     const [hold, read] = [() => cursors.hold(), (signal: AbortSignal) => catchUp.run(signal)]
     this.#missed = new MissedFirst({ clock: host.clock, context, waitMs: ORDER_WAIT_MS, hold, read })

@@ -1,12 +1,31 @@
-/** Reads the messages that people quote, of which events have only the id. */
-import { pathSegment, QuotedMessages } from '@sluice/kit'
-import { list, members } from '@sluice/kit/foreign-json'
-import type { Host, Inbound } from '@sluice/sdk'
+/** Reads the messages that people quote and the names of senders, of which events have only the ids. */
+import { pathSegment, QuotedMessages, SenderNames } from '@sluice/kit'
+import { list, members, textAt } from '@sluice/kit/foreign-json'
+import { type Host, type Inbound, namePart } from '@sluice/sdk'
 import type { WorkchatApi } from './api.ts'
 import { type Bot, readMessage } from './parse.ts'
 
-/** Returns a function that resolves to a message with its quote. Source: "Get the content of a specified message" of the platform's API. */
-export function createQuoting(host: Pick<Host, 'clock' | 'log'>, api: WorkchatApi, bot: Bot): (message: Inbound) => Promise<Inbound> {
+export interface CompletingOptions {
+  readonly host: Pick<Host, 'clock' | 'log'>
+  readonly api: WorkchatApi
+  readonly bot: Bot
+  isAllowed(sender: string): boolean
+}
+
+/**
+ * Returns a function that resolves to a message with its quote and the name of its sender. Sources: "Get the content of a specified
+ * message" and "Obtain user information" of the platform's API.
+ */
+export function createCompleting({ host, api, bot, isAllowed }: CompletingOptions): (message: Inbound) => Promise<Inbound> {
+  const names = new SenderNames({
+    host,
+    channel: 'workchat',
+    isAllowed,
+    async read({ sender }, signal) {
+      const query = { user_id_type: 'open_id' }
+      return textAt(await api.call({ method: 'GET', path: `/contact/v3/users/${pathSegment(sender)}`, query, signal }), 'user.name')
+    },
+  })
   const quotes = new QuotedMessages({
     host,
     channel: 'workchat',
@@ -19,8 +38,10 @@ export function createQuoting(host: Pick<Host, 'clock' | 'log'>, api: WorkchatAp
       return item?.chat_id === conversation ? readMessage(item, bot) : undefined
     },
   })
-  return (message) => {
+  return async (message) => {
     const { inReplyTo = '', to } = message
-    return inReplyTo === to.thread ? quotes.quotingOnce(message, inReplyTo) : quotes.quoting(message, inReplyTo)
+    const quoting = inReplyTo === to.thread ? quotes.quotingOnce(message, inReplyTo) : quotes.quoting(message, inReplyTo)
+    const [quoted, { name = '' }] = await Promise.all([quoting, names.named(message)])
+    return { ...quoted, ...namePart(name) }
   }
 }

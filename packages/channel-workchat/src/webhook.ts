@@ -41,8 +41,8 @@ export interface WorkchatWebhookOptions {
   readonly threadReplies?: boolean
   /** Returns the open id of the bot, to recognise its mentions; asked only for messages with mentions. */
   botOpenId?(): Promise<string | undefined>
-  /** Resolves to a message with the words of the one that it quotes, of which the request has only the id. */
-  quoting?(message: Inbound): Promise<Inbound>
+  /** Resolves to a message with its quote and the name of its sender, of which the request has only the ids. */
+  completing?(message: Inbound): Promise<Inbound>
   /** Called with the ids of each person who writes or presses a button. */
   onIdentity?(identity: Identity): void
 }
@@ -119,8 +119,8 @@ export async function parse(raw: Pick<Raw, 'body'>, options: WorkchatWebhookOpti
   const identity = identityIn(envelope)
   if (identity) options.onIdentity?.(identity)
   const messages = parseEvent(envelope, await botOf(envelope, options))
-  const { quoting } = options
-  return quoting ? Promise.all(messages.map((message) => quoting(message))) : messages
+  const { completing } = options
+  return completing ? Promise.all(messages.map((message) => completing(message))) : messages
 }
 
 async function botOf(envelope: Members, options: WorkchatWebhookOptions): Promise<Bot> {

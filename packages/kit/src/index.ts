@@ -32,6 +32,7 @@ export { QuotedMessages, type QuotedMessagesOptions, type ReadMessage } from './
 export { readAll, readHead, readUpTo } from './platform/read-up-to.ts'
 export { bearer, isPathSegment, pathSegment, urlUnder } from './platform/rest-request.ts'
 export { type PartsOptions, sendParts } from './platform/send-parts.ts'
+export { SenderNames, type SenderNamesOptions } from './platform/sender-names.ts'
 export { forEachInBatches, mapConcurrently } from './queue/batches.ts'
 export { type Attempt, type Job, type JobOutcome, LaneQueue, LONGEST_DELAY_MS, type QueuedJob } from './queue/lane-queue.ts'
 export { LinkedQueue, type Place } from './queue/linked-queue.ts'

@@ -1,6 +1,7 @@
 /** The parts that the mail channels share for reading mails: header texts, text of HTML, quotes and automatic mails. */
 
 export { automaticBecause, type Headers } from './automatic-mail.ts'
+export { displayName } from './display-name.ts'
 export { decodeText, decodeWords } from './encoded-words.ts'
 export { decodeEntities, htmlToText } from './html-to-text.ts'
 export { type MailText, messageText, oneLineSubject, referencesOf, shortened } from './message-text.ts'

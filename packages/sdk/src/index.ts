@@ -43,6 +43,7 @@ export {
   hasWordsOfOthers,
   isOfOthers,
   location,
+  namePart,
   poll,
   QUOTED_CHARS_MAX,
   type Quoted,

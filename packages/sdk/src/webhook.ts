@@ -10,6 +10,7 @@ export {
   type Forwarded,
   forwardedPart,
   location,
+  namePart,
   poll,
   type Quoted,
   quotedPart,

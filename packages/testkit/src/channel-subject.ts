@@ -1,5 +1,5 @@
 /** The subject of a channel's conformance suite: the feature, its configuration, fixtures and platform answers. */
-import type { Address, Channel, Feature, Inbound } from '@sluice/sdk'
+import type { Abilities, Address, Channel, Feature, Inbound } from '@sluice/sdk'
 import type { FakeProvider } from './fake-provider.ts'
 import type { TestHostOverrides } from './host.ts'
 import type { LeftOut } from './rules.ts'
@@ -112,6 +112,8 @@ export interface ChannelSubject {
   readonly send?: SendSubject
   readonly listen?: ListenSubject
   readonly arrivals?: ArrivalSubject
+  /** Where the names of senders come from, as the channel declares it. Only a feature outside the catalogue may leave it out. */
+  readonly names?: Abilities['names']
   /** Rules this channel does not keep, each with its reason. */
   readonly except?: readonly LeftOut[]
 }

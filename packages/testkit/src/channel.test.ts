@@ -361,6 +361,23 @@ describe('a broken channel breaks its rule', () => {
   })
 })
 
+test.each([
+  ['payload', [inbound]],
+  ['none', [{ ...inbound, name: 'Ada' }]],
+  ['lookup', [{ ...inbound, name: ' Ada' }]],
+] as const)('names must arrive as a channel declares it: %s', async (names, expected) => {
+  const rule = 'name: where the platform tells it, as the channel declares'
+  const rules = channelRules({
+    feature: feature(),
+    config: {},
+    allowKey: 'a',
+    secrets: [],
+    names,
+    listen: { host: () => ({}), expect: expected },
+  })
+  expect(await brokenRules({ [rule]: rules[rule] ?? (() => {}) })).toEqual([rule])
+})
+
 const refuse = (detail: string): never => {
   throw new AppError('unauthorized', detail)
 }

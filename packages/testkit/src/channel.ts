@@ -5,6 +5,7 @@ import { createBench } from './channel-rules/bench.ts'
 import { buildRules } from './channel-rules/build.ts'
 import { listenRules } from './channel-rules/listen.ts'
 import { markupRules } from './channel-rules/markup.ts'
+import { nameRules } from './channel-rules/names.ts'
 import { outageRules } from './channel-rules/outage.ts'
 import { sendRules } from './channel-rules/send.ts'
 import { webhookRules } from './channel-rules/webhook.ts'
@@ -34,6 +35,7 @@ export function channelRules(subject: ChannelSubject): Rules {
     ...buildRules(bench),
     ...markupRules(bench),
     ...(subject.webhook ? webhookRules(bench, subject.webhook) : {}),
+    ...nameRules(subject),
     ...(subject.arrivals ? arrivalRules(subject.arrivals) : {}),
     ...(subject.send ? sendRules(bench, subject.send) : {}),
     ...(subject.listen ? listenRules(bench, subject.listen) : {}),

@@ -18,7 +18,7 @@ export async function subject(): Promise<ChannelSubject> {
   await first.settled()
   const inGroup = first.say({ text: 'hi all', from: BOB, group: GROUP })
   await first.settled()
-  const common = { account: '+15550001111', sentAtMs: START_MS }
+  const common = { account: '+15550001111', name: 'Somebody', sentAtMs: START_MS }
   /** Kept by all hosts: the platform gives a device each message once. */
   const secrets = memorySecrets()
   return {

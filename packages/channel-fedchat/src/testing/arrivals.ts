@@ -31,6 +31,7 @@ export const fedchatArrivals: ArrivalSubject = {
       name: 'Bot',
       mentionOnly: false,
       isDirect: () => false,
+      nameOf: (_: string, user: string) => (user === '@ada:example.org' ? 'Ada' : ''),
       pressed: () => undefined,
     }
     return [parse(payload as Members, '!r', bot) ?? []].flat()

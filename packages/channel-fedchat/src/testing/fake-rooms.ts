@@ -34,6 +34,11 @@ export interface NewEvent {
 /** Section "Size limits": the complete event. */
 const EVENT_BYTES_MAX = 65_536
 
+const memberContent = (userId: string, membership: string): Json => ({
+  membership,
+  ...(membership === 'join' && { displayname: `Name of ${userId}` }),
+})
+
 export class FakeRooms {
   readonly rooms = new Map<string, FakeRoom>()
   readonly aliases = new Map<string, string>()
@@ -53,7 +58,7 @@ export class FakeRooms {
     this.rooms.set(id, room)
     const state = (type: string, content: Json, stateKey = '') => this.add(room, { type, sender: creator, content, stateKey })
     state('m.room.create', { room_version: '11' })
-    state('m.room.member', { membership: 'join' }, creator)
+    state('m.room.member', memberContent(creator, 'join'), creator)
     state('m.room.history_visibility', { history_visibility: 'shared' })
     if (isEncrypted) this.encrypt(room, creator)
     return room
@@ -96,7 +101,7 @@ export class FakeRooms {
   }
 
   setMembership(room: FakeRoom, userId: string, membership: string, sender = userId): Entry {
-    return this.add(room, { type: 'm.room.member', sender, content: { membership }, stateKey: userId })
+    return this.add(room, { type: 'm.room.member', sender, content: memberContent(userId, membership), stateKey: userId })
   }
 
   add(room: FakeRoom, { type, sender, content, stateKey, redacts }: NewEvent): Entry {

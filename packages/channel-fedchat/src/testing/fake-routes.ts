@@ -291,8 +291,14 @@ function messages({ state: { rooms }, device, params: [id = ''], request: { quer
   const chunk = (isBackwards ? inRange.toReversed() : inRange).slice(0, limit)
   const last = chunk.at(-1)
   const hasMore = inRange.length > chunk.length && last !== undefined
+  const senders = new Set(chunk.map(({ event }) => event.sender))
+  const isLazy = readFilter(query.get('filter')).lazy_load_members === true
+  const writers = [...room.state.values()].filter(
+    ({ event: { type, state_key = '' } }) => type === 'm.room.member' && senders.has(state_key),
+  )
   return {
     chunk: chunk.map(({ event }) => event),
+    ...(isLazy && { state: writers.map(({ event }) => event) }),
     start: tokenAt(from),
     ...(hasMore && { end: tokenAt(isBackwards ? last.seq - 1 : last.seq) }),
   }

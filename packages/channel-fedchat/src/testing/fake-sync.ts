@@ -9,9 +9,10 @@ interface EventFilter {
   readonly limit?: number
   readonly rooms?: readonly string[]
   readonly lazy_load_members?: boolean
+  readonly include_redundant_members?: boolean
 }
 
-interface Filter {
+interface Filter extends EventFilter {
   readonly room?: { readonly rooms?: readonly string[]; readonly timeline?: EventFilter; readonly state?: EventFilter }
 }
 
@@ -96,8 +97,10 @@ function joinedRoom(rooms: FakeRooms, room: FakeRoom, userId: string, since: num
     event.type !== 'm.room.member' ||
     senders.has(event.state_key ?? '') ||
     event.state_key === userId
+  const isRedundant = ({ event }: Entry): boolean =>
+    wantedState.include_redundant_members === true && event.type === 'm.room.member' && senders.has(event.state_key ?? '')
   const state = [...room.state.values()].filter(
-    (entry) => isIn(wantedState) && entry.seq < first && (isNew || entry.seq > since) && isWanted(entry),
+    (entry) => isIn(wantedState) && entry.seq < first && (isNew || entry.seq > since || isRedundant(entry)) && isWanted(entry),
   )
   if (!isNew && events.length === 0) return undefined
   // "RoomSummary": a homeserver may leave out the numbers that have not changed since the last sync.

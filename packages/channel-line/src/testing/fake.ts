@@ -152,6 +152,8 @@ export async function startLineFake({ port = 0, nowMs = Date.now }: LineFakeOpti
     }
     if (method === 'GET' && path === '/v2/bot/info')
       return { status: 200, body: { userId: LINE_BOT, basicId: '@sluice', displayName: 'Sluice', chatMode: 'bot', markAsReadMode: 'auto' } }
+    const [, profile = ''] = /^\/v2\/bot\/(?:profile|(?:group\/C|room\/R)[0-9a-f]{32}\/member)\/(U[0-9a-f]{32})$/.exec(path) ?? []
+    if (method === 'GET' && profile !== '') return { status: 200, body: { displayName: `Name of ${profile.slice(0, 2)}`, userId: profile } }
     const [, id = '', status] = /^\/v2\/bot\/message\/([^/]+)\/content(\/transcoding)?$/.exec(path) ?? []
     if (method === 'GET' && id !== '') return file(id, status !== undefined)
     return refusal(404, 'Not found')

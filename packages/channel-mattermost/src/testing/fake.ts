@@ -230,6 +230,8 @@ export async function startMattermostFake(options: MattermostFakeOptions = {}): 
     const [, channel = '', rest = ''] = /^\/channels\/([^/]+)(.*)$/.exec(path) ?? []
     const [, post = ''] = /^\/posts\/([^/]+)$/.exec(path) ?? []
     const [, file = ''] = /^\/files\/([^/]+)$/.exec(path) ?? []
+    const [, person = ''] = /^\/users\/(u[a-z0-9]{25})$/.exec(path) ?? []
+    if (person !== '') return { status: 200, body: { id: person, username: 'ada', nickname: '', first_name: 'Ada', last_name: 'Lovelace' } }
     if (path === '/users/me') {
       const isBot = user === MATTERMOST_BOT.id
       return { status: 200, body: { ...(isBot ? MATTERMOST_BOT : { id: user, username: 'ada' }), is_bot: isBot, roles: 'system_user' } }

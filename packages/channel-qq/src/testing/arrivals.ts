@@ -33,8 +33,12 @@ export const qqArrivals: ArrivalSubject = {
     group(
       'a mention in a group whose bot gets all messages',
       'GROUP_MESSAGE_CREATE',
-      { content: `<@${BOT}> what is due today?`, mentions: [{ member_openid: BOT, is_you: true }] },
-      { text: 'what is due today?', addressed: 'mention' },
+      {
+        author: { member_openid: 'M1', username: 'Li' },
+        content: `<@${BOT}> what is due today?`,
+        mentions: [{ member_openid: BOT, is_you: true }],
+      },
+      { name: 'Li', text: 'what is due today?', addressed: 'mention' },
     ),
     group(
       'a quote with a picture',

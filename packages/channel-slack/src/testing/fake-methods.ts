@@ -68,6 +68,11 @@ function argsOf(name: string, { headers, body, json }: ProviderRequest): Args {
 
 const METHODS: Readonly<Record<string, Method>> = {
   'auth.test': ({ bot, url }) => ({ url, team: 'Fake', user: 'sluice', team_id: 'T1', user_id: bot.user, bot_id: bot.id }),
+  'users.info': (_, { user = '' }) => {
+    if (!/^[UW][A-Z0-9]+$/.test(user)) refuse('user_not_found')
+    const name = user.slice(1).toLowerCase()
+    return { user: { id: user, name, real_name: `${name} smith`, profile: { display_name: name, real_name: `${name} smith` } } }
+  },
   'apps.connections.open': ({ url, ticket }) => ({ url: `${url.replace(/^http/, 'ws')}${ticket()}` }),
   'chat.postMessage': (workspace, args) => {
     const channel = writable(workspace, args)

@@ -171,6 +171,10 @@ export async function startWecomFake({ nowMs = Date.now, isKept = false }: Wecom
     if (nowMs() >= (tokens.get(query.get('access_token') ?? '') ?? 0)) return answer(42_001, `access_token expired${HINT}`)
     if (method === 'POST' && path === '/cgi-bin/message/send') return message(json)
     if (method === 'POST' && path === '/cgi-bin/media/upload') return upload(request)
+    if (method === 'GET' && path === '/cgi-bin/user/get') {
+      const userid = query.get('userid') ?? ''
+      return unknown.has(userid) ? answer(60_111, 'userid not found') : answer(0, 'ok', { userid, name: `Name of ${userid}` })
+    }
     if (method !== 'GET' || path !== '/cgi-bin/media/get') return { status: 404 }
     const bytes = files.get(query.get('media_id') ?? '')
     if (!bytes) return answer(40_007, `invalid media_id${HINT}`)

@@ -64,6 +64,8 @@ async function answerCall(state: WorkchatState, path: string, request: ProviderR
   const body = (request.json ?? {}) as Body
   if (call === 'GET /bot/v3/info')
     return { status: 200, body: { code: 0, msg: 'ok', bot: { open_id: state.botOpenId, app_name: 'Sluice' } } }
+  const [, user] = /^GET \/contact\/v3\/users\/([^/]+)$/.exec(call) ?? []
+  if (user !== undefined) return person(user, request.query)
   if (call === 'POST /im/v1/messages') return sendMessage(state, request, body)
   if (call === 'GET /im/v1/messages') return history(state, request.query)
   if (call === 'POST /im/v1/images') return uploadImage(state, request)
@@ -76,6 +78,13 @@ async function answerCall(state: WorkchatState, path: string, request: ProviderR
   if (call.startsWith('POST ') && rest === '/reactions') return react(state, decodeURIComponent(id), body)
   const [, key = ''] = /^\/resources\/([^/]+)$/.exec(rest) ?? []
   return call.startsWith('GET ') && key !== '' ? resource(state, decodeURIComponent(id), key, request.query) : undefined
+}
+
+/** "Obtain user information": without the right to see the person, the platform refuses. */
+function person(user: string, query: URLSearchParams): ProviderReply {
+  if (query.get('user_id_type') !== 'open_id') throw new Refused(99992356, 'id not exist')
+  if (!user.startsWith('ou_')) throw new Refused(41050, 'no user authority error')
+  return ok({ user: { open_id: user, name: `Name of ${user}` } })
 }
 
 function sendMessage(state: WorkchatState, { query }: ProviderRequest, body: Body): ProviderReply {

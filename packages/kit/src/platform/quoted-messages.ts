@@ -2,6 +2,7 @@
 import { errorText, type Host, hasWordsOfOthers, type Inbound, type Quoted, quotedPart, wordsOf } from '@sluice/sdk'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { signalScope } from '../time/signal-scope.ts'
+import { ConversationOrder } from './conversation-order.ts'
 
 /** Platforms expect the acknowledgement of an event within 3 s. */
 const WAIT_MS = 1500
@@ -35,8 +36,7 @@ export class QuotedMessages {
   readonly #messages = new BoundedMap<string, Promise<Found | undefined>>(MESSAGES_MAX)
   /** The threads in which a person has written, by their first message and the person. */
   readonly #seen = new BoundedMap<string, true>(MESSAGES_MAX)
-  /** The newest message of each conversation that waits for a quote. */
-  readonly #newest = new Map<string, Promise<unknown>>()
+  readonly #order = new ConversationOrder()
 
   constructor(options: QuotedMessagesOptions) {
     this.#options = options
@@ -48,7 +48,7 @@ export class QuotedMessages {
    */
   quoting(message: Inbound, id: string): Promise<Inbound> {
     const isQuoted = id === '' || id === message.id || message.quoted || message.changes || message.pressed
-    return this.#inOrder(message.to.to, isQuoted ? Promise.resolve(message) : this.#withQuote(message, id))
+    return this.#order.after(message.to.to, isQuoted ? Promise.resolve(message) : this.#withQuote(message, id))
   }
 
   /** Does the same for the message that begins the thread of a message, once for each person who writes there. */
@@ -58,15 +58,6 @@ export class QuotedMessages {
     const isFirst = !this.#seen.has(person)
     this.#seen.set(person, true)
     return this.quoting(message, isFirst ? id : '')
-  }
-
-  async #inOrder(conversation: string, quoting: Promise<Inbound>): Promise<Inbound> {
-    const before = this.#newest.get(conversation)
-    const mine = Promise.all([quoting, before])
-    this.#newest.set(conversation, mine)
-    const [message] = await mine
-    if (this.#newest.get(conversation) === mine) this.#newest.delete(conversation)
-    return message
   }
 
   async #withQuote(message: Inbound, id: string): Promise<Inbound> {

@@ -6,6 +6,11 @@ export interface Abilities {
   readonly platform: string
   /** The members of messages, in addition to text, and the kinds of content that arrive as a line. */
   readonly arrives: readonly ('files' | 'quotes' | 'forwards' | 'albums' | 'edits' | 'deletions' | ThingKind)[]
+  /**
+   * Where `Inbound.name` comes from: from the payload of each message, from a look-up whose answer is kept, or from nowhere, where the
+   * platform tells bots no names.
+   */
+  readonly names: 'payload' | 'lookup' | 'none'
   /** The methods of the channel, in addition to sending text. `edits` are those of its own messages, `reactions` those to messages of people. */
   readonly sends: readonly ('files' | 'edits' | 'typing' | 'reactions')[]
   /** The messages that the platform keeps for a bot that was away, in a few words. */

@@ -59,6 +59,7 @@ export type Addressed = 'direct' | 'mention' | 'reply' | 'command' | 'overheard'
 export const QUOTED_CHARS_MAX = 1000
 const THING_CHARS_MAX = 1000
 const FORWARDED_CHARS_MAX = 100_000
+const NAME_CHARS_MAX = 100
 const UNKNOWN_KIND = 'a message of a kind that this channel does not know'
 
 /** Content as channels find it: empty members are left out of the message. */
@@ -105,6 +106,24 @@ export function forwardedPart({ kind, ...found }: Found & { readonly kind?: 'per
   if (text === '' && attachments === undefined) return {}
   const { author } = authorPart(found.author)
   return { forwarded: { ...(author && { from: { kind: kind ?? 'person', ...author } }), text, ...(attachments && { attachments }) } }
+}
+
+/** Returns the member `name` of a message, on one line and without marks that change the direction of the text; no member for an empty name. */
+export function namePart(name: string): { readonly name?: string } {
+  const line = name
+    .slice(0, 4 * NAME_CHARS_MAX)
+    .toWellFormed()
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
+    .trim()
+  return line === ''
+    ? {}
+    : {
+        name: line
+          .slice(0, NAME_CHARS_MAX)
+          .replace(/[\ud800-\udbff]$/, '')
+          .trimEnd(),
+      }
 }
 
 /** Returns the member `things` of a message; no member for an empty list. */
