@@ -26,6 +26,7 @@ import {
   type StoreBackend,
   type StoreToolOptions,
 } from '@sluice/sdk'
+import { openDatabaseRecord } from '@sluice/store/database-record'
 import { openRowSigner } from '@sluice/store/row-signer'
 import { secretKeyIds } from '@sluice/store/secret-box'
 
@@ -40,6 +41,8 @@ export interface BackendOptions extends ConfigSource {
   /** The release that runs. */
   readonly version: string
   readonly clock?: Clock
+  /** True: a database that lacks what this machine has seen is accepted. */
+  readonly newDatabase?: boolean
   /** As in `RuntimeOptions`. */
   readonly only?: 'store' | 'config' | 'features' | undefined
 }
@@ -65,8 +68,10 @@ function memberOf({ version }: BackendOptions, config: LoadedConfig | undefined)
 async function open(options: BackendOptions, section: StoreConfig, cluster: ClusterMember | undefined): Promise<OpenBackend> {
   const backend = await backendOf(options.features, section.backend)
   const late: { log: Logger; onCommit: OpenBackend['onCommit'] } = { log: SILENT, onCommit: () => undefined }
+  const record = openDatabaseRecord(options.dataDir)
   const store = await backend.open({
     ...settingsOf(options, section),
+    record: options.newDatabase ? { ...record, read: () => undefined } : record,
     readers: section.read_connections,
     writers: section.write_connections,
     ...(cluster && { cluster }),

@@ -1,11 +1,12 @@
 /** The store on PostgreSQL behind the `Store` port. */
 import { randomUUID } from 'node:crypto'
-import { memoryCounters, systemClock } from '@sluice/kit'
+import { every, memoryCounters, systemClock } from '@sluice/kit'
 import {
   AppError,
   type Clock,
   type ClusterMember,
   type ClusterTurns,
+  type DatabaseRecord,
   type Lease,
   type Logger,
   type OwnedStore,
@@ -26,6 +27,7 @@ import { closedError, storeError } from './connection/postgres-error.ts'
 import { Reader } from './connection/reader.ts'
 import { createColdDatabase } from './connection/run-steps.ts'
 import { ServerClock } from './connection/server-clock.ts'
+import { ServerHistory } from './connection/server-history.ts'
 import { ShardReads } from './connection/shard-reads.ts'
 import { WorkNotices } from './connection/work-notices.ts'
 import { type Migrated, migrate } from './schema/migrate.ts'
@@ -56,6 +58,8 @@ export interface PostgresOptions extends ConnectionSettings {
   readonly keyIds?: readonly string[]
   /** Signs the rows that nodes trust, and creates the key of a database that has none. Default: rows are not signed. */
   readonly signer?: RowSigner
+  /** Remembers how far the database had come. Default: a database that went back since the last start is not noticed. */
+  readonly record?: DatabaseRecord
   /** The id of the key that encrypts now. Default: the key is never rotated. */
   readonly keyIdNow?: () => string | undefined
   /** Connections that read. Default: 2. */
@@ -69,6 +73,11 @@ export interface PostgresOptions extends ConnectionSettings {
   /** Called after each commit with the number of its writes and its duration. Must not throw. */
   readonly onCommit?: ((units: number, tookMs: number) => void) | undefined
 }
+
+/** How often is noted how far the database has come. */
+const NOTE_EVERY_MS = 10_000
+
+const FORGETFUL: DatabaseRecord = { read: () => undefined, write: () => undefined }
 
 const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
@@ -84,12 +93,15 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     cluster: member,
     keyIds = [],
     signer,
+    record = FORGETFUL,
     keyIdNow,
     readers = 2,
     writers = 4,
     onCommit,
-    ...settings
+    ...address
   } = given
+  const history = new ServerHistory(record, databaseName(address), log)
+  const settings = { ...address, history }
   let migrated: Migrated
   try {
     migrated = await migrate({ settings, log, keyIds, signer, nowMs: clock.nowMs() })
@@ -127,15 +139,20 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   const foreign = new ForeignCommits({ reader, process, clock, log, onForeignCommit: () => leases.loseTaken() })
   leases.onWork((change) => foreign.notify(change))
   const createWork = workOf(db, process, foreign)
+  const over = new AbortController()
+  // A server that cannot be asked now is noted later.
+  void every(clock, NOTE_EVERY_MS, over.signal, () => history.look(db.all).catch(() => undefined))
   const shared = member && createSharedState({ settings, process, db, leases, notices, clock, log })
   const known = new WeakMap<Lease, OwnedStore>()
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
+    over.abort()
     foreign.close()
     sessions.close()
     arrivals?.close()
     await shared?.close()
     await leases.leave()
+    await history.look(db.all).catch(() => undefined)
     await commits.close()
     await reader.close()
   }

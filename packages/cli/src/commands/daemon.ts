@@ -5,6 +5,7 @@
 import { isatty } from 'node:tty'
 import { createSluice, type Sluice } from '@sluice/daemon'
 import type { CommandFrame, DevicesPage, PairingCode, Status } from '@sluice/http/answers'
+import { systemClock } from '@sluice/kit'
 import { AppError, type Logger } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { beginAgain, canBeginAgain } from '../service/begin-again.ts'
@@ -13,6 +14,8 @@ import type { SystemdReports } from '../service/notify-systemd.ts'
 
 /** The time that work has to end after the daemon has stopped, before the process exits. */
 const LINGER_MS = 1000
+/** The time between two attempts to reach the database. */
+const WAIT_MS = 2000
 /** The log is held back for so long at most while the daemon starts at a terminal. */
 const HELD_MS_MAX = 5000
 
@@ -25,29 +28,31 @@ export async function run(context: CliContext): Promise<number> {
   const asked = Promise.withResolvers<'stop' | 'restart'>()
   const opensPage = process.stdout.isTTY && features.some(({ id }) => id === 'dashboard')
   const writeLog = opensPage ? holdLog() : () => {}
-  const starting = createSluice({
-    features,
-    dataDir,
-    config: context.configFile,
-    env,
-    profile,
-    newDatabase: options['new-database'] === true,
-    program: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
-    control: {
-      stop: () => asked.resolve('stop'),
-      // A program that begins again would not have the socket that the service manager has passed.
-      ...(canBeginAgain() && socket === undefined && { restart: () => asked.resolve('restart') }),
-    },
-    listen: {
-      ...(socket !== undefined && { socket }),
-      ...(typeof options.host === 'string' && { host: options.host }),
-      ...(typeof options.port === 'string' && { port: portNumber(options.port) }),
-    },
-  })
-  const sluice = await starting.catch((error: unknown) => {
+  const start = (): Promise<Sluice> =>
+    createSluice({
+      features,
+      dataDir,
+      config: context.configFile,
+      env,
+      profile,
+      newDatabase: options['new-database'] === true,
+      program: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
+      control: {
+        stop: () => asked.resolve('stop'),
+        // A program that begins again would not have the socket that the service manager has passed.
+        ...(canBeginAgain() && socket === undefined && { restart: () => asked.resolve('restart') }),
+      },
+      listen: {
+        ...(socket !== undefined && { socket }),
+        ...(typeof options.host === 'string' && { host: options.host }),
+        ...(typeof options.port === 'string' && { port: portNumber(options.port) }),
+      },
+    })
+  const sluice = await startOnceReachable(start, out, stopSignal).catch((error: unknown) => {
     writeLog()
     throw error
   })
+  if (!sluice) return 0
   surviveErrors(sluice.log)
   try {
     if (opensPage) await printPageLink(sluice, out)
@@ -74,6 +79,31 @@ export async function run(context: CliContext): Promise<number> {
     setTimeout(() => process.exit(), LINGER_MS).unref()
   }
   return 0
+}
+
+/**
+ * Starts the daemon, and waits for a database server that is away, because a daemon that runs does so too. Resolves to undefined when
+ * `stop` aborts first.
+ */
+export async function startOnceReachable<T>(
+  start: () => Promise<T>,
+  out: Pick<Output, 'warn'>,
+  stop: AbortSignal,
+  waitMs = WAIT_MS,
+): Promise<T | undefined> {
+  let said = ''
+  while (!stop.aborted) {
+    try {
+      return await start()
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'unavailable' && error.isPassing)) throw error
+      if (error.message !== said)
+        out.warn(`The daemon waits for its database and tries again every ${waitMs / 1000} seconds. ${error.message}`)
+      said = error.message
+      await systemClock.sleep(waitMs, stop)
+    }
+  }
+  return undefined
 }
 
 type Environment = CliContext['env']

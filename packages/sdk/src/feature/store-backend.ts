@@ -1,5 +1,6 @@
 /** The port of databases that can hold the store in place of the embedded one. */
 import type { ClusterMember } from '../store/cluster-store.ts'
+import type { DatabaseRecord } from '../store/seen-database.ts'
 import type { RowSigner, RowSurvey, UnverifiedRow } from '../store/signed-rows.ts'
 import type { Store } from '../store/store.ts'
 import type { Logger } from '../values/logger.ts'
@@ -27,6 +28,8 @@ export interface StoreBackendOptions {
   readonly keyIds: readonly string[]
   /** Signs the configuration, devices and grants. It creates the key of a database that has none. */
   readonly signer: RowSigner
+  /** How far the database had come when this machine last saw it. */
+  readonly record: DatabaseRecord
   /** The id of the key that encrypts now, which is rotated while a daemon runs; undefined without a key. */
   readonly keyIdNow: () => string | undefined
   readonly clock: Clock
@@ -36,7 +39,7 @@ export interface StoreBackendOptions {
 }
 
 /** Where a command that works without a daemon finds the data. */
-export type StoreToolOptions = Omit<StoreBackendOptions, 'readers' | 'writers' | 'keyIdNow' | 'onCommit'> & {
+export type StoreToolOptions = Omit<StoreBackendOptions, 'record' | 'readers' | 'writers' | 'keyIdNow' | 'onCommit'> & {
   readonly dataDir: string
 }
 

@@ -5,12 +5,14 @@ import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { AppError } from '@sluice/sdk'
 import pg from 'pg'
+import { sqlState, WrongServerError } from './postgres-error.ts'
+import type { ServerHistory } from './server-history.ts'
 import { fromStored, toParameter } from './text-code.ts'
 
 export type TlsMode = 'auto' | 'off' | 'verify'
 
 export interface ConnectionSettings {
-  /** `postgres://user:password@host:port/database`. Several hosts are separated by commas; the first one that accepts writes is used. */
+  /** `postgres://user:password@host:port/database`. Several hosts are separated by commas; the one that accepts writes is used. */
   readonly url: string
   /** The schema of the tables. Default: `sluice`. */
   readonly schema?: string
@@ -20,6 +22,8 @@ export interface ConnectionSettings {
   readonly caFile?: string
   /** The time limit for a new connection. Default: 5 seconds. */
   readonly connectMs?: number
+  /** Refuses a database that went back since it was last seen. Default: any state of the database is accepted. */
+  readonly history?: ServerHistory
 }
 
 export const DEFAULT_SCHEMA = 'sluice'
@@ -37,8 +41,24 @@ const HAS_TRANSACTION_TIMEOUT = 170_000
 /** The oldest version that the tests run on. */
 const VERSION_MIN = 150_000
 
+const SERVER = `
+  SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::int AS version,
+    current_setting('synchronous_commit') AS commit, pg_postmaster_start_time()::text AS "startedAt"`
+/** The number of the files of the server, and their timeline, which grows with each promotion of a standby. */
+const PLACE = `
+  SELECT system_identifier::text AS system, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int AS timeline
+  FROM pg_control_system()`
+const NOWHERE = { system: null, timeline: null }
+/** How long a connection waits for the other hosts once one accepts writes. */
+const OTHERS_MS = 1_000
+
+interface Host {
+  readonly host: string
+  readonly port: number
+}
+
 interface Target {
-  readonly hosts: readonly { readonly host: string; readonly port: number }[]
+  readonly hosts: readonly Host[]
   readonly user: string
   readonly password: string | undefined
   readonly database: string
@@ -119,48 +139,113 @@ export interface ConnectOptions {
   readonly isPatient?: boolean
 }
 
-/** Connects to the first host that accepts writes. Rejects with the first error of a host that is no standby, if there is one. */
+/** A host that accepts writes. */
+interface Opened {
+  readonly client: pg.Client
+  /** `host:port` */
+  readonly name: string
+  readonly server: Server
+}
+
+/**
+ * Connects to the host that accepts writes. Rejects with the first error of a host that is no standby, if there is one, and with a
+ * `WrongServerError` when two servers accept writes or the database went back.
+ */
 export async function connect(settings: ConnectionSettings, options: ConnectOptions = {}): Promise<pg.Client> {
-  const target = parseUrl(settings.url)
-  const failures: unknown[] = []
-  for (const { host, port } of target.hosts) {
-    const client = new pg.Client({
-      host,
-      port,
-      user: target.user,
-      ...(target.password !== undefined && { password: target.password }),
-      database: target.database,
-      ssl: tlsOf(settings, host),
-      connectionTimeoutMillis: settings.connectMs ?? CONNECT_MS,
-      keepAlive: true,
-      application_name: NAME,
-      types: TYPES,
-      ...(options.pipeline && { pipeline: true }),
-    })
-    // A connection that breaks while nothing is under way emits an error. The next statement reports it.
-    client.on('error', () => undefined)
-    try {
-      await client.connect()
-      await answered(client, prepareSession(client, settings, options))
-      return client
-    } catch (error) {
-      failures.push(error)
-      client.end().catch(() => undefined)
-    }
-  }
-  throw failures.find((failure) => !(failure instanceof StandbyError)) ?? failures[0]
-}
-
-class StandbyError extends AppError {
-  constructor() {
-    super('unavailable', 'The server is a standby, which accepts no writes.')
+  const { hosts } = parseUrl(settings.url)
+  const seen = settings.history?.seen
+  const { client, name, server } = await onlyOne(hosts.map((host) => open(host, settings, options)))
+  try {
+    await settings.history?.accept(queryOf(client), { name, ...(await placeOf(client)), seen })
+    return client
+  } catch (error) {
+    void disconnect(client)
+    throw error
+  } finally {
+    if (server.endsInTime) timed.add(client)
   }
 }
 
-async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: ConnectionSettings, { isPatient, pipeline }: ConnectOptions) {
-  const { rows } = await client.query<{ standby: boolean; version: number; commit: string }>(
-    "SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::int AS version, current_setting('synchronous_commit') AS commit",
+/** Resolves to the one server that accepts writes, and disconnects the others. */
+async function onlyOne(asked: readonly Promise<Opened>[]): Promise<Opened> {
+  const opened: (Opened | undefined)[] = asked.map(() => undefined)
+  const all = Promise.allSettled(
+    asked.map(async (one, at) => {
+      opened[at] = await one
+    }),
   )
+  const first = await Promise.any(asked).catch(({ errors }: AggregateError) => {
+    throw errors.find((error) => !(error instanceof StandbyError)) ?? errors[0]
+  })
+  // A host that is away must not delay each connection to the one that answers.
+  if (asked.length > 1) await Promise.race([all, new Promise((resolve) => setTimeout(resolve, OTHERS_MS).unref())])
+  const answers = opened.filter((one) => one !== undefined)
+  const isSplit = new Set(answers.map(({ server }) => server.startedAt)).size > 1
+  void all.then(() => {
+    for (const one of opened) if (isSplit || one !== first) void disconnect(one?.client)
+  })
+  if (!isSplit) return first
+  throw new WrongServerError(
+    `${answers.map(({ name }) => name).join(' and ')} of store.url both accept writes, so that one of them is an old primary. Stop that one, or make it a standby of the other: docs/cluster.md#fencing.`,
+  )
+}
+
+async function open({ host, port }: Host, settings: ConnectionSettings, options: ConnectOptions): Promise<Opened> {
+  const { user, password, database } = parseUrl(settings.url)
+  const client = new pg.Client({
+    host,
+    port,
+    user,
+    ...(password !== undefined && { password }),
+    database,
+    ssl: tlsOf(settings, host),
+    connectionTimeoutMillis: settings.connectMs ?? CONNECT_MS,
+    keepAlive: true,
+    application_name: NAME,
+    types: TYPES,
+    ...(options.pipeline && { pipeline: true }),
+  })
+  // A connection that breaks while nothing is under way emits an error. The next statement reports it.
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return { client, name: `${host}:${port}`, server: await answered(client, prepareSession(client, settings, options)) }
+  } catch (error) {
+    client.end().catch(() => undefined)
+    throw error
+  }
+}
+
+class StandbyError extends WrongServerError {
+  constructor() {
+    super('The server is a standby, which accepts no writes.')
+  }
+}
+
+/** Resolves to the files of the server and their timeline; to nulls where the server does not tell them, as some services. */
+async function placeOf(client: pg.Client): Promise<{ readonly system: string | null; readonly timeline: number | null }> {
+  try {
+    const { rows } = await answered(client, client.query<{ system: string; timeline: number }>(PLACE))
+    return rows[0] ?? NOWHERE
+  } catch (error) {
+    if (sqlState(error) === undefined) throw error
+    return NOWHERE
+  }
+}
+
+interface Server {
+  /** Tells servers apart: one server may have several names. */
+  readonly startedAt: string
+  /** Whether it ends a transaction whose client has stopped in the middle of a message. */
+  readonly endsInTime: boolean
+}
+
+async function prepareSession(
+  client: pg.Client,
+  { schema = DEFAULT_SCHEMA }: ConnectionSettings,
+  { isPatient, pipeline }: ConnectOptions,
+): Promise<Server> {
+  const { rows } = await client.query<{ standby: boolean; version: number; commit: string; startedAt: string }>(SERVER)
   const [server] = rows
   if (!server || server.standby) throw new StandbyError()
   if (server.version < VERSION_MIN) throw new AppError('config_invalid', 'The server is older than PostgreSQL 15.')
@@ -181,7 +266,7 @@ async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: Co
   ]
   await client.query(settings.map((setting) => `SET ${setting}`).join('; '))
   // Earlier versions limit the time of a statement, and of an idle transaction, but not the time between the parts of a message.
-  if (server.version >= HAS_TRANSACTION_TIMEOUT && !isPatient) timed.add(client)
+  return { startedAt: server.startedAt, endsInTime: server.version >= HAS_TRANSACTION_TIMEOUT && !isPatient }
 }
 
 export interface Statement {

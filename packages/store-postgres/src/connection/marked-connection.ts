@@ -6,8 +6,20 @@
 import type { Logger } from '@sluice/sdk'
 import type pg from 'pg'
 import { type Answer, sendAtOnce } from './batch.ts'
-import { answered, type ConnectionSettings, connect, disconnect, endsInTime, type Row, type Statement, send, sql } from './connection.ts'
+import {
+  answered,
+  type ConnectionSettings,
+  connect,
+  disconnect,
+  endsInTime,
+  queryOf,
+  type Row,
+  type Statement,
+  send,
+  sql,
+} from './connection.ts'
 import { isConnectionError } from './postgres-error.ts'
+import { wentBack } from './server-history.ts'
 
 // The row of an earlier connection is locked while its last transaction runs, and its generation no longer matches afterwards.
 // A starting daemon removes the rows of processes that are not listed, so a process is listed, as one without a sign of life, before it beats.
@@ -16,7 +28,7 @@ const TAKE_OVER = `
     INSERT INTO processes (id, node, schema_version, beat_at) VALUES ($1, '', 0, clock_timestamp() - interval '1 hour')
     ON CONFLICT (id) DO NOTHING)
   INSERT INTO connections (process, slot, generation, writes) VALUES ($1, $2, $3, 0)
-  ON CONFLICT (process, slot) DO UPDATE SET generation = excluded.generation RETURNING writes`
+  ON CONFLICT (process, slot) DO UPDATE SET generation = excluded.generation RETURNING writes, xmax <> 0 AS "isKnown"`
 /** Fails when another connection has taken the row over, or a lease is no longer held. */
 const BEGIN_UNDER = `
   WITH held AS (SELECT epoch FROM leases WHERE epoch = ANY ($5::bigint[]) FOR SHARE),
@@ -156,8 +168,14 @@ export class MarkedConnection {
     try {
       const generation = this.#generation + 1
       const { rows } = await answered(client, send(client, sql(TAKE_OVER, process, slot, generation)))
+      const [row] = rows
+      const writes = Number(row?.writes)
+      if (row?.isKnown === true && writes < this.#committed) {
+        await settings.history?.lacks(queryOf(client), this.#committed - writes)
+        throw wentBack(`${client.host}:${client.port}`, `has ${writes} commits of one connection, which made ${this.#committed}`)
+      }
       this.#generation = generation
-      this.#committed = Number(rows[0]?.writes)
+      this.#committed = writes
       return client
     } catch (error) {
       void disconnect(client)

@@ -17,8 +17,16 @@ export function sqlState(error: unknown): string | undefined {
   return /^[0-9A-Z]{5}$/.test(error.code) && 'severity' in error ? error.code : undefined
 }
 
+/** The server answers, but it is not the one to work with: a standby, or one whose database went back. It may be, later. */
+export class WrongServerError extends AppError {
+  constructor(sentence: string) {
+    super('unavailable', sentence, { retryAfterSecs: RETRY_AFTER_SECS, isPassing: true })
+  }
+}
+
 /** Whether the connection itself failed, so that nothing is known about what was sent on it. */
 export function isConnectionError(error: unknown): boolean {
+  if (error instanceof WrongServerError) return true
   const state = sqlState(error)
   if (state !== undefined) return state.startsWith('57P') || state.startsWith('08') || state === '25P03' || state === '25P04'
   if (!(error instanceof Error)) return false

@@ -14,6 +14,7 @@ import {
   queryOf,
   type Row,
 } from '../connection/connection.ts'
+import { ACCEPTED_KEY } from '../connection/server-history.ts'
 import { requireNoDaemon } from '../maintenance/no-daemon.ts'
 import { signAll } from '../maintenance/sign-rows.ts'
 import { demandSignatures } from '../schema/demand-signatures.ts'
@@ -317,6 +318,8 @@ export class PostgresTarget {
     const { all } = this.#schema
     await signAll(all, signaturesOf(this.#options))
     if (signer) await demandSignatures(all, signer, nowMs)
+    // A daemon may have seen other data in this schema, before the copy.
+    await this.#schema.all(PUT_META, ACCEPTED_KEY, String(nowMs))
     await this.#schema.all('DELETE FROM meta WHERE key = $1', COPY_KEY)
     await this.#schema.all('ANALYZE')
   }

@@ -6,10 +6,11 @@ import { AppError, type NewAudit, type SopRun, type StoreRecovered, type StoreTo
 import { appendAudit, RESTORED, toBytes } from '@sluice/store/shared'
 import type pg from 'pg'
 import { TTL_MS } from '../cluster/leases.ts'
-import { type ConnectionSettings, connect, databaseName, disconnect, queryOf } from '../connection/connection.ts'
+import { type ConnectionSettings, connect, databaseName, disconnect, PUT_META, queryOf } from '../connection/connection.ts'
 import type { Tx } from '../connection/group-commit.ts'
 import { storeError } from '../connection/postgres-error.ts'
 import { runSteps } from '../connection/run-steps.ts'
+import { ACCEPTED_KEY } from '../connection/server-history.ts'
 import { demandSignatures } from '../schema/demand-signatures.ts'
 import { migrate } from '../schema/migrate.ts'
 import { RowSignatures } from '../schema/row-signatures.ts'
@@ -90,6 +91,8 @@ async function mark(
   // Instants of cron triggers since that time may have started runs.
   if (await tx.get(HAS_KEY, CRON.owner, toBytes(CRON.key))) await setKey(CRON)
   await setKey(RESTORED)
+  // Daemons that have seen a later state may start.
+  await tx.all(PUT_META, ACCEPTED_KEY, String(nowMs))
   return { replies, messages, turns, approvals, runs }
 }
 
