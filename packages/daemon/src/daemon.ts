@@ -5,7 +5,7 @@ import { type Auth, createAuth } from '@sluice/http'
 import type { ProcessControl, Reloaded } from '@sluice/http/answers'
 import { HttpSide } from '@sluice/http/listen'
 import { operator } from '@sluice/http/operator'
-import { endsWithin } from '@sluice/kit'
+import { endsWithin, every } from '@sluice/kit'
 import { logWarnings, operatorWarnings, REFUSING, startRetention } from '@sluice/runtime'
 import type { ApiCall } from '@sluice/sdk'
 import { lockDataDirAfterCommands } from '@sluice/store'
@@ -61,6 +61,7 @@ const RELEASE_MS = 1000
 /** The longest time of a stop. A step that has not ended by then may never end; the next start recovers its work as after a crash. */
 export const STOP_MS_MAX = DRAIN_MS + 7_000
 const SANDBOX_RETRY_MS = 60_000
+const HISTORY_MS = 60_000
 /** The shorter wait while commands are refused: a sandbox is installed, and may only be slow. */
 const REFUSING_RETRY_MS = 5_000
 
@@ -204,6 +205,7 @@ class RunningDaemon implements Daemon {
     if (!options.configValues) config.watch(signal)
     startBackups(runtime, { ...options, program: options.program }, signal)
     void hashWebhookSecret(runtime, options)
+    void every(runtime.clock, HISTORY_MS, signal, () => void runtime.history.save())
     watchClock({ clock: runtime.clock, events: runtime.bus, log: runtime.log, signal })
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.
     void runtime.guards().sandbox.choice()
@@ -238,7 +240,7 @@ class RunningDaemon implements Daemon {
 
   async #stop(): Promise<void> {
     const { lock, runtime, gateway, procedures, deliveries } = this.#parts
-    const { log, clock, health, lifecycle, approvals, agent, stopSteps } = runtime
+    const { log, clock, health, history, lifecycle, approvals, agent, stopSteps } = runtime
     const startedMs = clock.monotonicMs()
     log.info('daemon stopping', { turns_running: runtime.vitals().turnsRunning })
     this.#stopping.abort()
@@ -258,6 +260,7 @@ class RunningDaemon implements Daemon {
       stopSteps.during('deliveries', deliveries.stop(DRAIN_MS)),
       stopSteps.during('procedures', procedures.stop(DRAIN_MS)),
     ])
+    await stopSteps.during('history', history.save())
     await endsWithin(handedOver, RELEASE_MS, clock)
     await runtime.close(0)
     lock.release()

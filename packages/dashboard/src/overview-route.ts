@@ -1,17 +1,17 @@
 /** `GET /api/overview`: what the first page of the dashboard shows, in one answer, so that it opens quickly on a slow network. */
-import { answerOf, defineRoute, type RouteRequest } from '@sluice/sdk'
+import { answerOf, defineRoute } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const PENDING_APPROVALS = '/api/approvals?state=pending&limit=20'
-/** The days of the chart. */
-const COSTS = '/api/costs?by=day'
+/** The newest notices to operators. */
+const NOTICES = '/api/notices?limit=10'
 
 export const overviewRoute = defineRoute({
   method: 'GET',
   path: '/api/overview',
-  summary: 'The answers of `/api/status`, `/api/health`, `/api/costs`, and `/api/approvals` for those that wait, together',
+  summary:
+    'The answers of `/api/status`, `/api/health`, `/api/history` for a day, `/api/notices`, and `/api/approvals` for those that wait, together',
   auth: 'operator',
-  query: v.object({ offset_minutes: v.exactOptional(v.pipe(v.string(), v.description('As for `/api/costs`'))) }),
   answers: {
     200: {
       description: 'Each member is the answer of the route of that name',
@@ -19,20 +19,16 @@ export const overviewRoute = defineRoute({
         status: answerOf('/api/status'),
         health: answerOf('/api/health'),
         approvals: answerOf('/api/approvals'),
-        costs: answerOf('/api/costs'),
+        history: answerOf('/api/history'),
+        notices: answerOf('/api/notices'),
       }),
     },
   },
-  async handle(request: RouteRequest<unknown, { readonly offset_minutes?: string }>) {
-    const { offset_minutes: offset } = request.query
+  async handle(request) {
     const get = (path: string) => request.api({ method: 'GET', path, signal: request.signal })
-    const zone = offset === undefined ? '' : `&${new URLSearchParams({ offset_minutes: offset })}`
-    const [status, health, approvals, costs] = await Promise.all([
-      get('/api/status'),
-      get('/api/health'),
-      get(PENDING_APPROVALS),
-      get(`${COSTS}${zone}`),
-    ])
-    return { status, health, approvals, costs }
+    const [status, health, approvals, history, notices] = await Promise.all(
+      ['/api/status', '/api/health', PENDING_APPROVALS, '/api/history', NOTICES].map(get),
+    )
+    return { status, health, approvals, history, notices }
   },
 })

@@ -65,6 +65,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/config/schema': 'operator',
   'POST /api/config/preview': 'operator',
   'GET /api/costs': 'operator',
+  'GET /api/history': 'operator',
   'GET /api/logs': 'operator',
   'GET /api/logs/follow': 'operator',
   'POST /api/process/stop': 'operator',

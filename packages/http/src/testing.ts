@@ -12,6 +12,7 @@ import {
   createEventBus,
   createSettings,
   type HideSecrets,
+  History,
   newToken,
   noSecrets,
   OwnedFiles,
@@ -280,6 +281,8 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
     sandbox: () => undefined,
   })
   health.started()
+  const history = new History({ clock, keyValue: store.keyValue('gateway:history'), node: null, log, waitedSecs: () => 0 })
+  bus.observe(history.observe)
   const workspaces = new Map([...snapshots.current().registries.keys(), MAIN_AGENT].map((name) => [name, memoryWorkspace()]))
   return {
     version: '0.0.0',
@@ -316,6 +319,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
     workspaceOf: (agent) => workspaces.get(agent),
     files: new OwnedFiles({ store, dataDir: folder, clock, log }),
     health,
+    history,
     procedures: new ProcedureFiles({ settings: () => options.sopSettings ?? NO_SOPS, keyValue: store.keyValue('sop'), clock }),
     sops: () => options.sops as Sops | undefined,
     delivery: {

@@ -15,6 +15,7 @@ export { logWarnings, type OperatorWarning, operatorWarnings, unknownToolNames }
 export type { Snapshot, ToolStatus } from './features/snapshot.ts'
 export type { StubRoute } from './features/stubs.ts'
 export { createHideSecrets, type HideSecrets, noSecrets } from './hide-secrets.ts'
+export { History, type HistorySources, type HourOfHistory, type Subject } from './history.ts'
 export { quietRepeats } from './log/quiet-repeats.ts'
 export { RecentLog } from './log/recent-log.ts'
 export { newPairingCode, newSession, newToken, redeemCode, rotateToken } from './pairing.ts'

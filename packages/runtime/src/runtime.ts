@@ -10,6 +10,7 @@ import type { CommandRuns } from './features/command-runs.ts'
 import type { Snapshot } from './features/snapshot.ts'
 import type { HealthWatch } from './health.ts'
 import type { HideSecrets } from './hide-secrets.ts'
+import type { History } from './history.ts'
 import type { RecentLog } from './log/recent-log.ts'
 import type { Settings } from './settings.ts'
 import type { OwnedFiles } from './workspace/owned-files.ts'
@@ -52,6 +53,8 @@ export interface Runtime {
   /** The running commands of features. */
   readonly commands: CommandRuns
   readonly health: HealthWatch
+  /** What happened in each hour. */
+  readonly history: History
   /** The procedures on disk, for operators. */
   readonly procedures: ProcedureFiles
   /** The engine of procedures; undefined until it has started. */

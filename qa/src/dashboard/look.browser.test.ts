@@ -18,8 +18,8 @@ const PICTURES = join(ROOT, 'docs/images/dashboard')
 const FILES = join(ROOT, 'dist', PROFILE, 'dashboard')
 
 const KB = 1000
-const FIRST_KB_MAX = 120
-const ALL_KB_MAX = 250
+const FIRST_KB_MAX = 40
+const ALL_KB_MAX = 160
 const REQUESTS_MAX = 6
 const TIMES_STATIC_MAX = 2.5
 const TASK_MS_MAX = 50

@@ -4,7 +4,7 @@ import { ApprovalRegistry, createToolApprover } from '@sluice/approvals'
 import { agentSection, approvalsSection, gatewaySection, limitsOf, operatorsOf, sharesOf } from '@sluice/config'
 import { type Clients, createClients, withMessage } from '@sluice/delivery'
 import type { LaneQueue } from '@sluice/kit'
-import { sopSettings } from '@sluice/runtime'
+import { History, sopSettings } from '@sluice/runtime'
 import { CommandRuns } from '@sluice/runtime/command-runs'
 import { createHealthWatch, type HealthWatch } from '@sluice/runtime/health'
 import { MAIN_AGENT } from '@sluice/sdk'
@@ -41,6 +41,8 @@ export interface Parts {
   /** The running commands of features. */
   readonly commands: CommandRuns
   readonly health: HealthWatch
+  /** What happened in each hour. */
+  readonly history: History
   /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
   readonly subscribers: { sse: number; ws: number; dropped: number }
 }
@@ -66,8 +68,24 @@ export function putTogether(base: Base): Parts {
     procedures: new ProcedureFiles({ settings: () => sopSettings(config(), opened.dataDir), keyValue: store.keyValue('sop'), clock }),
     commands: createCommands(base),
     health,
+    history: createHistory(base, delivery),
     subscribers: { sse: 0, ws: 0, dropped: 0 },
   }
+}
+
+function createHistory({ opened: { clock, store, bus, log } }: Base, delivery: LateDelivery): History {
+  const history = new History({
+    clock,
+    keyValue: store.keyValue('gateway:history'),
+    node: store.cluster?.node ?? null,
+    log,
+    waitedSecs() {
+      const { messageSecs, replySecs } = delivery.ages()
+      return Math.max(messageSecs, replySecs)
+    },
+  })
+  bus.observe(history.observe)
+  return history
 }
 
 function createHealth({ opened: { clock, store, bus, ownership }, features: { snapshot, lifecycle } }: Base): HealthWatch {

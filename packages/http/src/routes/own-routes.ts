@@ -15,6 +15,7 @@ import { costsRoute } from './costs.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deviceRoutes } from './devices.ts'
 import { hardwareRoutes } from './hardware.ts'
+import { historyRoute } from './history.ts'
 import { limitRoutes } from './limits.ts'
 import { logRoutes } from './logs.ts'
 import { memoryRoutes } from './memories.ts'
@@ -53,6 +54,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...sopRoutes(runtime),
     backupsRoute(runtime),
     costsRoute(runtime),
+    historyRoute(runtime),
     ...channelRoutes(runtime, snapshot),
     ...hardwareRoutes(runtime, snapshot),
     ...configRoutes(runtime),

@@ -77,11 +77,7 @@ export const get = <Path extends GetPath>(path: Path, params: PathOf<Path> & Que
   return answered(call(path, { params, ...(signal && { signal }) }))
 }
 
-/** What the first page shows: the answers of four routes. */
+/** What the first page shows: the answers of five routes. */
 export type Overview = Got<'/api/overview'>
 
-/** The minutes that the time zone of this browser is ahead of UTC, by the quarter of an hour. */
-const offsetMinutes = (): string => String(-Math.round(new Date().getTimezoneOffset() / 15) * 15 || 0)
-
-export const getOverview = (signal?: AbortSignal): Promise<Overview> =>
-  get('/api/overview', { query: { offset_minutes: offsetMinutes() } }, signal)
+export const getOverview = (signal?: AbortSignal): Promise<Overview> => get('/api/overview', {}, signal)

@@ -52,7 +52,7 @@ export function onRenewal(renew: () => void): () => void {
 
 /** What each event makes stale: the beginnings of paths. */
 const STALE: readonly (readonly [prefix: string, paths: readonly string[]])[] = [
-  ['turn_', ['/api/overview', '/api/sessions', '/api/deliveries', '/api/costs', '/api/limits', '/api/turns']],
+  ['turn_', ['/api/overview', '/api/sessions', '/api/deliveries', '/api/history', '/api/limits', '/api/turns']],
   ['delivery', ['/api/deliveries', '/api/overview']],
   ['human_approval', ['/api/approvals', '/api/overview']],
   ['sop_', ['/api/sops', '/api/overview']],
@@ -62,7 +62,7 @@ const STALE: readonly (readonly [prefix: string, paths: readonly string[]])[] = 
   ['feature_', ['/api/features', '/api/overview']],
   ['device_', ['/api/devices']],
   ['limit_', ['/api/limits']],
-  ['operator_notice', ['/api/notices']],
+  ['operator_notice', ['/api/overview']],
   ['loop_', ['/api/limits']],
 ]
 

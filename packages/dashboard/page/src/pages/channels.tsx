@@ -5,6 +5,7 @@ import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
 import { to, useParams } from '../data/router.ts'
 import { Act, Copy, Field } from '../ui/controls.tsx'
 import { confirmed, Dialog } from '../ui/dialog.tsx'
+import { HistoryCard } from '../ui/history-card.tsx'
 import { Badge, Card, Empty, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { Line, Name, Text } from '../ui/text.tsx'
@@ -153,6 +154,7 @@ function ChannelView({ channel }: { readonly channel: Channel }) {
           ]}
         />
       </Card>
+      <HistoryCard of="channel" channel={channel.channel} />
       <Card title="Gaps">
         <Table
           label="Gaps"

@@ -1,15 +1,13 @@
 /** The overview: what waits for a person, how much there is to do, and whether everything works. */
-
-import { useMemo, useState } from 'preact/hooks'
 import type { Overview as Data } from '../data/api.ts'
-import { useApi, useOverview } from '../data/queries.ts'
+import { useOverview } from '../data/queries.ts'
 import { to } from '../data/router.ts'
 import { ApprovalCard } from '../ui/approval.tsx'
-import { Chart } from '../ui/chart.tsx'
+import { HistoryCard } from '../ui/history-card.tsx'
 import { Badge, Card, Empty, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { integer, Line, Name, Text } from '../ui/text.tsx'
-import { duration, short, Time, usd } from '../ui/values.tsx'
+import { duration, Time } from '../ui/values.tsx'
 
 export function Overview() {
   const overview = useOverview()
@@ -21,8 +19,8 @@ export function Overview() {
             <Warnings data={data} />
             <Figures data={data} />
             <Waiting data={data} />
-            <Notices />
-            <Costs data={data} />
+            <Notices data={data} />
+            <HistoryCard of="all" day={data.history} />
             <div class="grid">
               <Channels data={data} />
               <Machine data={data} />
@@ -165,9 +163,8 @@ function Waiting({ data: { approvals } }: { readonly data: Data }) {
 }
 
 /** What operators were told of, newest first. */
-function Notices() {
-  const notices = useApi('/api/notices', { query: { limit: '10' } })
-  const rows = notices.data?.notices ?? []
+function Notices({ data }: { readonly data: Data }) {
+  const rows = data.notices.notices
   if (rows.length === 0) return null
   return (
     <Card title="Notices">
@@ -177,67 +174,10 @@ function Notices() {
         keyOf={({ at, about }) => `${at} ${about}`}
         empty=""
         columns={[
-          { name: 'Notice', heads: true, show: ({ text }) => text },
+          { name: 'Notice', heads: true, show: ({ text }) => <Text value={text} /> },
           { name: 'Kind', show: ({ kind }) => kind.replace('_', ' ') },
           { name: 'Time', show: ({ at }) => <Time at={at} /> },
         ]}
-      />
-    </Card>
-  )
-}
-
-const DAYS = 30
-const DAY_MS = 86_400_000
-
-/** The cost of each of the last thirty days, also of those without a turn. */
-function Costs({ data: { costs } }: { readonly data: Data }) {
-  const { times, usdOf, turnsOf } = useMemo(() => {
-    const today = new Date()
-    today.setHours(0, 0, 0, 0)
-    const days = Array.from({ length: DAYS }, (_, index) => today.getTime() - (DAYS - 1 - index) * DAY_MS)
-    const sum = (value: (cost: (typeof costs.costs)[number]) => number) =>
-      days.map((day) =>
-        costs.costs.filter(({ at }) => Math.abs(Date.parse(at) - day) < DAY_MS / 2).reduce((total, cost) => total + value(cost), 0),
-      )
-    return { times: days.map((day) => day / 1000), usdOf: sum(({ cost_usd }) => cost_usd), turnsOf: sum(({ turns }) => turns) }
-  }, [costs])
-  const [shows, setShows] = useState<'cost' | 'turns'>('cost')
-  const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
-  const series = useMemo(
-    () =>
-      shows === 'cost'
-        ? [{ name: 'Cost', values: usdOf, color: 'accent' as const }]
-        : [{ name: 'Turns', values: turnsOf, color: 'info' as const }],
-    [shows, usdOf, turnsOf],
-  )
-  return (
-    <Card
-      title={
-        <>
-          Last {DAYS} days{' '}
-          <span class="quiet">
-            {usd(total(usdOf))}, {integer(total(turnsOf))} turns
-          </span>
-        </>
-      }
-      actions={
-        <fieldset class="row">
-          <legend class="hidden-text">What the chart shows</legend>
-          <button type="button" class="small" aria-pressed={shows === 'cost'} onClick={() => setShows('cost')}>
-            Cost
-          </button>
-          <button type="button" class="small" aria-pressed={shows === 'turns'} onClick={() => setShows('turns')}>
-            Turns
-          </button>
-        </fieldset>
-      }
-      padded
-    >
-      <Chart
-        label={`${shows === 'cost' ? 'Cost' : 'Turns'} of each day`}
-        times={times}
-        series={series}
-        format={shows === 'cost' ? usd : short}
       />
     </Card>
   )

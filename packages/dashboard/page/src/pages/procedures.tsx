@@ -6,6 +6,7 @@ import { go, placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
 import { ApprovalCard } from '../ui/approval.tsx'
 import { Act, Choose, Field } from '../ui/controls.tsx'
 import { confirmed, Dialog } from '../ui/dialog.tsx'
+import { HistoryCard } from '../ui/history-card.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
 import { Badge, Card, Empty, Facts, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
 import { Person } from '../ui/person.tsx'
@@ -227,6 +228,7 @@ export function Procedure() {
       }
     >
       <Loaded query={definition}>{(data) => <DefinitionView definition={data} />}</Loaded>
+      <HistoryCard of="procedure" procedure={name} />
       <Runs sop={name} />
       {dialog === 'start' && <Start name={name} onClose={() => setDialog(undefined)} />}
       {dialog === 'simulate' && <Simulate name={name} onClose={() => setDialog(undefined)} />}

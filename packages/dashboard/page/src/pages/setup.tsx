@@ -6,6 +6,7 @@ import { linesOf } from '../data/json-lines.ts'
 import { refresh, useApi } from '../data/queries.ts'
 import { go } from '../data/router.ts'
 import { Act, Field } from '../ui/controls.tsx'
+import { HistoryCard } from '../ui/history-card.tsx'
 import { Badge, Card, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
 import { Name, Text } from '../ui/text.tsx'
 import { say } from '../ui/toast.tsx'
@@ -43,6 +44,7 @@ export function Setup() {
           )
         }
       </Loaded>
+      <HistoryCard of="provider" />
     </Page>
   )
 }

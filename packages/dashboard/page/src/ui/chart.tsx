@@ -1,4 +1,4 @@
-/** A chart over time, with the same numbers as a table for those who cannot see it. It is drawn once the page has nothing else to do. */
+/** A chart over time, with the same numbers as a table behind it. It is drawn once the page has nothing else to do. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { whenIdle } from '../data/idle.ts'
 import { theme } from '../data/theme.ts'
@@ -35,33 +35,50 @@ export function Chart({ label, times, series, format, height = 180 }: ChartProps
   return (
     <figure>
       <div ref={place} aria-hidden="true" class="chart" style={{ minHeight: `${height + LEGEND_PIXELS}px` }} />
-      {isIdle && <Numbers label={label} times={times} series={series} format={format} />}
+      <Numbers label={label} times={times} series={series} format={format} />
     </figure>
   )
 }
 
-const Numbers = ({ label, times, series, format }: ChartProps) => (
-  <table class="hidden-text">
-    <caption>{label}</caption>
-    <thead>
-      <tr>
-        <th scope="col">Time</th>
-        {series.map(({ name }) => (
-          <th key={name} scope="col">
-            {name}
-          </th>
-        ))}
-      </tr>
-    </thead>
-    <tbody>
-      {times.map((time, index) => (
-        <tr key={time}>
-          <th scope="row">{whole().format(time * 1000)}</th>
-          {series.map(({ name, values }) => (
-            <td key={name}>{format(values[index] ?? 0)}</td>
-          ))}
-        </tr>
-      ))}
-    </tbody>
-  </table>
-)
+/** The table, whose rows are made once it is opened. */
+function Numbers({ label, times, series, format }: ChartProps) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>As a table</summary>
+      {isOpen && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reachable by keyboard.
+        <section class="scroll numbers" aria-label={label} tabIndex={0}>
+          <table>
+            <caption class="hidden-text">{label}</caption>
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                {series.map(({ name }) => (
+                  <th key={name} scope="col" class="number">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {times.map((time, index) => (
+                <tr key={time}>
+                  <th scope="row">{whole().format(time * 1000)}</th>
+                  {series.map(({ name, values }) => (
+                    <td key={name} class="number">
+                      {shown(values[index], format)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+    </details>
+  )
+}
+
+const shown = (value: number | null | undefined, format: (value: number) => string): string =>
+  value === null || value === undefined ? '—' : format(value)
