@@ -20,13 +20,15 @@ export default defineConfig({
       output: {
         chunkFileNames: 'assets/[name]-[hash].js',
         entryFileNames: 'assets/[name]-[hash].js',
+        // The manifest names the icon, which has its version in its name.
+        assetFileNames: ({ names: [name = ''] }) => (name.endsWith('.png') ? 'assets/[name].[ext]' : 'assets/[name]-[hash].[ext]'),
         // What every place needs is one file with the first place; each other place is a file of its own, and so is what draws charts.
         codeSplitting: {
           includeDependenciesRecursively: false,
           groups: [
             {
               name: 'start',
-              test: /node_modules.(?!.*(?:virtual-core|uplot))|src.(?:ui.(?!virtual|plot|markdown|rich-text|message)|data.(?!theme-choice|event-log|settings|log-follower|json-lines)|start|app|pages.(?:overview|sign-in))/,
+              test: /node_modules.(?!.*(?:virtual-core|uplot))|src.(?:ui.(?!virtual|plot|markdown|rich-text|message)|data.(?!theme-choice|event-log|settings|log-follower|json-lines)|start|app|chat.outgoing|pages.(?:overview|sign-in))/,
             },
           ],
         },

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { foundChromium, launchChromium, signedIn, type Watched, whySkipped } from './page-daemon.ts'
+import { foundChromium, launchChromium, signedIn, type Watched, watchedPage, whySkipped } from './page-daemon.ts'
 import { type PageWorld, startPageWorld } from './page-world.ts'
 
 const SOON = { timeout: 15_000 }
@@ -248,14 +248,89 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     await expect.poll(() => drained, SOON).toEqual(['POST /api/cluster/nodes/a/drain'])
   })
 
+  test('the keyboard opens every place by some letters, goes to the first field, and lists its keys', async () => {
+    const page = await open()
+    await go(page, '/', 'Overview')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('open tool')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Tools and skills', level: 1 }).waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('dead')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Deliveries', level: 1 }).waitFor()
+    expect(page.url()).toMatch(/outbox\?state=dead$/)
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('/')
+    const field = await page.evaluate<string>('document.activeElement.labels[0].firstChild.textContent')
+    expect(field).toBe('Channel')
+    await page.keyboard.type('/?')
+    expect(await page.getByRole('textbox', { name: field, exact: true }).inputValue()).toBe('/?')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+  })
+
+  test('a client finds only its own places with the keyboard', async () => {
+    const watched = await watchedPage(await browser.newContext(), world.gateway.address)
+    opened.push(watched)
+    const { page } = watched
+    await page.goto(await world.gateway.link('client'))
+    await page.getByRole('textbox', { name: 'Message' }).waitFor(SOON)
+    await page.keyboard.press('Control+k')
+    const names = page.getByRole('dialog').getByRole('listitem')
+    await expect.poll(() => names.allTextContents(), SOON).toContain('Open Approvals')
+    expect((await names.allTextContents()).filter((name) => name.startsWith('Open'))).toEqual(['Open Chat', 'Open Approvals'])
+  })
+
+  test('the manifest of the page lets a phone install it, and its icon is there', async () => {
+    const page = await open()
+    const { manifest, icon } = await page.evaluate<{ manifest: Record<string, unknown>; icon: string }>(`(async () => {
+      const href = document.querySelector('link[rel="manifest"]').href
+      const manifest = await (await fetch(href)).json()
+      const resolved = (path) => new URL(path, href).href
+      const answer = await fetch(resolved(manifest.icons[0].src))
+      return { manifest: { ...manifest, start_url: resolved(manifest.start_url), scope: resolved(manifest.scope) }, icon: answer.headers.get('content-type') }
+    })()`)
+    const home = `${world.gateway.address}/`
+    expect(manifest).toMatchObject({ name: 'Sluice', display: 'standalone', start_url: home, scope: home })
+    expect(icon).toBe('image/png')
+  })
+
+  test('a chart shows a figure of a day, a week or a month, with its numbers as a table', async () => {
+    await world.send('count this turn')
+    const page = await open()
+    await go(page, '/', 'Overview')
+    const card = page.locator('.card').filter({ has: page.getByRole('heading', { name: /^The last/ }) })
+    await card.locator('canvas').waitFor(SOON)
+    const numbers = async () => (await card.locator('details tbody td').allTextContents()).map(Number)
+    await card.getByText('As a table').click()
+    await expect.poll(async () => (await numbers()).at(-1) ?? 0, SOON).toBeGreaterThan(0)
+    expect(await numbers()).toHaveLength(24)
+    await card.getByRole('button', { name: 'week' }).click()
+    await expect.poll(numbers, SOON).toHaveLength(168)
+    await card.getByRole('button', { name: 'Tokens' }).click()
+    await card.getByRole('columnheader', { name: 'test' }).waitFor(SOON)
+    await go(page, '/channels/webhook', 'webhook')
+    await card.getByRole('heading', { name: /[1-9]\d* turns/ }).waitFor(SOON)
+    expect(await card.getByRole('button', { name: 'Cost' }).count()).toBe(0)
+  })
+
   test('messages and replies are searched by person and text with the controls, by keyboard, and the address keeps the search', async () => {
     world.receiver.status = 200
     for (const [text, sender] of [
       ['the blue kettle', 'grace'],
       ['the red kettle', 'grace'],
       ['the red kettle', 'linus'],
-    ] as const)
+    ] as const) {
+      const answered = world.receiver.bodies.length
       await world.send(text, undefined, sender)
+      // Messages of one sender that arrive together become one turn with one reply.
+      await expect.poll(() => world.receiver.bodies.length, SOON).toBeGreaterThan(answered)
+    }
     const page = await open()
     for (const [box, person, column] of [
       ['inbox', 'Sender', 'sender'],

@@ -3,6 +3,7 @@ import { effect, signal } from '@preact/signals'
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Route, Router, Switch } from 'wouter-preact'
+import { keyDialog, watchKeys } from './data/keys.ts'
 import { brokenSince, connect, disconnect, link, watchNetwork } from './data/live.ts'
 import { useOverview } from './data/queries.ts'
 import { useHashLocation } from './data/router.ts'
@@ -63,6 +64,7 @@ const Features = later(async () => (await import('./pages/features.tsx')).Featur
 const Hardware = later(async () => (await import('./pages/hardware.tsx')).Hardware)
 const LogLines = later(async () => (await import('./pages/log-lines.tsx')).LogLines)
 const Nodes = later(async () => (await import('./pages/nodes.tsx')).Nodes)
+const KeyDialogs = later(async () => (await import('./pages/commands.tsx')).KeyDialogs)
 const Logs = later(async () => (await import('./pages/logs.tsx')).Logs)
 
 const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
@@ -116,6 +118,16 @@ function Foot({ about }: { readonly about: string }) {
           ))}
         </select>
       </label>
+      <button
+        type="button"
+        class="small"
+        aria-keyshortcuts="Control+K"
+        onClick={() => {
+          keyDialog.value = 'commands'
+        }}
+      >
+        Commands <kbd>Ctrl K</kbd>
+      </button>
       <div class="row spread">
         <span>{about}</span>
         <button type="button" class="small plain" onClick={() => void signOut()}>
@@ -204,6 +216,7 @@ effect(() => {
   return keepSession()
 })
 watchNetwork()
+watchKeys()
 document.addEventListener('keydown', ({ key }) => {
   if (key === 'Escape') menuOpen.value = false
 })
@@ -213,6 +226,7 @@ export function App() {
   return (
     <>
       {session.value === 'in' && <Frame />}
+      {session.value === 'in' && keyDialog.value && <KeyDialogs />}
       {session.value === 'out' && <SignIn />}
       <Questions />
       <Toasts />

@@ -48,6 +48,10 @@ const PLACES: readonly (readonly [group: string, places: readonly Place[]])[] = 
   ],
 ]
 
+/** The places of the menu for a role; only a daemon in a cluster has all of them. */
+export const placesFor = (isOperator: boolean, isCluster: boolean): typeof PLACES =>
+  PLACES.map(([group, all]) => [group, all.filter(({ forClients, inCluster }) => (forClients || isOperator) && (!inCluster || isCluster))])
+
 interface ShellProps {
   readonly isOperator: boolean
   readonly isCluster?: boolean
@@ -108,10 +112,7 @@ export function Shell({
           <Mark /> Sluice
         </a>
         <nav aria-label="Pages">
-          {PLACES.map(
-            ([group, all]) =>
-              [group, all.filter(({ forClients, inCluster }) => (forClients || isOperator) && (!inCluster || isCluster))] as const,
-          ).map(([group, places]) => (
+          {placesFor(isOperator, isCluster).map(([group, places]) => (
             <div key={group} hidden={places.length === 0}>
               <h2>{group}</h2>
               <ul>
