@@ -49,6 +49,21 @@ test('a message that shares no word recalls nothing', async () => {
   for (const message of ['ok', 'thanks!', 'はい', '👍', '', '?!']) expect(await recall(memories, ME, message), message).toEqual([])
 })
 
+test('lets the event loop go on while it compares long memories', async () => {
+  const words = Array.from({ length: 500 }, (_, at) => `word${at}`).join(' ')
+  const memories = await remember(...Array.from({ length: 30 }, (_, at) => `${words} ${at}`))
+  let ticks = 0
+  let isOver = false
+  const count = () => {
+    ticks++
+    if (!isOver) setImmediate(count)
+  }
+  count()
+  expect(await findMemories(memories, ME, words, 5)).toHaveLength(5)
+  isOver = true
+  expect(ticks).toBeGreaterThanOrEqual(30)
+})
+
 test('a rare word counts more than one that all memories have', async () => {
   const memories = await remember('Ada likes tea', 'Ada likes rowing', 'Ada lives in Oslo', 'Ada is tall')
   expect((await findMemories(memories, ME, 'Does Ada like rowing?', 2))[0]?.content).toBe('Ada likes rowing')

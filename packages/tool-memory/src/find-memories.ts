@@ -1,4 +1,5 @@
 /** Finds memories by the words of a text, in every script: also words that no spaces divide, and parts of compound words. */
+import { setImmediate } from 'node:timers/promises'
 import type { Memories, MemoryEntry, RecalledMemory } from '@sluice/sdk'
 
 /** The memories that the store finds by words and parts of words, and that are then compared word by word. */
@@ -39,14 +40,13 @@ function wordsOf(text: string, max: number): string[] {
 }
 
 interface Indexed {
-  readonly entry: MemoryEntry
   readonly words: ReadonlySet<string>
   readonly text: string
 }
 
-function indexed(entry: MemoryEntry): Indexed {
-  const text = `${entry.key.replaceAll('_', ' ')} ${entry.content.slice(0, TEXT_CHARS_MAX)}`
-  return { entry, words: new Set(wordsOf(text, Number.POSITIVE_INFINITY)), text: folded(text) }
+function indexed({ key, content }: MemoryEntry): Indexed {
+  const text = `${key.replaceAll('_', ' ')} ${content.slice(0, TEXT_CHARS_MAX)}`
+  return { words: new Set(wordsOf(text, Number.POSITIVE_INFINITY)), text: folded(text) }
 }
 
 /** Tells how well a word of the question matches an entry, from 0 to 1. */
@@ -60,22 +60,24 @@ function match(word: string, { words, text }: Indexed): number {
 
 /**
  * Returns the memories that `reader` may read and that share words with the text, the best first. A word that many of them have counts less.
- * Reads no more than 30 memories.
+ * Reads no more than 30 memories, and lets the event loop go on after each.
  */
 export async function findMemories(memories: Memories, reader: string, text: string, limit: number): Promise<MemoryEntry[]> {
   const words = wordsOf(text.slice(0, TEXT_CHARS_MAX), WORDS_MAX)
   if (words.length === 0) return []
   const found = await memories.similar(reader, text.slice(0, TEXT_CHARS_MAX), COMPARED_MAX)
-  const compared = found.map(indexed)
-  const scores = compared.map(() => 0)
-  for (const word of words) {
-    const matches = compared.map((one) => match(word, one))
-    const count = matches.filter((value) => value > 0).length
-    const weight = Math.log(1 + compared.length / Math.max(count, 1))
-    for (const [at, value] of matches.entries()) scores[at] = (scores[at] ?? 0) + value * weight
+  const compared: { readonly entry: MemoryEntry; readonly matches: readonly number[] }[] = []
+  for (const entry of found) {
+    const one = indexed(entry)
+    compared.push({ entry, matches: words.map((word) => match(word, one)) })
+    await setImmediate()
   }
+  const weights = words.map((_, word) => {
+    const count = compared.filter(({ matches }) => (matches[word] ?? 0) > 0).length
+    return Math.log(1 + compared.length / Math.max(count, 1))
+  })
   return compared
-    .map(({ entry }, at) => ({ entry, score: scores[at] ?? 0 }))
+    .map(({ entry, matches }) => ({ entry, score: matches.reduce((sum, value, word) => sum + value * (weights[word] ?? 0), 0) }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score || b.entry.updatedAtMs - a.entry.updatedAtMs)
     .slice(0, limit)

@@ -1,4 +1,5 @@
 /** The agent's memories, each with its owner, and a full-text index over their keys and contents. */
+import { setImmediate } from 'node:timers/promises'
 import { type MemoryEntry, type MemoryStore, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
@@ -58,7 +59,7 @@ export const createMemory = (db: Database, writer: Writer): MemoryStore => ({
     if (query.trim() === '') return entries(await db.page<EntryColumns>(NEWEST, reader, limit))
     return find(db, reader, searchedWords(query), limit)
   },
-  similar: async (reader, text, limit) => db.read(() => similar(db, reader, text, limit)),
+  similar: (reader, text, limit) => similar(db, reader, text, limit),
   get: async (owner, key) => entries(db.read(() => db.all<EntryColumns>(GET, owner, key)))[0],
   delete: (owner, key) => writer.write(() => db.run(DELETE, owner, key) > 0),
   async list({ limit, owner, after }) {
@@ -82,17 +83,21 @@ async function find(db: Database, reader: string, words: readonly string[], limi
   return entries(await db.page<EntryColumns>(SEARCH, reader, limit, `${readableBy(reader)} AND words : (${anyOf(words)})`))
 }
 
-/** Reads the numbers of at most a hundred memories for each word, and then the rows of the best. A word that many have counts little. */
-function similar(db: Database, reader: string, text: string, limit: number): MemoryEntry[] {
+/**
+ * Reads the numbers of at most a hundred memories for each word, and then the rows of the best. A word that many have counts little. The event
+ * loop goes on after each word: a text has up to sixty.
+ */
+async function similar(db: Database, reader: string, text: string, limit: number): Promise<MemoryEntry[]> {
   const scores = new Map<number, number>()
   const owners = readableBy(reader)
   for (const word of similarWords(text)) {
-    const numbers = db.all<{ number: number }>(WITH_WORD, `${owners} AND words : "${word}"`, WITH_WORD_MAX)
+    const numbers = db.read(() => db.all<{ number: number }>(WITH_WORD, `${owners} AND words : "${word}"`, WITH_WORD_MAX))
     const weight = Math.log(1 + WITH_WORD_MAX / numbers.length)
     for (const { number } of numbers) scores.set(number, (scores.get(number) ?? 0) + weight)
+    await setImmediate()
   }
   const best = [...scores].sort(([a, scoreA], [b, scoreB]) => scoreB - scoreA || b - a).slice(0, limit)
-  return entries(best.flatMap(([number]) => db.get<EntryColumns>(READ, reader, number) ?? []))
+  return entries(db.read(() => best.flatMap(([number]) => db.get<EntryColumns>(READ, reader, number) ?? [])))
 }
 
 /** The condition of the index for the memories that a client may read. The index skips the memories of other owners. */
