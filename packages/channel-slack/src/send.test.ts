@@ -261,6 +261,27 @@ describe('files', () => {
     await expect(update(id, {})).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
+  test('show the styles of their text, and its characters as they are', async () => {
+    const styles = [{ kind: 'bold', from: 0, to: 3 }] as const
+    await send({ text: 'All is well', styles, attachments: [report] })
+    await send({ text: '2 *3* 4 <!here>', styles: [], attachments: [report] })
+    expect(fake.messages()).toMatchObject([
+      {
+        text: '',
+        files: [{}],
+        blocks: [{ type: 'rich_text', elements: [{ elements: [{ text: 'All', style: { bold: true } }, { text: ' is well' }] }] }],
+      },
+      { text: '', files: [{}], blocks: [{ type: 'rich_text', elements: [{ elements: [{ text: '2 *3* 4 <!here>' }] }] }] },
+    ])
+  })
+
+  test('keep their text when Slack refuses the block', async () => {
+    const body = { ok: false, error: 'invalid_blocks' }
+    fake.fail({ fault: 'status', status: 200, body }, { matches: ({ path }) => path.endsWith('completeUploadExternal') })
+    idOf(await send({ text: '2 *3* 4', styles: [], attachments: [report] }))
+    expect(fake.messages()).toMatchObject([{ text: '2 *3* 4', files: [{}] }])
+  })
+
   test('and buttons become two messages, the second with the buttons', async () => {
     const id = idOf(await send({ text: 'Deploy?', attachments: [report], buttons }))
     expect(fake.messages()).toMatchObject([

@@ -22,15 +22,32 @@ export async function sendMessage(api: SlackApi, to: Address, message: Outbound,
   if (attachments.length === 0) return post(api, to, message, signal)
   const files = await uploadFiles(api, attachments, signal)
   const hasButtons = buttons.length > 0
-  const comment = hasButtons || message.text === '' ? undefined : escapeText(message.text)
-  const share = { files, channel_id: to.to, initial_comment: comment }
-  await outsideIfGone(to, ({ thread }) => api.call('files.completeUploadExternal', { ...share, thread_ts: thread }, { signal }))
+  await shareFiles(api, to, { files, content: hasButtons || message.text === '' ? undefined : contentOf(message) }, signal)
   if (!hasButtons) return { id: files[0]?.id ?? '', isMessage: false }
   try {
     return await post(api, to, message, signal)
   } catch (error) {
     throw new AppError('upstream', 'The files were sent to slack, but the message with the buttons was not', { cause: error })
   }
+}
+
+/** Shares files with a text below them. Slack ignores blocks beside a comment, and a comment is its only text without blocks. */
+async function shareFiles(
+  api: SlackApi,
+  to: Address,
+  { files, content }: { readonly files: readonly object[]; readonly content: Content | undefined },
+  signal: AbortSignal,
+): Promise<void> {
+  const share = (text: object) =>
+    outsideIfGone(to, ({ thread }) =>
+      api.call('files.completeUploadExternal', { files, channel_id: to.to, thread_ts: thread, ...text }, { signal }),
+    )
+  const { text: comment, blocks } = content ?? { text: undefined, blocks: [] }
+  if (blocks.length === 0) return void (await share({ initial_comment: comment }))
+  await share({ blocks }).catch((error: unknown) => {
+    if (!isBadBlocks(error)) throw error
+    return share({ initial_comment: comment })
+  })
 }
 
 /** See `Channel.update`. */
@@ -117,14 +134,14 @@ export const escapeText = (plain: string): string => plain.replaceAll(/[&<>]/g, 
 
 /** Returns plain text where possible, and blocks for a message with buttons or a text that is too long for an edit. */
 export function contentOf({ text, styles, buttons = [] }: Pick<Outbound, 'text' | 'styles' | 'buttons'>): Content {
+  const actions = buttons.length === 0 ? [] : [{ type: 'actions', elements: buttons.map(buttonElement) }]
   if (styles && needsRichText({ text, styles }))
-    return { text: splitEscaped(text, TEXT_CHARS_MAX)[0] ?? '', blocks: [richText({ text, styles })] }
+    return { text: splitEscaped(text, TEXT_CHARS_MAX)[0] ?? '', blocks: [richText({ text, styles }), ...actions] }
   const escaped = escapeText(text)
   if (buttons.length === 0 && escaped.length <= TEXT_CHARS_MAX) return { text: escaped, blocks: [] }
   const parts = splitEscaped(text, SECTION_CHARS_MAX)
   // `verbatim` keeps Slack from turning words into mentions.
   const sections = parts.map((part) => ({ type: 'section', text: { type: 'mrkdwn', text: part, verbatim: true } }))
-  const actions = buttons.length === 0 ? [] : [{ type: 'actions', elements: buttons.map(buttonElement) }]
   return { text: splitEscaped(text, TEXT_CHARS_MAX)[0] ?? '', blocks: [...sections, ...actions] }
 }
 

@@ -25,6 +25,7 @@ export const deliveryOptions = (
     pacing: (channel) => pacingOf(runtime.config(), channel),
     rooms: (channel) => roomsOf(runtime.config(), channel),
     workspace: runtime.workspaceOf,
+    endCommands: async (session) => runtime.snapshot().service('endCommands')?.(session),
     transcribe: () => runtime.snapshot().service('transcribe'),
     procedures: runtime.sops,
   },

@@ -66,6 +66,8 @@ export interface DeliveryFeatures {
   rooms(channel: string): RoomDefaults
   /** Returns the workspace of an agent; undefined when it is not configured. */
   workspace(agent: string): AgentWorkspace | undefined
+  /** Ends the commands of a conversation that run in the background. */
+  endCommands(session: string): Promise<void>
   /** Undefined: recordings are files like any other. */
   transcribe(): Transcribe | undefined
   /** Undefined: no message starts a procedure. */

@@ -23,7 +23,7 @@ import {
   untrustedSource,
   withoutFrames,
 } from '@sluice/sdk'
-import type { OwnedFiles } from './workspace/owned-files.ts'
+import type { Runtime } from './runtime.ts'
 
 /** A sender, by the name that the channel has for it. */
 export interface Person {
@@ -122,14 +122,20 @@ export interface ErasedWithFiles extends Erased {
   readonly files: number
 }
 
-type EraseDeps = { readonly store: Store; readonly files: OwnedFiles }
+type EraseDeps = Pick<Runtime, 'store' | 'files' | 'snapshot'>
 type EraseAbout = Parameters<SessionStore['erase']>[1]
 
-/** Erases a conversation with its files. Resolves to undefined if nothing was kept; rejects as `SessionStore.erase` does. */
-export async function eraseConversation({ store, files }: EraseDeps, id: string, about: EraseAbout): Promise<ErasedWithFiles | undefined> {
+/** Erases a conversation with its files, and ends its commands. Resolves to undefined if nothing was kept; rejects as `SessionStore.erase` does. */
+export async function eraseConversation(
+  { store, files, snapshot }: EraseDeps,
+  id: string,
+  about: EraseAbout,
+): Promise<ErasedWithFiles | undefined> {
   const named = await files.namedBy(id)
   const erased = await store.sessions.erase(id, about)
-  return erased && { ...erased, files: await files.erased(id, named) }
+  if (!erased) return undefined
+  await snapshot().service('endCommands')?.(id)
+  return { ...erased, files: await files.erased(id, named) }
 }
 
 /** Erases all conversations of a person, with the memories and the files of that person. Resolves to undefined if nothing was kept. */
@@ -181,7 +187,7 @@ async function eraseAll(
   about: EraseAbout,
   ownerOf: (id: string) => string | undefined,
 ): Promise<ErasedWithFiles | undefined> {
-  const { store, files } = deps
+  const { store, files, snapshot } = deps
   let total: ErasedWithFiles | undefined
   const ofOwners = new Map<string, string>()
   for (const id of ids) {
@@ -190,7 +196,10 @@ async function eraseAll(
     const erased =
       owner === undefined
         ? await eraseConversation(deps, id, about)
-        : await withResults(await store.sessions.erase(id, { ...about, memoriesOf: owner }), () => files.erasedResults(id))
+        : await withResults(await store.sessions.erase(id, { ...about, memoriesOf: owner }), async () => {
+            await snapshot().service('endCommands')?.(id)
+            return files.erasedResults(id)
+          })
     total = total && erased ? sum(total, erased) : (erased ?? total)
     if (owner !== undefined) ofOwners.set(owner, id)
   }

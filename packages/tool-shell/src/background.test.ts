@@ -73,11 +73,22 @@ describe('a command that outlives its call', () => {
     expect(job.request.signal.aborted).toBe(true)
   })
 
+  test('ends with its conversation, and no other one does', async () => {
+    const { parts, call, startLong } = arrange()
+    const [first, second, other] = [await startLong({ session: 'a' }), await startLong({ session: 'a' }), await startLong({ session: 'b' })]
+    await parts.services?.endCommands?.('a')
+    expect([first, second, other].map(({ job }) => job.request.signal.aborted)).toEqual([true, true, false])
+    expect(await call('shell_wait', { id: first.id }, { session: 'a' })).toMatch(
+      /^There is no command .* A new conversation ends its commands/,
+    )
+    await parts.services?.endCommands?.('a')
+  })
+
   test('is not known in another conversation', async () => {
     const { call, startLong } = arrange()
     const { id, job } = await startLong()
     for (const session of ['other', null]) {
-      expect(await call('shell_wait', { id }, { session })).toMatch(/^There is no command .* in this conversation\. A restart/)
+      expect(await call('shell_wait', { id }, { session })).toMatch(/^There is no command .* in this conversation\. A new/)
       await call('shell_stop', { id }, { session })
     }
     expect(job.request.signal.aborted).toBe(false)

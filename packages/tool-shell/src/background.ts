@@ -87,14 +87,24 @@ export class BackgroundJobs {
   missingText(session: string | null, id: string): string {
     const own = [...this.#jobs.values()].filter((one) => one.session === session && !one.end).map((one) => one.id)
     const known = own.length > 0 ? ` These run: ${own.join(', ')}.` : ''
-    return `There is no command ${id} in this conversation.${known} A restart of the daemon, and a change of its settings, end all commands.`
+    return `There is no command ${id} in this conversation.${known} A new conversation ends its commands; a restart of the daemon, and a change of its settings, end all.`
+  }
+
+  /** Ends the commands of a session, of which nothing is known afterwards. */
+  async end(session: string): Promise<void> {
+    const jobs = [...this.#jobs.values()].filter((job) => job.session === session)
+    for (const { id } of jobs) this.#jobs.delete(id)
+    await stopped(jobs)
   }
 
   /** Ends all commands. May be called twice. */
   async close(): Promise<void> {
     this.#isClosed = true
-    const jobs = [...this.#jobs.values()]
-    for (const job of jobs) job.stop()
-    await Promise.all(jobs.map(({ settled }) => settled))
+    await stopped([...this.#jobs.values()])
   }
+}
+
+async function stopped(jobs: readonly Job[]): Promise<void> {
+  for (const job of jobs) job.stop()
+  await Promise.all(jobs.map(({ settled }) => settled))
 }

@@ -13,6 +13,10 @@ export default defineFeature({
     const jobs = new BackgroundJobs()
     const { tool, source } = shell(host, config, jobs)
     const isOffered = config.background_secs > config.timeout_secs
-    return { tools: [tool, ...backgroundTools(host, { jobs, isOffered, source })], close: () => jobs.close() }
+    return {
+      tools: [tool, ...backgroundTools(host, { jobs, isOffered, source })],
+      services: { endCommands: (session) => jobs.end(session) },
+      close: () => jobs.close(),
+    }
   },
 })

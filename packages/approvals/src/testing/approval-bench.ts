@@ -208,6 +208,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       agentOf: () => MAIN_AGENT,
       rooms: () => ({ isShared: false, overhears: false }),
       workspace: () => agentWorkspace(host.by.workspace),
+      endCommands: async () => {},
       transcribe: () => undefined,
       procedures: () => undefined,
     },

@@ -115,8 +115,10 @@ const METHODS: Readonly<Record<string, Method>> = {
     const shared = wanted.map(({ id = '', title }) => workspace.files.share(id, title) ?? refuse('file_not_found'))
     if (args.channel_id !== undefined) {
       const channel = writable(workspace, { channel: args.channel_id })
+      // "If the initial_comment field is provided, the blocks field is ignored": https://docs.slack.dev/reference/methods/files.completeUploadExternal
+      const blocks = args.initial_comment === undefined ? blocksOf(args) : []
       const text = args.initial_comment ?? ''
-      post(workspace, channel, { text, blocks: [], thread: args.thread_ts, files: shared })
+      post(workspace, channel, { text, blocks, thread: args.thread_ts, files: shared })
     }
     return { files: shared.map(({ id, title }) => ({ id, title })) }
   },

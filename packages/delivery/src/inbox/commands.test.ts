@@ -414,6 +414,7 @@ describe('/new', () => {
       're: text of m3',
     ])
     expect(await made.store.sessions.history(session, 10)).toHaveLength(2)
+    expect(made.endedCommands).toEqual([session])
     await settle()
     expect(await states(made)).toEqual({ inbox: Array(4).fill('done'), outbox: Array(3).fill('sent') })
   })

@@ -81,6 +81,8 @@ export interface CommandOptions {
   readonly store: Pick<Store, 'inbox' | 'turns'>
   /** Returns the configured models of an agent, such as `openai:gpt-5`, the first one first. */
   models(agent: string): readonly string[]
+  /** Ends the commands of a conversation that run in the background. */
+  endCommands(session: string): Promise<void>
   /** Aborts a turn at the request of its sender. Resolves to false when it has ended. */
   stop(turnId: string): Promise<boolean>
   /** Ends a message that waits to be tried again, at the request of its sender. Resolves to false when it does not wait. */
@@ -154,12 +156,15 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     return [{ key: hasStopped ? 'stopped' : 'nothing_to_stop' }]
   },
 
-  async new({ clock, turns, whileWaiting }, running) {
+  async new({ clock, turns, whileWaiting, endCommands }, running) {
     const { owned, session } = running
     const hasStopped = await turns.between(session, {
       mayStop: (sender) => mayStop(running, { sender }),
       whileWaiting,
-      work: () => beginConversation(owned.sessions, session, clock.nowMs()),
+      async work() {
+        await beginConversation(owned.sessions, session, clock.nowMs())
+        await endCommands(session)
+      },
     })
     if (hasStopped === undefined) return [{ key: 'not_your_turn' }]
     return [...(hasStopped ? [{ key: 'stopped' } as const] : []), { key: 'new_conversation' }]

@@ -447,7 +447,7 @@ export class InboxWorker {
         await permit.reacquire()
       }
     }
-    const { models } = features
+    const { models, endCommands } = features
     const client = clientOf(channel, message, limits.operators(channel.name))
     const texts = features.texts()
     const room = await this.#roomOf(channel, message, lane)
@@ -455,7 +455,7 @@ export class InboxWorker {
     const asking = { owned, channel, number, message, client: limited, session: lane, waiting: this.#messages.size }
     const admit = (): Promise<JobOutcome | undefined> => admitMessage({ ...this.#options, ...limits, texts }, asking)
     return runCommand(
-      { clock, texts, store, models, stop, giveUpWaiting, admit, turns: this.#running, whileWaiting, onDue, onReplies },
+      { clock, texts, store, models, endCommands, stop, giveUpWaiting, admit, turns: this.#running, whileWaiting, onDue, onReplies },
       { owned, channel, entry, message, client },
     )
   }
@@ -470,7 +470,8 @@ export class InboxWorker {
     if (started.checkpoint.length === 0) {
       const { approvals, features } = this.#options
       const reset = features.reset(channel.name, agentOfSession(started.session))
-      await resetIfDue({ clock, reset, isAsking: () => approvals.isAsking(channel, message) }, owned, started.session)
+      const isAsking = () => approvals.isAsking(channel, message)
+      if (await resetIfDue({ clock, reset, isAsking }, owned, started.session)) await features.endCommands(started.session)
     }
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
     const maySilent = mayBeSilent(channel, message, room)
@@ -740,7 +741,7 @@ export class InboxWorker {
       clientId: `draft-${turnId}`,
       turnId,
       createdAtMs: clock.nowMs(),
-      extras: { edits: draft },
+      extras: { edits: draft, styles: [] },
       ...(trace !== undefined && { trace }),
     }
     onReplies(waitingReplies([edit], await owned.outbox.add([edit])))

@@ -38,6 +38,7 @@ describe('a conversation', () => {
     await clock.advance(2 * HOUR_MS)
     expect(await say(made, 'm3')).toBe(1)
     const session = made.turns[0]?.session ?? ''
+    expect(made.endedCommands).toEqual([session])
     expect(await made.store.sessions.messagesByTurn(session, { after: 0, limit: 10 })).toHaveLength(3)
   })
 

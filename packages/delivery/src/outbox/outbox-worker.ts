@@ -153,24 +153,27 @@ export class OutboxWorker {
     return sent
   }
 
-  async #outbound(channel: Channel, { text, clientId, extras = {} }: StartedReply): Promise<Outbound> {
+  async #outbound(channel: Channel, { text, clientId, turnId, extras = {} }: StartedReply): Promise<Outbound> {
     const { features, approvals } = this.#options
     const { limits } = channel
-    const { buttons, topic, styles, files = [], agent = MAIN_AGENT, session } = extras
+    // Sluice's own texts are plain: the platform must not read their characters as marks.
+    const plain = turnId === null ? [] : undefined
+    const { buttons, topic, styles = plain, files = [], agent = MAIN_AGENT, session } = extras
     const bytesMax = limits.attachments?.bytesMax ?? 0
     const all = features.workspace(agent)
     // The turn has judged the files; a reply of an earlier release does not say whose it is.
     const workspace = session === undefined ? all : all?.as({ caller: { owner: fileOwnerOfSession(session), session, isOperator: true } })
     const { attachments, notes } = await loadFiles(files, { workspace, bytesMax, texts: features.texts() })
     const message: Outbound = {
-      ...asOutbound({ text: withNotes(text, notes, limits, features.texts()), ...(styles && { styles }) }, channel),
+      text: withNotes(text, notes, limits, features.texts()),
       clientId,
       ...(attachments.length > 0 && { attachments }),
       ...(buttons && { buttons }),
       ...(topic !== undefined && { topic }),
     }
     // Only the prompt of an approval has buttons.
-    return buttons ? approvals.current(message, limits) : message
+    const current = buttons ? await approvals.current(message, limits) : message
+    return { ...current, ...asOutbound({ text: current.text, ...(styles && { styles }) }, channel) }
   }
 
   /**

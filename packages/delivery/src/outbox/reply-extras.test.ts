@@ -84,6 +84,15 @@ test('a reply replaces its draft', async () => {
   expect(await row()).toMatchObject({ state: 'sent', providerId: 'p1' })
 })
 
+test('a text of Sluice itself is escaped for its platform, and a reply of an earlier release is sent as it is', async () => {
+  const markup: Channel['markup'] = { shows: [], write: ({ text }) => text.replaceAll('*', String.raw`\*`) }
+  const own = await outbox({ channel: { markup } })
+  await own.send({}, '2 * 3')
+  expect(own.calls).toEqual([{ text: String.raw`2 \* 3`, plain: '2 * 3', clientId: 'c1' }])
+  const earlier = await outbox({ channel: { markup }, interrupted: [{ ...REPLY, turnId: 't1', text: '**bold**', extras: DRAFT }] })
+  expect(earlier.calls).toMatchObject([{ text: '**bold**' }])
+})
+
 test('an edit with an unknown outcome is repeated, because repeating does no harm', async () => {
   const edited: Call[] = []
   const { send, calls, row, pass } = await outbox({ channel: { update: failing(['upstream', 'upstream'], edited) } })

@@ -35,7 +35,7 @@ test('a channel with marks receives the text with them, counted with them', asyn
   ])
 })
 
-test('a text that has no room for its marks goes without them, and a text of Sluice itself always does', () => {
+test('a text that has no room for its marks goes without them, and so does one without styles', () => {
   const within = channel({ markup: { shows: [], write: ({ text }) => marked(text) } })
   expect(asOutbound({ text: 'x'.repeat(20), styles: [] }, within)).toEqual({ text: 'x'.repeat(20) })
   expect(asOutbound({ text: 'notice' }, within)).toEqual({ text: 'notice' })

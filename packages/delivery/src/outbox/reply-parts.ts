@@ -20,8 +20,8 @@ export async function loadReplyParts({ markup }: Channel): Promise<ReplyParts> {
 
 /** Returns what the channel receives of a part. A text whose marks leave it no room goes without them. */
 export function asOutbound({ text, styles }: ReplyPart, { limits, markup }: Channel): Pick<Outbound, 'text' | 'styles' | 'plain'> {
-  if (!styles) return { text }
-  if (!markup?.write) return { text, styles }
+  if (!styles || !markup) return { text }
+  if (!markup.write) return { text, styles }
   const written = markup.write({ text, styles })
   return measure(written, limits.unit) <= limits.text ? { text: written, plain: text } : { text }
 }

@@ -89,6 +89,8 @@ export interface DeliveryBench {
   /** The notices for operators. */
   readonly notices: string[]
   readonly observed: Observation[]
+  /** The conversations whose commands were ended. */
+  readonly endedCommands: string[]
   receive(...messages: Inbound[]): ReturnType<Deliveries['receive']>
 }
 
@@ -138,6 +140,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
   const sent: DeliveryBench['sent'] = []
   const notices: string[] = []
   const observed: Observation[] = []
+  const endedCommands: string[] = []
   const channel: Channel = {
     name: 'x',
     // Every sender is a named one, so that turns get the plain text.
@@ -182,6 +185,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
         const workspace = options.workspaces ? options.workspaces[agent] : (options.workspace ?? host.by.workspace)
         return workspace && agentWorkspace(workspace)
       },
+      endCommands: async (session) => void endedCommands.push(session),
       transcribe: () => undefined,
       procedures: () =>
         options.triggers && {
@@ -226,6 +230,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     sent,
     notices,
     observed,
+    endedCommands,
     receive: (...messages) =>
       deliveries.receive(channel, { raw: bodyOf(channel, messages), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages }),
   }

@@ -1,4 +1,5 @@
 /** `/api/rooms`: rules, what is in force, erasing, and transcripts that are played against a rule. */
+import type { Snapshot } from '@sluice/runtime'
 import { type Channel, chatSessionKey, ROOMS } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { testGateways } from '../testing.ts'
@@ -10,7 +11,11 @@ const OWNER = 'room:x/bot/room%2F1'
 
 async function arrange() {
   const channel = { name: 'x', allow: ['ann', 'bob'] } as unknown as Channel
-  const made = gateway({ snapshot: { channels: [channel] } })
+  /** The conversations whose commands were ended. */
+  const ended: string[] = []
+  const services = { endCommands: async (session: string) => void ended.push(session) }
+  const service = ((name: string) => services[name as 'endCommands']) as Snapshot['service']
+  const made = gateway({ snapshot: { channels: [channel], service } })
   const { token } = await made.pair('operator')
   const call = async (method: string, path: string, body?: object) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -36,7 +41,7 @@ async function arrange() {
       endedAtMs: 2,
       messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
     })
-  return { ...made, call, say }
+  return { ...made, call, say, ended }
 }
 
 test('a rule is set as a whole, shown with what is in force, and removed', async () => {
@@ -75,7 +80,7 @@ test('a new conversation begins when other people share one than before, and onl
 })
 
 test('erasing a room takes its rule, shared conversations, threads, memories and overheard messages, and nothing of persons or other rooms', async () => {
-  const { call, say, store } = await arrange()
+  const { call, say, store, ended } = await arrange()
   const shared = chatSessionKey(ROOM)
   const kept = [chatSessionKey({ ...ROOM, sender: 'ann' }), chatSessionKey({ ...ROOM, conversation: 'room' })]
   for (const [index, id] of [shared, chatSessionKey({ ...ROOM, thread: 't' }), ...kept].entries()) await say(id, String(index + 1))
@@ -84,6 +89,7 @@ test('erasing a room takes its rule, shared conversations, threads, memories and
   await store.keyValue('overheard').set(`session:${shared}\0lines`, [])
   await call('PUT', PATH, { respond: 'always' })
   expect(await call('DELETE', PATH)).toMatchObject({ status: 200, json: { deleted: true, erased: { said: 2, memories: 1 } } })
+  expect(ended.toSorted()).toEqual([shared, chatSessionKey({ ...ROOM, thread: 't' })].toSorted())
   expect((await store.sessions.list({ limit: 9 })).map(({ id }) => id).toSorted()).toEqual(kept.toSorted())
   expect((await store.memory.list({ limit: 9 })).map(({ owner }) => owner)).toEqual(['channel:x/bot/ann'])
   expect([await store.keyValue(ROOMS).list('', 9), await store.keyValue('overheard').list('', 9)]).toEqual([[], []])
@@ -92,11 +98,12 @@ test('erasing a room takes its rule, shared conversations, threads, memories and
 })
 
 test('erasing a person leaves what the person wrote in shared rooms', async () => {
-  const { call, say, store } = await arrange()
+  const { call, say, store, ended } = await arrange()
   await say(chatSessionKey(ROOM), '1')
   await say(chatSessionKey({ ...ROOM, sender: 'ann' }), '2')
   expect((await call('DELETE', '/api/sessions?channel=x&sender=ann')).status).toBe(200)
   expect((await store.sessions.list({ limit: 9 })).map(({ id }) => id)).toEqual([chatSessionKey(ROOM)])
+  expect(ended).toEqual([chatSessionKey({ ...ROOM, sender: 'ann' })])
 })
 
 test('a transcript is played against the rule of the room, or against another one, and changes nothing', async () => {

@@ -69,7 +69,7 @@ const triedSchema = v.object({
 export type TriedLine = v.InferOutput<typeof triedSchema>
 
 export function roomRoutes(runtime: Runtime): Route[] {
-  const { store, clock, files } = runtime
+  const { store, clock, files, snapshot } = runtime
   const rules = store.keyValue(ROOMS)
   const rooms = new Rooms({ store, rooms: (channel) => roomsOf(runtime.snapshot().config, channel) })
 
@@ -160,7 +160,7 @@ export function roomRoutes(runtime: Runtime): Route[] {
       async handle({ by, params }) {
         const place = placeIn(params)
         const hadRule = (await rules.get(roomKey(place))) !== undefined
-        const erased = await eraseRoom({ store, files }, place, { atMs: clock.nowMs(), by })
+        const erased = await eraseRoom({ store, files, snapshot }, place, { atMs: clock.nowMs(), by })
         if (!erased && !hadRule) throw new AppError('not_found', `Nothing is kept of the room ${roomId(place)}.`)
         await rules.delete(roomKey(place))
         await recordAction(runtime, 'room_erased', by, { room: roomId(place) })

@@ -213,7 +213,7 @@ const erasePersonRoute = ({ store, files, clock, snapshot }: Runtime): Route =>
     query: v.object({ channel: v.pipe(v.string(), v.minLength(1)), sender: v.pipe(v.string(), v.minLength(1)) }),
     answers: { 200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), erased: erasedSchema }) } },
     async handle({ by, query }) {
-      const erased = await erasePerson({ store, files }, query, { atMs: clock.nowMs(), by })
+      const erased = await erasePerson({ store, files, snapshot }, query, { atMs: clock.nowMs(), by })
       if (!erased) throw nothingKept(query, snapshot().channels)
       return { deleted: true, erased: shownErased(erased) }
     },
@@ -300,7 +300,7 @@ const nameRoute = ({ sessions }: Store): Route =>
     },
   })
 
-const eraseRoute = ({ store, files, clock }: Runtime): Route =>
+const eraseRoute = ({ store, files, clock, snapshot }: Runtime): Route =>
   defineRoute({
     method: 'DELETE',
     path: '/api/sessions/:id',
@@ -310,7 +310,7 @@ const eraseRoute = ({ store, files, clock }: Runtime): Route =>
       200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), session_id: v.string(), erased: erasedSchema }) },
     },
     async handle({ device, role, by, params }) {
-      const erased = await eraseConversation({ store, files }, storedOf({ device, role }, params), { atMs: clock.nowMs(), by })
+      const erased = await eraseConversation({ store, files, snapshot }, storedOf({ device, role }, params), { atMs: clock.nowMs(), by })
       if (!erased) throw unknownSession()
       return { deleted: true, session_id: params.id, erased: shownErased(erased) }
     },

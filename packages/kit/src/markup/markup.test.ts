@@ -199,7 +199,44 @@ describe('the corpus', () => {
   })
 })
 
-test('long lists are rendered whole', () => {
-  const { text } = renderMarkdown('- a\n'.repeat(12_000), { shows: ['bold'] })
-  expect(text.split('\n')).toHaveLength(12_000)
+test('a long list is rendered whole, and its text is read no more often than that of a short one', () => {
+  const short = readsOf(() => renderMarkdown('- a\n'.repeat(1000), { shows: ['bold'] }))
+  const long = readsOf(() => renderMarkdown('- a\n'.repeat(12_000), { shows: ['bold'] }))
+  expect(long.result.text.split('\n')).toHaveLength(12_000)
+  expect(long.reads).toBe(short.reads)
 })
+
+/** Each of these methods copies a text that was put together from pieces, before it reads the text. */
+const READING = [
+  'endsWith',
+  'startsWith',
+  'at',
+  'charAt',
+  'charCodeAt',
+  'slice',
+  'trim',
+  'trimEnd',
+  'includes',
+  'indexOf',
+  'lastIndexOf',
+] as const
+
+/** Counts how often the methods of strings read a text that begins as a list does. */
+function readsOf<Result>(work: () => Result): { readonly reads: number; readonly result: Result } {
+  const given = READING.map((name) => [name, Object.getOwnPropertyDescriptor(String.prototype, name) ?? {}] as const)
+  const { charCodeAt } = String.prototype
+  let reads = 0
+  for (const [name, descriptor] of given) {
+    const method = descriptor.value as (...args: unknown[]) => unknown
+    const value = function (this: string, ...args: unknown[]) {
+      if (this.length > 100 && charCodeAt.call(this, 0) === 0x2022) reads++
+      return method.apply(this, args)
+    }
+    Object.defineProperty(String.prototype, name, { ...descriptor, value })
+  }
+  try {
+    return { result: work(), reads }
+  } finally {
+    for (const [name, descriptor] of given) Object.defineProperty(String.prototype, name, descriptor)
+  }
+}

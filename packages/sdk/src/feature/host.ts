@@ -78,6 +78,8 @@ export interface Services {
    * Returns the memories that fit a message, a line each and within 500 tokens; empty when none does. `reader` is as in `Memories.search`.
    */
   readonly recall: (reader: string, text: string) => Promise<readonly RecalledMemory[]>
+  /** Ends the commands of a conversation that run in the background. Resolves when they have ended. */
+  readonly endCommands: (session: string) => Promise<void>
   readonly vitals: () => Vitals
   /** Counts the unfinished and failed work in the store. Throws `unavailable` when the store cannot be read. */
   readonly backlog: () => Promise<Backlog>
