@@ -185,7 +185,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     }),
     async checkServer() {
       if (closing) throw closedError()
-      return (await import('./connection/check-server.ts')).checkServer(db)
+      return (await import('./connection/check-server.ts')).checkServer(db, { oldPrimaries: history.oldPrimaries })
     },
     async check() {
       if (closing) throw closedError()

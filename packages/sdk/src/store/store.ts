@@ -378,7 +378,7 @@ export interface MemoryStore extends Memories {
 /** What a check of the server of the database found, and how to repair it; `fix` is null when nothing is wrong. */
 export interface ServerCheck {
   readonly check: string
-  readonly status: 'ok' | 'warn'
+  readonly status: 'ok' | 'warn' | 'fail'
   readonly detail: string
   readonly fix: string | null
 }

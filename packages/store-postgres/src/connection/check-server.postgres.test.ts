@@ -92,7 +92,7 @@ test('doctor warns about old transactions and another clock', { timeout: 60_000 
   const reader = new Reader({ url: server.url }, 1)
   undo.push(() => reader.close())
   const db = createDatabase({ reader, clock } as unknown as Database)
-  expect(byName(await checkServer(db, 0))['database snapshots']).toMatchObject({
+  expect(byName(await checkServer(db, { snapshotSecsMax: 0 }))['database snapshots']).toMatchObject({
     status: 'warn',
     detail: expect.stringContaining("'report'"),
   })

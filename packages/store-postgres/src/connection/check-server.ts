@@ -41,8 +41,14 @@ interface Standby {
   readonly lagBytes: number
 }
 
-/** `snapshotSecsMax` is for tests. */
-export async function checkServer(db: Database, snapshotSecsMax = SNAPSHOT_SECS_MAX): Promise<readonly ServerCheck[]> {
+/** `oldPrimaries` are servers that accept writes beside the right one. `snapshotSecsMax` is for tests. */
+export async function checkServer(
+  db: Database,
+  {
+    snapshotSecsMax = SNAPSHOT_SECS_MAX,
+    oldPrimaries = [],
+  }: { readonly snapshotSecsMax?: number; readonly oldPrimaries?: readonly string[] } = {},
+): Promise<readonly ServerCheck[]> {
   const facts = await db.get<Facts>(FACTS)
   const standbys = await db.all<Standby>(STANDBYS)
   return [
@@ -51,8 +57,16 @@ export async function checkServer(db: Database, snapshotSecsMax = SNAPSHOT_SECS_
     await snapshots(db, snapshotSecsMax),
     await clockOf(db),
     await commitTime(db),
+    ...(oldPrimaries.length > 0 ? [oldPrimary(oldPrimaries)] : []),
   ]
 }
+
+const oldPrimary = (names: readonly string[]): ServerCheck => ({
+  check: 'database primary',
+  status: 'fail',
+  detail: `${names.join(' and ')} accepts writes, but is an old primary`,
+  fix: 'stop it, or make it a standby: docs/cluster.md#fencing',
+})
 
 const ok = (check: string, detail: string): ServerCheck => ({ check, status: 'ok', detail, fix: null })
 const warn = (check: string, detail: string, fix: string): ServerCheck => ({ check, status: 'warn', detail, fix })

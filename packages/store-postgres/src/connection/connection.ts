@@ -5,8 +5,8 @@ import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { AppError } from '@sluice/sdk'
 import pg from 'pg'
-import { sqlState, WrongServerError } from './postgres-error.ts'
-import type { ServerHistory } from './server-history.ts'
+import { WrongServerError } from './postgres-error.ts'
+import { type ServerHistory, wentBack } from './server-history.ts'
 import { fromStored, toParameter } from './text-code.ts'
 
 export type TlsMode = 'auto' | 'off' | 'verify'
@@ -44,11 +44,6 @@ const VERSION_MIN = 150_000
 const SERVER = `
   SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::int AS version,
     current_setting('synchronous_commit') AS commit, pg_postmaster_start_time()::text AS "startedAt"`
-/** The number of the files of the server, and their timeline, which grows with each promotion of a standby. */
-const PLACE = `
-  SELECT system_identifier::text AS system, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int AS timeline
-  FROM pg_control_system()`
-const NOWHERE = { system: null, timeline: null }
 /** How long a connection waits for the other hosts once one accepts writes. */
 const OTHERS_MS = 1_000
 
@@ -148,47 +143,61 @@ interface Opened {
 }
 
 /**
- * Connects to the host that accepts writes. Rejects with the first error of a host that is no standby, if there is one, and with a
- * `WrongServerError` when two servers accept writes or the database went back.
+ * Connects to the host that accepts writes. Where several servers do, it is the only one whose database did not go back. Rejects with the
+ * first error of a host that is no standby, if there is one, and with a `WrongServerError` when no server is known to be the right one.
  */
 export async function connect(settings: ConnectionSettings, options: ConnectOptions = {}): Promise<pg.Client> {
   const { hosts } = parseUrl(settings.url)
-  const seen = settings.history?.seen
-  const { client, name, server } = await onlyOne(hosts.map((host) => open(host, settings, options)))
+  const { history } = settings
+  const seen = history?.seen
+  const opened = await serversOf(hosts.map((host) => open(host, settings, options)))
   try {
-    await settings.history?.accept(queryOf(client), { name, ...(await placeOf(client)), seen })
-    return client
+    const judged = await Promise.all(opened.map(async (one) => ({ one, found: await history?.find(queryOf(one.client), one.name, seen) })))
+    const right = judged.filter(({ found }) => found?.why === undefined)
+    const [chosen] = right
+    if (!chosen) throw wentBack(judged.map(({ found }) => found))
+    if (right.length > 1) throw split(right.map(({ one }) => one.name))
+    if (chosen.found)
+      history?.accept(
+        chosen.found,
+        judged.filter((other) => other !== chosen).map(({ one }) => one.name),
+      )
+    for (const { client } of opened) if (client !== chosen.one.client) void disconnect(client)
+    if (chosen.one.server.endsInTime) timed.add(chosen.one.client)
+    return chosen.one.client
   } catch (error) {
-    void disconnect(client)
+    for (const { client } of opened) void disconnect(client)
     throw error
-  } finally {
-    if (server.endsInTime) timed.add(client)
   }
 }
 
-/** Resolves to the one server that accepts writes, and disconnects the others. */
-async function onlyOne(asked: readonly Promise<Opened>[]): Promise<Opened> {
+/** Resolves to a connection to each server that accepts writes, in the order of the hosts. Rejects when there is none. */
+async function serversOf(asked: readonly Promise<Opened>[]): Promise<readonly Opened[]> {
   const opened: (Opened | undefined)[] = asked.map(() => undefined)
   const all = Promise.allSettled(
     asked.map(async (one, at) => {
       opened[at] = await one
     }),
   )
-  const first = await Promise.any(asked).catch(({ errors }: AggregateError) => {
+  await Promise.any(asked).catch(({ errors }: AggregateError) => {
     throw errors.find((error) => !(error instanceof StandbyError)) ?? errors[0]
   })
   // A host that is away must not delay each connection to the one that answers.
   if (asked.length > 1) await Promise.race([all, new Promise((resolve) => setTimeout(resolve, OTHERS_MS).unref())])
-  const answers = opened.filter((one) => one !== undefined)
-  const isSplit = new Set(answers.map(({ server }) => server.startedAt)).size > 1
+  // Several hosts of the address may be names of one server.
+  const servers = new Map<string, Opened>()
+  for (const one of opened) if (one && !servers.has(one.server.startedAt)) servers.set(one.server.startedAt, one)
+  const used = new Set(servers.values())
   void all.then(() => {
-    for (const one of opened) if (isSplit || one !== first) void disconnect(one?.client)
+    for (const one of opened) if (one && !used.has(one)) void disconnect(one.client)
   })
-  if (!isSplit) return first
-  throw new WrongServerError(
-    `${answers.map(({ name }) => name).join(' and ')} of store.url both accept writes, so that one of them is an old primary. Stop that one, or make it a standby of the other: docs/cluster.md#fencing.`,
-  )
+  return [...used]
 }
+
+const split = (names: readonly string[]): WrongServerError =>
+  new WrongServerError(
+    `${names.join(' and ')} of store.url both accept writes, so that one of them is an old primary. Stop that one, or make it a standby of the other: docs/cluster.md#fencing.`,
+  )
 
 async function open({ host, port }: Host, settings: ConnectionSettings, options: ConnectOptions): Promise<Opened> {
   const { user, password, database } = parseUrl(settings.url)
@@ -219,17 +228,6 @@ async function open({ host, port }: Host, settings: ConnectionSettings, options:
 class StandbyError extends WrongServerError {
   constructor() {
     super('The server is a standby, which accepts no writes.')
-  }
-}
-
-/** Resolves to the files of the server and their timeline; to nulls where the server does not tell them, as some services. */
-async function placeOf(client: pg.Client): Promise<{ readonly system: string | null; readonly timeline: number | null }> {
-  try {
-    const { rows } = await answered(client, client.query<{ system: string; timeline: number }>(PLACE))
-    return rows[0] ?? NOWHERE
-  } catch (error) {
-    if (sqlState(error) === undefined) throw error
-    return NOWHERE
   }
 }
 

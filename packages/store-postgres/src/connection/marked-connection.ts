@@ -172,7 +172,9 @@ export class MarkedConnection {
       const writes = Number(row?.writes)
       if (row?.isKnown === true && writes < this.#committed) {
         await settings.history?.lacks(queryOf(client), this.#committed - writes)
-        throw wentBack(`${client.host}:${client.port}`, `has ${writes} commits of one connection, which made ${this.#committed}`)
+        throw wentBack([
+          { name: `${client.host}:${client.port}`, why: `has ${writes} commits of one connection, which made ${this.#committed}` },
+        ])
       }
       this.#generation = generation
       this.#committed = writes

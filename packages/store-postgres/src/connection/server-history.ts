@@ -9,6 +9,10 @@ import { sqlState, WrongServerError } from './postgres-error.ts'
 
 /** The key of `meta` with the time at which an operator accepted an earlier state. */
 export const ACCEPTED_KEY = 'accepted_at'
+/** The number of the files of the server, and their timeline, which grows with each promotion of a standby. */
+const PLACE = `
+  SELECT system_identifier::text AS system, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int AS timeline
+  FROM pg_control_system()`
 const MARKS = `
   SELECT (SELECT last_value FROM epochs) AS epoch, (SELECT coalesce(sum(writes), 0)::bigint FROM connections) AS commits,
     (SELECT value::float8 FROM meta WHERE key = '${ACCEPTED_KEY}') AS "acceptedAtMs"`
@@ -17,15 +21,18 @@ const NO_TABLE = '42P01'
 /** Runs a statement on a connection. */
 type All = <R>(text: string) => Promise<R[]>
 
-type Marks = Pick<SeenDatabase, 'epoch' | 'commits' | 'acceptedAtMs'>
+type Place = Pick<SeenDatabase, 'system' | 'timeline'>
+type Marks = Omit<SeenDatabase, keyof Place>
 
+const NOWHERE: Place = { system: null, timeline: null }
 const EMPTY: Marks = { epoch: 0, commits: 0, acceptedAtMs: null }
 
-export interface Found extends Pick<SeenDatabase, 'system' | 'timeline'> {
+/** A server that accepts writes, as it is now. */
+export interface Found extends SeenDatabase {
   /** `host:port` */
   readonly name: string
-  /** What was seen before the server was asked: other connections may see newer marks meanwhile. */
-  readonly seen: SeenDatabase | undefined
+  /** What the server lacks that was seen before; undefined when it lacks nothing. */
+  readonly why: string | undefined
 }
 
 export class ServerHistory {
@@ -35,6 +42,7 @@ export class ServerHistory {
   #seen: SeenDatabase | undefined
   /** What the file has. */
   #kept: SeenDatabase | undefined
+  #oldPrimaries: readonly string[] = []
 
   /** `database` names the database in the record. */
   constructor(record: DatabaseRecord, database: string, log: Logger) {
@@ -49,13 +57,25 @@ export class ServerHistory {
     return this.#seen
   }
 
-  /** Compares a server that accepts writes with what was seen. Throws a `WrongServerError` when its database went back. */
-  async accept(all: All, { name, system, timeline, seen }: Found): Promise<void> {
-    const now = { system, timeline, ...(await marksOf(all)) }
-    const why = seen && stepBack(seen, now)
-    if (why !== undefined) throw wentBack(name, why)
+  /** The servers that accepted writes beside the right one when the last connection was made. */
+  get oldPrimaries(): readonly string[] {
+    return this.#oldPrimaries
+  }
+
+  /** Compares a server with `seen`, which was read before it was asked: other connections may see newer marks meanwhile. */
+  async find(all: All, name: string, seen: SeenDatabase | undefined): Promise<Found> {
+    const [place, marks] = [await placeOf(all), await marksOf(all)]
+    const now = { ...place, ...marks }
+    return { name, ...now, why: seen && stepBack(seen, now) }
+  }
+
+  /** Notes a server that is used from now on. `others` are servers that accept writes although they went back. */
+  accept({ name, why, ...now }: Found, others: readonly string[] = []): void {
     this.#saw(now)
     this.keep()
+    this.#oldPrimaries = others
+    if (others.length > 0)
+      this.#log.error(`${others.join(' and ')} accepts writes but is an old primary: stop it, or make it a standby of ${name}`)
   }
 
   /** Reads how far the database has come. `all` uses a connection that was accepted. */
@@ -100,11 +120,20 @@ const newestOf = (one: SeenDatabase, other: SeenDatabase): SeenDatabase => ({
   epoch: Math.max(one.epoch, other.epoch),
 })
 
-/** `why` says what the server lacks. */
-export const wentBack = (name: string, why: string): WrongServerError =>
+export const wentBack = (found: readonly (Pick<Found, 'name' | 'why'> | undefined)[]): WrongServerError =>
   new WrongServerError(
-    `The database went back: ${name} ${why}. Nothing is read or written there. Stop an old primary, or make it a standby; for data that was recovered, run 'sluice store recovered'; for a new database, start once with --new-database (docs/cluster.md#fencing).`,
+    `The database went back: ${found.map((one) => `${one?.name} ${one?.why}`).join('; ')}. Nothing is read or written there. Stop an old primary, or make it a standby; for data that was recovered, run 'sluice store recovered'; for a new database, start once with --new-database (docs/cluster.md#fencing).`,
   )
+
+/** Resolves to nulls where the server does not tell its place, as some services. */
+async function placeOf(all: All): Promise<Place> {
+  try {
+    return (await all<Place>(PLACE))[0] ?? NOWHERE
+  } catch (error) {
+    if (sqlState(error) === undefined) throw error
+    return NOWHERE
+  }
+}
 
 async function marksOf(all: All): Promise<Marks> {
   try {
