@@ -1,4 +1,5 @@
 // The groups of measurements: each runs together and yields some rows of the table.
+import { measureAgent } from './measures/agent.mjs'
 import { measureBackup } from './measures/backup.mjs'
 import { measureCommands } from './measures/commands.mjs'
 import { measureFanOut } from './measures/fan-out.mjs'
@@ -23,7 +24,7 @@ import { measureIdleMemory, measureStarts } from './measures/start.mjs'
 import { measureTracing } from './measures/tracing.mjs'
 import { measureWaiting } from './measures/waiting.mjs'
 import { measureDuplicates, measureTurns } from './measures/webhook.mjs'
-import { FEATURE_STARTS, POSTGRES_PEERS } from './rows.mjs'
+import { AGENT_ROWS, FEATURE_STARTS, POSTGRES_PEERS } from './rows.mjs'
 
 /** The groups of docs/performance.md, which `--write` measures. Together they take about a quarter of an hour. */
 export const DOCUMENTED = ['start', 'memory', 'commands', 'webhook', 'ingress', 'sse', 'ws', 'replies']
@@ -58,6 +59,8 @@ export const GROUPS = [
     onlyWhenAsked: true,
   },
   { name: 'postgres-nodes', rows: ['postgres-nodes', 'postgres-nodes-both'], measure: measurePostgresNodes, onlyWhenAsked: true },
+  // Installs a tokenizer, and with --peers two agents, from npm, so it runs only with --only.
+  { name: 'agent', rows: AGENT_ROWS, measure: measureAgent, onlyWhenAsked: true },
   // Needs the build of another commit, so it runs only with --only.
   {
     name: 'since',

@@ -19,9 +19,37 @@ const PEER_LIMITS = {
   graphile: { name: 'Graphile Worker', limit: 0.5 },
 }
 export const POSTGRES_PEERS = Object.keys(PEER_LIMITS).map((peer) => `postgres-${peer}`)
+/** The tasks of an agent, with the same replies of a scripted model. */
+const AGENT_TASKS = {
+  short: { title: 'three short messages', unit: 'tokens', bar: { value: 'at most', limit: 9200 } },
+  edit: { title: 'an edit of a file, billed', unit: 'tokens' },
+  huge: { title: 'huge results, billed', unit: 'tokens', bar: { value: 'at most', limit: 49_630 } },
+  steps: { title: 'thirty steps, billed', unit: 'tokens' },
+}
+const AGENT_PEERS = { pi: 'pi', openclaw: 'OpenClaw' }
+const AGENT = {
+  ...Object.fromEntries(Object.entries(AGENT_TASKS).map(([task, row]) => [`agent-${task}`, row])),
+  'agent-prefix': { title: 'smallest part of a request that the next one repeats', unit: '%', bar: { value: 'at least', limit: 95 } },
+  'agent-cpu': { title: 'CPU time of a turn with a scripted model', unit: 'ms' },
+  ...Object.fromEntries(
+    Object.entries(AGENT_PEERS).flatMap(([peer, name]) =>
+      Object.entries(AGENT_TASKS).map(([task, { title, unit }]) => {
+        const bar = peer === 'pi' && task === 'huge' ? { bar: { ratio: 'at most', limit: 1.2 } } : {}
+        return [`agent-${task}-${peer}`, { title: `${title}, compared with ${name}`, unit, ...bar }]
+      }),
+    ),
+  ),
+  'agent-shell-blocks': {
+    title: 'shell blocks of public skills that scripts may be, of all',
+    unit: '',
+    bar: { ratio: 'at least', limit: 1 },
+  },
+}
+export const AGENT_ROWS = Object.keys(AGENT)
 const featureStart = (id) => ({ title: `start time added by ${id}`, unit: 'ms', bar: { value: 'at most', limit: 5 } })
 
 export const ROWS = {
+  ...AGENT,
   ...Object.fromEntries(OPTIONAL.map((id) => [`feature-start-${id}`, featureStart(id)])),
   'start-minimal': { title: 'start to first 200, minimal', unit: 'ms', bar: { ratio: 'at most', limit: 2.2 } },
   'start-full': { title: 'start to first 200, full', unit: 'ms', bar: { ratio: 'at most', limit: 3 } },

@@ -1,33 +1,17 @@
 // Libraries that run jobs on PostgreSQL, as peers: one job for each message, with the conversation as its key, so that the jobs of one
 // conversation run one after the other. Installed from npm into a folder of its own, only when a run asks for it.
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { installPeers } from './installed-peers.mjs'
 
 const VERSIONS = { '@dbos-inc/dbos-sdk': '5.3.0', 'graphile-worker': '0.18.0', 'pg-boss': '12.38.0' }
 const QUEUE = 'messages'
 const POLL_MS = 50
 const POOL = 10
 
-/** Installs the libraries unless they are there. Returns their folder. A load program has a home of its own, so that its caller installs them. */
-export function installJobPeers() {
-  const versions = Object.values(VERSIONS).join('-')
-  const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'sluice-bench', `job-peers-${versions}`)
-  const done = join(folder, 'installed')
-  if (!existsSync(done)) {
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(join(folder, 'package.json'), '{"private": true}')
-    const names = Object.entries(VERSIONS).map(([name, version]) => `${name}@${version}`)
-    const args = ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...names]
-    const { status } = spawnSync('npm', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
-    if (status !== 0) throw new Error(`npm could not install ${names.join(', ')}`)
-    writeFileSync(done, '')
-  }
-  return folder
-}
+/** Installs the libraries unless they are there. Returns their folder. */
+export const installJobPeers = () => installPeers('job-peers', VERSIONS)
 
 /** What a turn yields, and what its platform answers. Both are kept, as Sluice keeps them. */
 const resultsOf = ({ answer, turn }) => ({ answer, sent: `wamid.${turn}` })

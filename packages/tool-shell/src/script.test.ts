@@ -17,6 +17,27 @@ const SCRIPTS = [
   "echo 'not closed",
   'curl -s https://example.org | jq . >> ~/.config/out.json',
 ]
+/** What the shell blocks of public skills contain and plain commands may not: one script for each reason why `splitCommand` refuses it. */
+const REFUSED_AS_PLAIN = [
+  'curl -H "Authorization: Bearer $TOKEN" https://api.example.org/v1/items',
+  'VERSION=$(git describe --tags); echo "$VERSION"',
+  'echo `date`',
+  'printf done > report.txt',
+  'jq . < in.json >> out.json 2>&1',
+  "cat > notes.md <<'EOF'\n# Notes\n- one\nEOF",
+  'python3 - <<PY\nprint(1)\nPY',
+  'server --port 8080 &\nsleep 1\nkill %1',
+  '(cd app && npm test) || { echo failed; exit 1; }',
+  'if [ -f .env ]; then . ./.env; else echo none; fi',
+  'while read -r line; do echo "$line"; done < list.txt',
+  'for id in 1 2 3; do curl -s "https://example.org/$id"; done',
+  'case "$1" in start) run;; *) echo usage;; esac',
+  'build() { make "$@"; }; build all',
+  'set -euo pipefail\ntrap cleanup EXIT\necho {1..3} ~/x "$HOME/y"',
+  'diff <(sort a) <(sort b)',
+  'tool --query \'{"a": "b"}\' \\\n  --limit 5 # at most five',
+  'ls !(*.log)',
+]
 const SUPERVISED = { ...openPolicy, shell: 'script', level: 'supervised', allowed_commands: ['ls', 'cat'] } as const
 
 function arrange(policy: Partial<Policy>, { confines = true, standing = 'operator' }: { confines?: boolean; standing?: Standing } = {}) {
@@ -46,6 +67,13 @@ describe('script mode', () => {
     expect([risk(command), asks(command), decider(command)]).toEqual(['execute', false, 'asker'])
     expect(await run(command)).toBe('done\n[exit code 0]')
     expect(requests[0]).toMatchObject({ file: 'bash', args: ['-c', command] })
+  })
+
+  test.each(REFUSED_AS_PLAIN)('takes %j, which is no plain command', async (command) => {
+    const { run, precheck, requests } = arrange({})
+    await precheck(command)
+    await run(command)
+    expect(requests[0]).toMatchObject({ args: ['-c', command] })
   })
 
   test('a command that only reads is run by the shell whose rules have judged it', async () => {

@@ -6,6 +6,7 @@ import { AppError, errorText, type OfferedModel, Secret } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { textOption } from '../option-values.ts'
 import { readInput } from '../read-input.ts'
+import { toolLines } from '../setup/agent-tools.ts'
 import { askBaseUrl, askCandidate, askKey, askModel, findCandidate, proposedModel } from '../setup/ask-endpoint.ts'
 import { askOwner } from '../setup/ask-owner.ts'
 import { askSearch } from '../setup/ask-search.ts'
@@ -185,7 +186,7 @@ async function writeChoice(
   if (json) {
     const shown = changes.map(({ key, before, after }) => ({ key, before, after }))
     out.json({ written: changes.length > 0, file: configFile, changes: shown, tests: results.map(shownResult), daemon })
-  } else printEnd(context, { daemon, hasChanged: changes.length > 0 })
+  } else printEnd(context, { daemon, hasChanged: changes.length > 0, tools: await toolLines(context) })
   return 0
 }
 
@@ -197,15 +198,18 @@ const DAEMON_NOTES = {
 
 function printEnd(
   { out, configFile }: CliContext,
-  { daemon, hasChanged }: { daemon: keyof typeof DAEMON_NOTES; hasChanged: boolean },
+  { daemon, hasChanged, tools }: { daemon: keyof typeof DAEMON_NOTES; hasChanged: boolean; tools: readonly string[] },
 ): void {
   out.print(
     hasChanged ? `Written to ${configFile}. ${DAEMON_NOTES[daemon]}` : `The configuration has this already. ${DAEMON_NOTES[daemon]}`,
   )
   out.print('')
+  out.print('The agent:')
+  for (const line of tools) out.print(line)
+  out.print('')
   out.print('Next:')
   out.print('  sluice agent -m "hello"    a first message')
   out.print('  sluice pair new            a code for an app or another person')
-  out.print('  sluice models test         everything that the model can do')
+  out.print('  sluice models test         everything that the model can do; with --tasks, ten tasks of an agent')
   out.print('  sluice doctor              what the agent can do here, and what is missing')
 }

@@ -1,7 +1,7 @@
 /** Checks the features of this build: their state, and the problems that they find themselves. */
 import { leftOutFiles } from '@sluice/config'
 import { nearestNames, signalScope } from '@sluice/kit'
-import { type CatalogueId, errorText, type FeatureId, howToGet, type Parts, printableLine } from '@sluice/sdk'
+import { type CatalogueId, errorText, type FeatureId, howToGet, type Parts, type Policy, printableLine } from '@sluice/sdk'
 import type { FeatureStatus } from '../features/feature-status.ts'
 import type { Snapshot } from '../features/snapshot.ts'
 import { type Check, fail, ok, warn } from './check.ts'
@@ -41,8 +41,25 @@ async function runCheck(id: FeatureId, check: NonNullable<Parts['check']>): Prom
   }
 }
 
+/** What decides the abilities of the main agent beside its tools. */
+export interface MainAgent {
+  readonly policy: Pick<Policy, 'shell' | 'level'>
+  readonly confines: boolean
+  /** `[agent] timezone`. */
+  readonly timezone: string | undefined
+}
+
+function commandsOf({ shell, level }: MainAgent['policy'], confines: boolean): string {
+  if (shell !== 'script') return 'runs plain commands: for scripts, set [security.policy] shell = "script"'
+  if (confines) return 'runs scripts in a sandbox'
+  return level === 'full' ? 'runs scripts without a sandbox' : "runs plain commands, and scripts once a sandbox works: see 'sandbox'"
+}
+
 /** Says which of the things that people expect the agent does here, and what each of the others lacks. None of them is a problem. */
-export function checkAbilities({ registry, features }: Pick<Snapshot, 'registry' | 'features'>): Check {
+export function checkAbilities(
+  { registry, features }: Pick<Snapshot, 'registry' | 'features'>,
+  { policy, confines, timezone }: MainAgent,
+): Check {
   const offers = (tool: string) => registry.offered.some(({ name }) => name === tool)
   const without = (id: CatalogueId, setting: string) =>
     features.some(({ feature, compiled }) => feature === id && compiled) ? setting : howToGet(id)
@@ -50,10 +67,14 @@ export function checkAbilities({ registry, features }: Pick<Snapshot, 'registry'
   const readsPictures = labels.some((_, at) => settings(at)?.media?.includes('image'))
   const lines = [
     offers('file_edit') ? 'edits files' : `edits no files: ${without('tool-files', 'the tool file_edit is not available')}`,
-    offers('shell') ? 'runs commands' : `runs no commands: ${without('tool-shell', 'the tool shell is not available')}`,
+    offers('shell') ? commandsOf(policy, confines) : `runs no commands: ${without('tool-shell', 'the tool shell is not available')}`,
     offers('web_fetch') ? 'reads web pages' : `reads no web pages: ${without('tool-web', 'set [tools.web] fetch = true')}`,
     offers('web_search') ? 'searches the web' : `does not search the web: ${without('tool-web', 'set [tools.web] search')}`,
+    offers('memory_recall')
+      ? 'recalls memories'
+      : `recalls no memories: ${without('tool-memory', 'the tool memory_recall is not available')}`,
     readsPictures ? 'sees pictures' : 'sees no pictures: where the model can, set [provider] media = ["image"]',
+    `knows the date, in the time zone ${timezone ?? `${new Intl.DateTimeFormat().resolvedOptions().timeZone} of this machine; for another one, set [agent] timezone`}`,
   ]
   return ok('abilities', lines.join('\n'))
 }

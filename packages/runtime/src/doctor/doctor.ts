@@ -1,5 +1,5 @@
 /** The checks of `sluice doctor`: each finds a problem of this installation, and says how to repair it. */
-import { gatewaySection, policySection, sandboxSection, workspaceRoot } from '@sluice/config'
+import { agentSection, gatewaySection, policySection, sandboxSection, workspaceRoot } from '@sluice/config'
 import { MAIN_AGENT, type SharedConfig } from '@sluice/sdk'
 import type { Check } from './check.ts'
 import { type AgentChecked, checkAgents, shellOf } from './check-agents.ts'
@@ -19,7 +19,7 @@ import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProble
 import { checkCosts } from './check-costs.ts'
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
 import { checkMemory, checkStorage, checkStore } from './check-data.ts'
-import { checkAbilities, checkCallableTools, checkFeatures, checkLeftOutFiles, runFeatureChecks } from './check-features.ts'
+import { checkAbilities, checkCallableTools, checkFeatures, checkLeftOutFiles, type MainAgent, runFeatureChecks } from './check-features.ts'
 import { checkDataDir, checkNetwork, checkNode } from './check-machine.ts'
 import { checkProcedures, type ProceduresChecked } from './check-procedures.ts'
 import { checkProvider, tryTextHere } from './check-provider.ts'
@@ -84,6 +84,13 @@ export async function checkKept(runtime: Checked): Promise<Check[]> {
   ]
 }
 
+function mainAgent(runtime: Checked): MainAgent {
+  const { config } = runtime.snapshot()
+  const { timezone } = config.core(agentSection)
+  const policy = runtime.lifecycle.agents().get(MAIN_AGENT)?.policy ?? config.core(policySection)
+  return { policy, confines: runtime.guards().confines(), timezone }
+}
+
 function mainShell(runtime: Checked): Check[] {
   const main = runtime.lifecycle.agents().get(MAIN_AGENT)
   return main ? shellOf(runtime, main, 'security.policy') : []
@@ -111,7 +118,7 @@ export async function checkRuntime(runtime: Checked, options: CheckedPlace): Pro
     ...(choice.warning === undefined ? await checkInWorkspace(guards.spawn, root) : []),
     ...(await checkOtherSandboxes(guards.sandbox)),
     ...checkFeatures(snapshot.features),
-    checkAbilities(snapshot),
+    checkAbilities(snapshot, mainAgent(runtime)),
     ...checkLeftOutFiles(options.dataDir, snapshot.features),
     ...checkChannels(snapshot),
     ...checkWebhooks(snapshot),
