@@ -53,3 +53,23 @@ test.each(examples.filter(({ tool }) => !tool.endsWith('_code')))('the example o
   expect(tool && (await tool.run(v.parse(tool.input, input), toolContext()))).toMatch(/./)
   await close?.()
 })
+
+test('offers the tools of boards once a board was found', async () => {
+  const offered = async (...plugged: Parameters<typeof fakeMachine>) => {
+    const made = testHost(host())
+    const { tools = [], close } = boardsFeature(fakeMachine(...plugged).machine).build(made, v.parse(peripheralsSection.schema, {}))
+    const names = () => tools.flatMap(({ name, available }) => (available?.() === false ? [] : [name]))
+    const before = names()
+    await tools
+      .find(({ name }) => name === 'gpio_read')
+      ?.run({ pin: 2 }, toolContext())
+      .catch(() => undefined)
+    await close?.()
+    return { before, after: names(), refreshes: made.refreshes }
+  }
+  expect(await offered()).toEqual({ before: [], after: [], refreshes: [] })
+  const found = await offered(B)
+  expect(found.before).toEqual([])
+  expect(found.after).toEqual(['gpio_write', 'gpio_read', 'board_a_flash', 'device_read_code', 'device_write_code', 'device_exec'])
+  expect(found.refreshes).toEqual(['a board was found'])
+})

@@ -24,13 +24,11 @@ export const boardsFeature = (machine: Partial<Machine> = {}, mounts?: Mounts): 
       const registry = new Registry(host, config, machine)
       const guard = withNativeGuard(host, registry, createDeviceGuard(host, config))
       const closing = new AbortController()
+      const ofBoards = [...gpioTools(registry, guard), boardAFlash(host, registry, guard, mounts), ...deviceTools(host, registry, guard)]
+      // The model is offered no tool for a board where none was ever found.
+      const available = () => registry.all().length > 0
       return {
-        tools: [
-          ...gpioTools(registry, guard),
-          boardAFlash(host, registry, guard, mounts),
-          ...deviceTools(host, registry, guard),
-          ...boardTools(host, config, registry, guard),
-        ],
+        tools: [...ofBoards.map((tool) => ({ ...tool, available })), ...boardTools(host, config, registry, guard)],
         commands: hardwareCommands({ host, config, devices: registry, machine: { ...thisMachine(host), ...machine }, mounts }),
         missingRequirement: missingSerial,
         prompt: () => devicesPrompt(registry.all()),

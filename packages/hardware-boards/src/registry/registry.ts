@@ -144,7 +144,10 @@ export class Registry implements Devices {
     try {
       await this.#scanner.scan(async (found) => {
         this.#hasScanned = true
-        if (!this.#closing.signal.aborted) await this.#names.update(found)
+        if (this.#closing.signal.aborted) return
+        const hadBoards = this.all().length > 0
+        await this.#names.update(found)
+        if (!hadBoards && this.all().length > 0) this.#host.refresh('a board was found')
       }, limit.signal)
     } catch (error) {
       if (!this.#closing.signal.aborted) log.warn('board scan failed', { error })
