@@ -248,8 +248,8 @@ const turns = [
   bug(
     'turns: a turn is not notified that a newer message supersedes it',
     LANE_QUEUE,
-    'lane.behind.push(entry)\n      lane.head.attempt?.supersede()',
-    'lane.behind.push(entry)',
+    'if (lane.behind.supersede(lane.head.job)) lane.head.attempt?.supersede()',
+    '',
     [LANES, INBOX_TESTS],
   ),
   bug(

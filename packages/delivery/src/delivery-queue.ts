@@ -39,8 +39,8 @@ export interface DeliveryQueueOptions {
   onDone?(row: Waiting): void
 }
 
-/** Whose share of the permits a row uses, and whether it starts before others. */
-export type JobPlace = Pick<Job, 'isPrior' | 'sharing'>
+/** The writer of a row, whose share of the permits it uses, and whether it starts before others. */
+export type JobPlace = Pick<Job, 'isPrior' | 'sharing' | 'writer'>
 
 /** A row may be the cause of crashes once they have interrupted its attempts this number of times. */
 const INTERRUPTED_ATTEMPTS = 2
@@ -191,6 +191,7 @@ class DeliveryJob implements Job, OwnedRow {
   readonly owned: OwnedStore
   readonly isPrior: boolean | undefined
   readonly sharing: Sharing | undefined
+  readonly writer: string | undefined
   /** The time of entry, by the monotonic clock. */
   readonly enteredMs: number
   readonly #run: (job: DeliveryJob, attempt: Attempt) => Promise<JobOutcome>
@@ -201,7 +202,7 @@ class DeliveryJob implements Job, OwnedRow {
     owned: OwnedStore,
     enteredMs: number,
     run: (job: DeliveryJob, attempt: Attempt) => Promise<JobOutcome>,
-    { isPrior, sharing }: JobPlace,
+    { isPrior, sharing, writer }: JobPlace,
   ) {
     this.number = row.number
     this.channel = row.channel
@@ -213,6 +214,7 @@ class DeliveryJob implements Job, OwnedRow {
     this.owned = owned
     this.isPrior = isPrior
     this.sharing = sharing
+    this.writer = writer
     this.enteredMs = enteredMs
     this.#run = run
     this.queued = undefined

@@ -11,6 +11,7 @@ interface EnterOptions {
   readonly dueAtMs?: number
   readonly isInterrupted?: boolean
   readonly isPrior?: boolean
+  readonly writer?: string
   /** The owner, whose share is that of the bench. */
   readonly owner?: string
 }
@@ -188,6 +189,26 @@ describe('LaneQueue', () => {
       expect(isSuperseded('a2')).toBe(false)
       behind.leave()
       await end('b1')
+    })
+
+    test('is superseded only by jobs of its writer, where several people share its lane', async () => {
+      const { enter, end, isSuperseded } = bench(2)
+      enter('ann', 'a', { writer: 'ann' })
+      const behind = enter('bob', 'a', { writer: 'bob' })
+      expect(isSuperseded('ann')).toBe(false)
+      const again = enter('ann again', 'a', { writer: 'ann' })
+      expect(isSuperseded('ann')).toBe(true)
+      again.leave()
+      behind.leave()
+      enter('bob later', 'a', { writer: 'bob' })
+      enter('of the API', 'a')
+      await end('ann')
+      // A job without a writer may be of every one.
+      expect(isSuperseded('bob later')).toBe(true)
+      await end('bob later')
+      expect(isSuperseded('of the API')).toBe(false)
+      enter('ann at last', 'a', { writer: 'ann' })
+      expect(isSuperseded('of the API')).toBe(true)
     })
 
     test('that waits can be removed from its lane, the ready jobs or its delay', async () => {

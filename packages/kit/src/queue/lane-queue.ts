@@ -15,7 +15,7 @@ export type JobOutcome = 'done' | { readonly retryAtMs: number }
 /** One run of a job. */
 export interface Attempt {
   readonly permit: Permit
-  /** Aborts once another job waits in the same lane. Undefined for a job that has a lane of its own. */
+  /** Aborts once another job of the same writer waits in the same lane. Undefined for a job that has a lane of its own. */
   readonly superseded: AbortSignal | undefined
   /** Returns a new signal in place of `superseded`, for a job that has dealt with those that waited. */
   renew(): AbortSignal | undefined
@@ -24,6 +24,8 @@ export interface Attempt {
 export interface Job {
   /** Null: a lane of its own, so that it waits for no other job. */
   readonly lane: string | null
+  /** The person of the job, where several people share its lane. A job without one is of every writer. */
+  readonly writer?: string | undefined
   /** Whose share of the permits the job uses. Absent: it uses no share. */
   readonly sharing?: Sharing | undefined
   /** Whether the job starts before others. */
@@ -95,7 +97,40 @@ class Entry implements QueuedJob {
 interface Lane {
   /** The job that runs, is ready or waits for its time. */
   head: Entry
-  readonly behind: LinkedQueue<Entry>
+  readonly behind: Followers
+}
+
+/** The jobs behind the head of a lane, counted by their writers. */
+class Followers {
+  readonly #queue = new LinkedQueue<Entry>()
+  readonly #counts = new Map<string | undefined, number>()
+
+  push(entry: Entry): Place<Entry> {
+    this.#count(entry, 1)
+    return this.#queue.push(entry)
+  }
+
+  shift(): Entry | undefined {
+    const entry = this.#queue.shift()
+    if (entry) this.#count(entry, -1)
+    return entry
+  }
+
+  remove(place: Place<Entry>): void {
+    this.#count(place.value, -1)
+    this.#queue.remove(place)
+  }
+
+  /** Whether one of them supersedes a job. */
+  supersede({ writer }: Job): boolean {
+    return writer === undefined ? !this.#queue.isEmpty : this.#counts.has(writer) || this.#counts.has(undefined)
+  }
+
+  #count({ job: { writer } }: Entry, change: number): void {
+    const next = (this.#counts.get(writer) ?? 0) + change
+    if (next > 0) this.#counts.set(writer, next)
+    else this.#counts.delete(writer)
+  }
 }
 
 class RunningAttempt implements Attempt {
@@ -218,9 +253,9 @@ export class LaneQueue {
     const lane = job.lane === null ? undefined : this.#lanes.get(job.lane)
     if (lane) {
       entry.behind = lane.behind.push(entry)
-      lane.head.attempt?.supersede()
+      if (lane.behind.supersede(lane.head.job)) lane.head.attempt?.supersede()
     } else {
-      if (job.lane !== null) this.#lanes.set(job.lane, { head: entry, behind: new LinkedQueue() })
+      if (job.lane !== null) this.#lanes.set(job.lane, { head: entry, behind: new Followers() })
       this.#schedule(entry)
       this.#fill()
     }
@@ -316,7 +351,7 @@ export class LaneQueue {
     const { job } = entry
     const acquired = this.#semaphore.acquire({ isExclusive: job.isInterrupted, isPrior: job.isPrior })
     const permit = job.sharing ? new SharedPermit(acquired, this.#shares, job.sharing) : acquired
-    const isFollowed = (): boolean => this.#laneOf(entry)?.behind.isEmpty === false
+    const isFollowed = (): boolean => this.#laneOf(entry)?.behind.supersede(job) === true
     const attempt = new RunningAttempt(permit, job.lane !== null, isFollowed)
     entry.state = 'running'
     entry.attempt = attempt
