@@ -1,4 +1,5 @@
 /** Replies to approvals in chats, through the whole of delivery on a real store. */
+import { People } from '@sluice/delivery'
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { ApprovalRegistry } from './registry.ts'
@@ -219,6 +220,21 @@ describe('an approval is not resolved by', () => {
     const { say, state } = await asked(options, question)
     await say('community', { inReplyTo: '1', text: 'yes' })
     expect(await state()).toBe('pending')
+  })
+
+  test.each([
+    ['for which its operator account counts only after both confirm', 'pending', {}, []],
+    ['with the standing of its operator account after both confirm', 'approved', {}, ['community:ann', 'workspace:boss']],
+    ['of the source of untrusted text', 'pending', { sources: ['message from boss on workspace'] }, ['community:ann', 'workspace:boss']],
+  ])('a linked account, %s: %s', async (_, wanted, question, confirming) => {
+    const channels = [richChannel('community'), richChannel('workspace', { allow: ['boss'] })]
+    const { say, state, people } = await asked({ channels, operators: ['boss'] }, { decider: 'operator', ...question })
+    const accounts = { 'community:ann': 'channel:community/bot/ann', 'workspace:boss': 'channel:workspace/bot/boss' }
+    const { code } = await people.newCode({ account: accounts['workspace:boss'], by: 'workspace:boss' })
+    await people.redeem({ account: accounts['community:ann'], by: 'community:ann' }, code)
+    for (const by of confirming) await people.confirm({ account: accounts[by as keyof typeof accounts], by })
+    await say('community', { inReplyTo: '1', text: 'yes' })
+    expect(await state()).toBe(wanted)
   })
 
   test.each([
@@ -489,6 +505,7 @@ test('a reply that reaches another process than the one that asked is recognised
   const { store, clock, host, ask, settle, sent } = await bench()
   const elsewhere = new ApprovalRegistry({
     ...{ store: store.approvals, inbox: store.inbox, bus: (await bench()).bus, clock, log: host.log },
+    people: new People({ store, clock, events: host.events, channels: () => [], operators: () => [] }),
     ownership: { ownsAll: false, of: () => undefined, held: () => [], onShards: async () => () => undefined },
     ...{ channels: () => [], features: () => [], targets: () => [], operators: () => [], queued: () => undefined },
   })

@@ -1,3 +1,4 @@
+import { People } from '@sluice/delivery'
 import { createEventBus } from '@sluice/runtime'
 import { eventSchema } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
@@ -75,7 +76,8 @@ test('expires an approval later when the store fails', async () => {
     isFull ? Promise.reject(new Error('the disk is full')) : store.approvals.decide(...args)
   const none = () => []
   const { log } = host
-  const deps = { bus, clock, log, channels: none, features: none, targets: none, operators: none, queued: () => {}, ownership }
+  const people = new People({ store, clock, events: bus, channels: none, operators: none })
+  const deps = { people, bus, clock, log, channels: none, features: none, targets: none, operators: none, queued: () => {}, ownership }
   const approvals = new ApprovalRegistry({ ...deps, inbox: store.inbox, store: { ...store.approvals, decide } })
   await approvals.start()
   await approvals.open({ runId: 'r', stepId: 's', gate: 'event', workflow: 'w', title: 't', message: 'm', timeoutSecs: 1 })

@@ -1,6 +1,6 @@
 /** The approval registry: asks people durably, accepts the first answer, dispatches it to its gate, then confirms it everywhere. */
 
-import { type DeliveryApprovals, type QueuedReply, waitingReplies } from '@sluice/delivery'
+import { type DeliveryApprovals, type People, type QueuedReply, waitingReplies } from '@sluice/delivery'
 import { BoundedMap } from '@sluice/kit'
 import {
   type Answerer,
@@ -53,6 +53,7 @@ export interface ApprovalOptions extends PromptTargetOptions {
   readonly log: Logger
   /** Returns the senders of a channel who are operators. */
   operators(channel: string): readonly string[]
+  readonly people: Pick<People, 'refresh' | 'standing' | 'personOf'>
   /** The texts of `[gateway.texts]`; the English ones unless given. */
   texts?(): GatewayTexts
   /** Called with messages to send, once they are durable. */
@@ -216,8 +217,9 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return this.#matcher.isAsking(channel, inbound)
   }
 
-  handleReply(message: StartedMessage): Promise<void> {
-    const { store, inbox, clock, channels, queued } = this.#options
+  async handleReply(message: StartedMessage): Promise<void> {
+    const { store, inbox, clock, channels, queued, people } = this.#options
+    await people.refresh()
     const decide: ApprovalRegistry['decide'] = (key, decision, number) => this.decide(key, decision, number)
     const whoOf = (approval: Approval): Answerer => answererOf(approval, message, this.#options)
     return handleReply({ store, inbox, matcher: this.#matcher, clock, channels, texts: this.#texts(), queued, whoOf, decide }, message)

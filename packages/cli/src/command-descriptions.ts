@@ -135,7 +135,11 @@ const DESCRIPTIONS = [
       },
       model: { type: 'string', value: '<name>', help: 'another model of the same endpoint' },
       tasks: { type: 'boolean', help: `run ten short tasks of an agent instead of the tests: ${MODEL_TASKS.join(', ')}` },
-      only: { type: 'string', value: '<tests>', help: `only these tests, or tasks with --tasks, separated by commas: ${MODEL_TESTS.join(', ')}` },
+      only: {
+        type: 'string',
+        value: '<tests>',
+        help: `only these tests, or tasks with --tasks, separated by commas: ${MODEL_TESTS.join(', ')}`,
+      },
     },
   },
   {
@@ -700,6 +704,32 @@ const DESCRIPTIONS = [
     argsMin: 1,
     argsMax: 17,
     options: { transcript: { type: 'string', value: '<file>', help: 'the transcript; - is standard input' } },
+  },
+
+  {
+    name: 'people link',
+    remote: true,
+    summary: 'Print a code that links this account with another one of yours, or type the code of the other account',
+    more: 'Write `/link <code>` to the agent from your account in a chat, within ten minutes. Or write /link there, and give the code to this command. Linked accounts share memories and limits; docs/people.md.',
+    usage: '[code]',
+    argsMax: 1,
+  },
+  { name: 'people list', remote: true, summary: 'List the people whose accounts are linked' },
+  {
+    name: 'people show',
+    remote: true,
+    summary: 'Show the accounts that are linked with one',
+    usage: '<account>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+  {
+    name: 'people unlink',
+    remote: true,
+    summary: 'Separate an account from the others of its person, at once',
+    usage: '<account>',
+    argsMin: 1,
+    argsMax: 1,
   },
 
   {

@@ -43,6 +43,7 @@ export { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP, requireSignatures
 export { agentsSection } from './sections/further-agents-section.ts'
 export {
   type ClientShares,
+  countedAs,
   type LimitedClient,
   limitsOf,
   loopTurnsOf,

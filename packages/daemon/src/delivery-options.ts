@@ -31,6 +31,7 @@ export const deliveryOptions = (
   },
   turns: { agent: runtime.agent, lanes: runtime.lanes, clients: runtime.clients },
   approvals: runtime.approvals,
+  people: runtime.people,
   limits: {
     admission: runtime.admission,
     shares: runtime.shares,

@@ -117,6 +117,7 @@ class RunningDeliveries implements Deliveries {
       agentOf,
       rooms,
       overheard,
+      people: options.people,
       operators: options.limits.operators,
     })
     this.#listeners = new Listeners({ clock, log, events, ownership, deliver: (channel) => this.#deliver(channel) })
@@ -135,7 +136,8 @@ class RunningDeliveries implements Deliveries {
   }
 
   async start(): Promise<void> {
-    const { clock, features, ownership, store, turns } = this.#options
+    const { clock, features, ownership, people, store, turns } = this.#options
+    await people.refresh()
     // Changes are followed before the first read, so that no row falls between the two.
     this.#unsubscribe = [store.onChange((change) => this.#changes.notice({ ...change, isForeign: true }))]
     const leaveShards = await ownership.onShards(

@@ -25,6 +25,7 @@ import type {
 import type { Clients } from './clients.ts'
 import type { AdmissionOptions } from './inbox/admit-message.ts'
 import type { RoomDefaults } from './inbox/rooms.ts'
+import type { People } from './people/people.ts'
 
 export interface DeliveryOptions {
   readonly store: Pick<Store, 'cluster' | 'inbox' | 'keyValue' | 'outbox' | 'turns' | 'onChange'>
@@ -33,6 +34,7 @@ export interface DeliveryOptions {
   readonly turns: DeliveryTurns
   readonly approvals: DeliveryApprovals
   readonly limits: AdmissionOptions
+  readonly people: People
   readonly telemetry: DeliveryTelemetry
   readonly events: Events
   readonly clock: Clock

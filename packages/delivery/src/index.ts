@@ -16,3 +16,13 @@ export { standingOfSender } from './inbox/standing-of-sender.ts'
 export { type IngressWatch, watchIngress } from './observe.ts'
 export { healthOf } from './outbox/channel-health.ts'
 export { retryDelayMs } from './outbox/retry-delay.ts'
+export { codeIn } from './people/codes.ts'
+export {
+  isConfirmed,
+  type LinkedAccount,
+  type LinkedPerson,
+  linkNotices,
+  People,
+  type PeopleOptions,
+  shownAccount,
+} from './people/people.ts'

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { Admission, type Agent, Shares, type TurnRequest } from '@sluice/agent'
 import { ApprovalRegistry } from '@sluice/approvals'
 import { type ClientShares, gatewaySection, sharesOf } from '@sluice/config'
-import { createClients } from '@sluice/delivery'
+import { createClients, People } from '@sluice/delivery'
 import { ShardOwnership } from '@sluice/ownership'
 import {
   createEventBus,
@@ -283,6 +283,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
   health.started()
   const history = new History({ clock, keyValue: store.keyValue('gateway:history'), node: null, log, waitedSecs: () => 0 })
   bus.observe(history.observe)
+  const people = new People({ store, clock, events: bus, channels: () => snapshots.current().channels, operators: () => [] })
   const workspaces = new Map([...snapshots.current().registries.keys(), MAIN_AGENT].map((name) => [name, memoryWorkspace()]))
   return {
     version: '0.0.0',
@@ -298,7 +299,9 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
       sharesOf: (client) => ({ ...sharesOf(snapshots.current().config, client), ...(client.standing !== 'operator' && options.shares) }),
     }),
     bus,
+    people,
     approvals: new ApprovalRegistry({
+      people,
       store: store.approvals,
       ownership,
       inbox: store.inbox,

@@ -1,7 +1,7 @@
 /** The kept conversations: listed, exported, found by their person, and erased with everything that belongs to them. */
 
 import { setImmediate } from 'node:timers/promises'
-import { sessionsOfSender } from '@sluice/delivery'
+import { type LinkedAccount, type People, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import {
   agentKey,
@@ -11,6 +11,7 @@ import {
   escapedParts,
   type ModelMessage,
   parseChatSession,
+  parseSenderKey,
   type RoomPlace,
   roomId,
   roomOwner,
@@ -144,6 +145,63 @@ export async function erasePerson(deps: EraseDeps, person: Person, about: EraseA
     const { account } = parseChatSession(id) ?? {}
     return account === undefined ? undefined : senderKey(person.channel, { account, sender: person.sender })
   })
+}
+
+/** The accounts of a linked person, of which everything is erased, and what is left of them. */
+export interface ErasedPerson {
+  /** Undefined if nothing was kept. */
+  readonly erased: ErasedWithFiles | undefined
+  /** The keys of the accounts that were linked with the one that was named. */
+  readonly linked: readonly string[]
+}
+
+/**
+ * Erases a person with all accounts that are linked: the conversations, memories and files of senders of channels, and the memories of
+ * devices and of the command line, whose conversations stay. The link goes last, so that a repeat after a crash finds it.
+ */
+export async function eraseLinked(
+  deps: EraseDeps & { readonly people: People; readonly agents: readonly string[] },
+  named: Person,
+  about: EraseAbout,
+): Promise<ErasedPerson> {
+  const { people, store, agents } = deps
+  await people.refresh()
+  const isNamed = ({ account }: LinkedAccount): boolean => {
+    const sender = parseSenderKey(account)
+    return sender?.channel === named.channel && sender.sender === named.sender
+  }
+  const accounts = people
+    .list()
+    .filter((person) => person.some(isNamed))
+    .flat()
+  const linked = accounts.filter((one) => !isNamed(one))
+  let erased = await erasePerson(deps, named, about)
+  for (const { account } of linked) {
+    const sender = parseSenderKey(account)
+    const more = sender ? await erasePerson(deps, sender, about) : undefined
+    erased = erased && more ? sum(erased, more) : (erased ?? more)
+  }
+  // Memories may be left of an account without a conversation.
+  let memories = 0
+  for (const { account } of accounts) for (const agent of agents) memories += await forgetAll(store, agentKey(agent, account))
+  if (memories > 0) erased = sum(erased ?? NOTHING_ERASED, { ...NOTHING_ERASED, memories })
+  for (const { account } of accounts) await people.unlink(account, about.by)
+  return { erased, linked: linked.map(({ account }) => account) }
+}
+
+const NOTHING_ERASED: ErasedWithFiles = {
+  ...{ historyTurns: 0, turns: 0, messages: 0, replies: 0, approvals: 0, memories: 0, files: 0, held: 0 },
+  purged: true,
+  copies: [],
+}
+
+async function forgetAll({ memory }: Pick<Store, 'memory'>, owner: string): Promise<number> {
+  let forgotten = 0
+  for (;;) {
+    const page = await memory.list({ limit: PAGE_ROWS, owner })
+    for (const { key } of page) if (await memory.delete(owner, key)) forgotten += 1
+    if (page.length < PAGE_ROWS) return forgotten
+  }
 }
 
 /**

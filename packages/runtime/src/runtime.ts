@@ -1,7 +1,7 @@
 /** The runtime as the HTTP side and the daemon see it. */
 import type { Admission, Agent, Shares } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
-import type { DeliveryQueues } from '@sluice/delivery'
+import type { DeliveryQueues, People } from '@sluice/delivery'
 import type { AgentWorkspace, Backlog, Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
 import type { ProcedureFiles } from '@sluice/sop/procedure-files'
 import type { Check } from './doctor/check.ts'
@@ -26,6 +26,8 @@ export interface Runtime {
   readonly admission: Admission
   /** What each client holds at once. */
   readonly shares: Shares
+  /** The accounts that are linked. */
+  readonly people: People
   readonly bus: EventBus
   readonly clock: Clock
   readonly log: Logger

@@ -51,6 +51,14 @@ it('recalls a stored text with its category and day', async () => {
   expect(await run('memory_recall', { limit: 1 })).toBe('lunch (daily, 2026-01-01):\nsoup')
 })
 
+it('keeps the memories of a linked caller for the person', async () => {
+  const { tools, memory, run } = arrange()
+  const [store] = tools
+  await store?.run({ key: 'dog', content: 'Rex', category: 'core' } as never, { ...context, person: 'channel:x/bot/ann' })
+  expect(await memory.get('channel:x/bot/ann', 'dog')).toMatchObject({ content: 'Rex' })
+  expect(await run('memory_recall', {})).toBe('Nothing is remembered yet.')
+})
+
 it('keeps the memories of each client private', async () => {
   const { as, run } = arrange()
   await run('memory_store', { key: 'door_code', content: '4711' })

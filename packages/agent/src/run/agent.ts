@@ -25,7 +25,7 @@ import { createToolSpecs } from '../model/tool-specs.ts'
 import type { ModelTestReport, ModelTestRequest } from '../model-test/report.ts'
 import { ToolExecutor } from '../tools/tool-call.ts'
 import { aborted } from '../turn/aborted.ts'
-import type { Admission } from '../turn/admission.ts'
+import type { Admission, LimitedClient } from '../turn/admission.ts'
 import type { SettingsSource } from '../turn/agent-settings.ts'
 import { Budget } from '../turn/budget.ts'
 import { createLiveTurn } from '../turn/create-live-turn.ts'
@@ -72,6 +72,8 @@ export interface AgentDeps extends SettingsSource {
   readonly admission?: Admission
   /** What each client holds at once. Absent: no client has a share. */
   readonly shares?: Shares
+  /** Returns a client with its person, if its accounts are linked. Absent: no accounts are. */
+  readonly linked?: (client: LimitedClient) => LimitedClient
   /** Asks a person when the caller of the turn cannot. */
   readonly approve?: Approver
   /** Returns the values that tool results must not show. */
@@ -136,7 +138,8 @@ class TurnAgent implements Agent {
     this.#conduct = conductDeps(deps, { budget: this.#budget, scrub: this.#scrub, stopReason: () => this.#live.stopReason })
   }
 
-  async run(request: TurnRequest): Promise<TurnResult> {
+  async run(asked: TurnRequest): Promise<TurnResult> {
+    const request = this.#withPerson(asked)
     const { signal, idempotency, delivery, permit } = request
     const id = delivery?.turnId ?? this.#newId()
     request.onId?.(id)
@@ -171,7 +174,8 @@ class TurnAgent implements Agent {
     }
   }
 
-  async accept(request: Parameters<Agent['accept']>[0]): Promise<string> {
+  async accept(asked: Parameters<Agent['accept']>[0]): Promise<string> {
+    const request = this.#withPerson(asked)
     const { id = this.#newId(), session } = request
     if (this.#admission.isLimited(request)) await this.#admission.admit(id, request)
     const home = this.#homeOf({ id, session, isStored: true })
@@ -191,6 +195,12 @@ class TurnAgent implements Agent {
     }
     await this.#store(turn, kept)
     return turn.id
+  }
+
+  readonly #linked = (client: LimitedClient): LimitedClient => this.#deps.linked?.(client) ?? client
+
+  #withPerson<Request extends Pick<TurnRequest, 'limited'>>(request: Request): Request {
+    return request.limited ? { ...request, limited: this.#linked(request.limited) } : request
   }
 
   ended(turnId: string): Promise<void> {
@@ -309,7 +319,7 @@ class TurnAgent implements Agent {
       const own = isDirect ? this.#deps.store : (home ?? this.#resumedHome(row))
       if (!own) continue
       if (isDirect) this.#node.resumes(row.id)
-      const turn = resumedTurn(this.#deps, own, row, { checkpoint: row.checkpoint, isDirect })
+      const turn = resumedTurn({ ...this.#deps, linked: this.#linked }, own, row, { checkpoint: row.checkpoint, isDirect })
       this.#live.enqueue(turn, { isResumed: true }).catch(ignore)
       if (!turn.permit) leaveTextInStore(turn)
       resumed++

@@ -1,4 +1,5 @@
 /** The turns that wait and run in this process, each in the lane of its session. */
+import { countedAs } from '@sluice/config'
 import { endsWithin, type Job, type LaneQueue, type Permit, signalScope } from '@sluice/kit'
 import { AppError, type Clock } from '@sluice/sdk'
 import { aborted } from '../turn/aborted.ts'
@@ -184,7 +185,7 @@ export class LiveTurns {
    */
   #placeOf({ limited }: Pick<TurnRequest, 'limited'>): Pick<Job, 'group' | 'isPrior' | 'sharing'> {
     if (!limited) return { group: TURNS_GROUP, isPrior: true }
-    return { group: limited.client, isPrior: isOperator(limited), sharing: this.#deps.shares?.runningOf(limited) }
+    return { group: countedAs(limited), isPrior: isOperator(limited), sharing: this.#deps.shares?.runningOf(limited) }
   }
 
   /** Counts a turn until the returned function is called, once. Throws when the turn is refused. */

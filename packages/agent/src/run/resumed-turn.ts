@@ -1,5 +1,6 @@
 /** Makes the live turn of a stored one that was interrupted. */
 import type { ClientId, TurnRow } from '@sluice/sdk'
+import type { LimitedClient } from '../turn/admission.ts'
 import { createLiveTurn, type LiveTurnDeps } from '../turn/create-live-turn.ts'
 import { parseTurnContext } from '../turn/turn-context.ts'
 import type { TurnHome } from '../turn/turn-home.ts'
@@ -8,6 +9,8 @@ import type { LiveTurn } from '../turn/turn-scope.ts'
 export interface ResumedTurnDeps extends LiveTurnDeps {
   /** Returns the client id of a resumed turn: the same id for the same caller. */
   readonly mintClient: (caller: string) => ClientId
+  /** Returns a client with its person as it is linked now. */
+  readonly linked: (client: LimitedClient) => LimitedClient
 }
 
 export function resumedTurn(
@@ -27,7 +30,7 @@ export function resumedTurn(
     ...(trace && { trace }),
     ...(owner !== null && { owner }),
     ...(caller !== undefined && { caller }),
-    ...(limited && { limited }),
+    ...(limited && { limited: deps.linked(limited) }),
     ...(idempotency && { idempotency }),
     ...(asksOwner && { asksOwner }),
     ...(tools && { tools }),

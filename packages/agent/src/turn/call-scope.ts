@@ -12,6 +12,7 @@ import {
 } from '@sluice/sdk'
 import type { Registry } from '../model/registry.ts'
 import { type ResultLimit, resultTokens } from '../tools/cut-result.ts'
+import type { LimitedClient } from './admission.ts'
 import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Approver, TurnPart } from './turn.ts'
@@ -33,6 +34,7 @@ export interface CallScope {
   /** The client and the caller of this agent; as in `ToolContext`. */
   readonly client: ClientId
   readonly caller: string | undefined
+  readonly person?: string | undefined
   /** As in `ToolContext`. */
   readonly standing: Standing
   /** The owner of the events, as in `TurnRequest`. */
@@ -71,7 +73,7 @@ export function callScopeOf(
   sources: CallScope['sources'],
   shows: CallScope['shows'] = () => false,
 ): CallScope {
-  const { id, home, agent, session, delivery, client, owner, tools, cancellation, approve, asksOwner, tell, caller = owner } = turn
+  const { id, home, agent, session, delivery, client, owner, tools, cancellation, approve, asksOwner, tell, caller = owner, limited } = turn
   return {
     turn: id,
     session,
@@ -79,6 +81,7 @@ export function callScopeOf(
     lease: home.lease,
     owner,
     ...identityOf(agent, client, caller),
+    person: personFor(agent, limited),
     standing: standingOfTurn(turn),
     trace,
     registry,
@@ -119,6 +122,10 @@ export const identityOf = (
   client: agentKey(agent, client) as ClientId,
   caller: caller === undefined ? undefined : agentKey(agent, caller),
 })
+
+/** Returns the owner of the memories of a linked person with one agent, as in `ToolContext.person`. */
+export const personFor = (agent: string, limited: Pick<LimitedClient, 'person'> | undefined): string | undefined =>
+  limited?.person === undefined ? undefined : agentKey(agent, limited.person)
 
 /** Returns the tools that the turn and its agent both allow now; undefined when neither has a limit. */
 export function allowedTools({

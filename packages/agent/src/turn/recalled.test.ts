@@ -81,6 +81,24 @@ test('the person of a chat gets her own memories', async () => {
   expect(asked).toEqual(['channel:roomchat/bot/ann: feed my dog'])
 })
 
+test('a linked person has the memories of the person, in turns and in tools, also after a restart', async () => {
+  const people: (string | undefined)[] = []
+  const tool: Tool = { ...memory, run: async (_, { person }) => String(people.push(person)) }
+  const linked: TestAgentOptions['linked'] = (client) => ({ ...client, person: 'channel:x/bot/ann' })
+  const books = memoryBooks()
+  const call = { calls: [{ name: 'memory_recall', input: {} }] }
+  const { agent, asked } = remembering([own('dog: is called Rex')], [call, { text: 'hi' }], { linked, books, tools: [tool] })
+  const limited = { client: 'channel:roomchat/bot/ann', standing: 'listed' } as const
+  await agent.run(request('feed my dog', { session: room, owner: 'channel:roomchat/bot/ann', limited }))
+  expect([asked, people]).toEqual([['channel:x/bot/ann: feed my dog'], ['channel:x/bot/ann']])
+  const waiting = { id: 'r', agent: 'main', sessionId: null, source: 'api', owner: 'o', input: 'go on', createdAtMs: 1 }
+  await books.turns.enqueue({ ...waiting, context: { caller: 'device:d', limited: { client: 'device:d', standing: 'client' } } })
+  const later = remembering([], [{ text: 'hi' }], { linked, books })
+  await later.resume()
+  await later.agent.ended('r')
+  expect(later.asked).toEqual(['channel:x/bot/ann: go on'])
+})
+
 test('a conversation of one person in a room, where others read the answers, recalls nothing of the person', async () => {
   const { agent, asked, model } = remembering([own('dog: is called Rex')], [{ text: 'hi' }])
   await agent.run(request('feed my dog', { session: room, owner: 'channel:roomchat/bot/ann', isInRoom: true }))

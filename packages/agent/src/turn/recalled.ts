@@ -1,7 +1,7 @@
 /** The memories that fit a message. The model reads them before its text, without asking for them. */
 import { fileOwner, frameUntrusted, type Logger, type ModelMessage, memoryOwner, type Services, sharedRoom } from '@sluice/sdk'
 import { notesIn } from '../history/message-notes.ts'
-import { allowedTools, identityOf } from './call-scope.ts'
+import { allowedTools, identityOf, personFor } from './call-scope.ts'
 import type { TurnScope } from './turn-scope.ts'
 
 export const MEMORY_TOOL = 'memory_recall'
@@ -28,7 +28,8 @@ export async function recalledNote(
   const allowed = allowedTools({ limits, tools: turn.tools })
   const mayRecall = registry.offered.some(({ name }) => name === MEMORY_TOOL) && (allowed?.includes(MEMORY_TOOL) ?? true)
   const isOwn = sharedRoom(session) !== undefined || (!turn.isInRoom && fileOwner(session, caller) === fileOwner(null, caller))
-  const reader = memoryOwner({ session, caller: identityOf(turn.agent, turn.client, caller).caller })
+  const { caller: ofAgent } = identityOf(turn.agent, turn.client, caller)
+  const reader = memoryOwner({ session, caller: ofAgent, person: personFor(turn.agent, turn.limited) })
   if (!recall || caller === undefined || reader === undefined || !mayRecall || !isOwn) return undefined
   const found = await cancellation.race(
     recall(reader, text).catch((error: unknown) => {

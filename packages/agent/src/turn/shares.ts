@@ -1,5 +1,5 @@
 /** Counts the turns, streams and files that each client holds at once, so that no client takes the room of the others (`[limits]`). */
-import type { ClientShares, LimitedClient } from '@sluice/config'
+import { type ClientShares, countedAs, type LimitedClient } from '@sluice/config'
 import { BoundedMap, type Sharing } from '@sluice/kit'
 import { AppError, type Clock, type Events, type KeptBytes } from '@sluice/sdk'
 
@@ -103,7 +103,7 @@ export class Shares {
   /** Returns the share of running turns, for the queue of turns; undefined for an operator. */
   runningOf(client: LimitedClient): Sharing | undefined {
     if (client.standing === 'operator') return undefined
-    return { owner: client.client, share: () => this.of(client).turnsRunning }
+    return { owner: countedAs(client), share: () => this.of(client).turnsRunning }
   }
 
   /** Counts an amount until it is released. Throws `share_used` when the client would then hold more than its share. */
@@ -117,7 +117,7 @@ export class Shares {
     const max = this.of(client)[share]
     if (amount <= max) return
     const { key, toValue, refusal } = SHARES[share]
-    this.#report({ key: client.client, limit: key, value: toValue(max) })
+    this.#report({ key: countedAs(client), limit: key, value: toValue(max) })
     throw new AppError('share_used', `${refusal(toValue(max))} ([limits] ${key})`, { retryAfterSecs: RETRY_AFTER_SECS })
   }
 
@@ -146,8 +146,8 @@ export class Shares {
   exceededBy(client: LimitedClient, bytes: number): ExceededShare | undefined {
     const { turnsWaiting, waitingBytes, pool } = this.of(client)
     const [turns, text] = [this.heldBy(client, 'turnsWaiting'), this.heldBy(client, 'waitingBytes')]
-    if (turns + 1 > turnsWaiting) return { key: client.client, limit: 'turns_waiting', value: turnsWaiting }
-    if (text > 0 && text + bytes > waitingBytes) return { key: client.client, limit: 'waiting_mb', value: megabytes(waitingBytes) }
+    if (turns + 1 > turnsWaiting) return { key: countedAs(client), limit: 'turns_waiting', value: turnsWaiting }
+    if (text > 0 && text + bytes > waitingBytes) return { key: countedAs(client), limit: 'waiting_mb', value: megabytes(waitingBytes) }
     if (pool && this.heldBy({ client: pool.key }, 'turnsWaiting') + 1 > pool.turnsWaiting)
       return { key: pool.key, limit: 'turns_waiting', value: pool.turnsWaiting }
     return undefined
@@ -170,17 +170,17 @@ export class Shares {
   }
 
   /** Counts an amount until it is released, also beyond the share. */
-  count({ client }: LimitedClient, share: ShareName, amount = 1): Held {
-    return hold(this.#held[share], client, amount)
+  count(client: LimitedClient, share: ShareName, amount = 1): Held {
+    return hold(this.#held[share], countedAs(client), amount)
   }
 
   /** Changes a count without an object to release it, for what is counted thousands of times. */
-  add({ client }: LimitedClient, share: ShareName, change: number): void {
-    add(this.#held[share], client, change)
+  add(client: LimitedClient, share: ShareName, change: number): void {
+    add(this.#held[share], countedAs(client), change)
   }
 
-  heldBy({ client }: Pick<LimitedClient, 'client'>, share: ShareName): number {
-    return this.#held[share].get(client) ?? 0
+  heldBy(client: Pick<LimitedClient, 'client' | 'person'>, share: ShareName): number {
+    return this.#held[share].get(countedAs(client)) ?? 0
   }
 
   /** Lists what clients and pools hold now, in the order of the shares; the largest amounts first. */

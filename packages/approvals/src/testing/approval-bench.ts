@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Admission, type Agent, newTrace, Shares, type TurnRequest } from '@sluice/agent'
 import { deliverySection, NO_SHARES } from '@sluice/config'
-import { type Deliveries, startDeliveries } from '@sluice/delivery'
+import { type Deliveries, People, startDeliveries } from '@sluice/delivery'
 import { LaneQueue } from '@sluice/kit'
 import { ShardOwnership } from '@sluice/ownership'
 import { createEventBus, type EventBus } from '@sluice/runtime'
@@ -66,6 +66,7 @@ export interface ApprovalBench {
   subscribed(): number
   readonly host: TestHost
   readonly approvals: ApprovalRegistry
+  readonly people: People
   readonly deliveries: Deliveries
   /** The sent messages in order. The ids of each channel are numbers from 1. */
   readonly sent: readonly SentMessage[]
@@ -154,7 +155,9 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
   let listening = 0
   const ownership = options.ownership?.(store) ?? new ShardOwnership({ store, clock, log })
   await ownership.start()
+  const people = new People({ store, clock, events: bus, channels: () => channels, operators: () => options.operators ?? [] })
   const approvals = new ApprovalRegistry({
+    people,
     store: store.approvals,
     ownership,
     inbox: store.inbox,
@@ -182,6 +185,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     store,
     ownership,
     approvals,
+    people,
     turns: {
       agent: { ...fakeAgent(clock, turns, options.turn ?? (({ text }) => `re: ${text}`)), requestAbort: async () => false },
       lanes: new LaneQueue({ clock, permits: () => 1 }),
@@ -234,6 +238,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     subscribed: () => listening,
     host,
     approvals,
+    people,
     deliveries: inlet,
     sent,
     turns,

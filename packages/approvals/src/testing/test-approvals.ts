@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { People } from '@sluice/delivery'
 import { ShardOwnership } from '@sluice/ownership'
 import type { EventBus } from '@sluice/runtime'
 import type { Clock, Logger, Store } from '@sluice/sdk'
@@ -30,6 +31,7 @@ export function openTestApprovals(deps: {
   const none = (): readonly never[] => []
   const approvals = new ApprovalRegistry({
     ...deps,
+    people: new People({ store, clock: deps.clock, events: deps.bus, channels: none, operators: none }),
     store: store.approvals,
     ownership,
     inbox: store.inbox,

@@ -90,7 +90,7 @@ export const erase = (context: CliContext): Promise<number> =>
   })
 
 /** Erases the conversation with the id, or everything of the person whom `--channel` and `--sender` name. */
-async function eraseSelected(context: CliContext, api: Api): Promise<Erasure> {
+async function eraseSelected(context: CliContext, api: Api): Promise<Erasure & { readonly linked?: readonly string[] }> {
   const [id] = context.args
   const { channel, sender } = personOptions(context)
   if (id !== undefined && channel === undefined && sender === undefined) {
@@ -98,8 +98,11 @@ async function eraseSelected(context: CliContext, api: Api): Promise<Erasure> {
     return erased
   }
   if (id === undefined && channel !== undefined && sender !== undefined) {
-    const { erased } = await api.delete<{ readonly erased: Erasure }>('/api/sessions', { channel, sender })
-    return erased
+    const { erased, linked = [] } = await api.delete<{ readonly erased: Erasure; readonly linked?: readonly string[] }>('/api/sessions', {
+      channel,
+      sender,
+    })
+    return linked.length > 0 ? { ...erased, linked } : erased
   }
   throw new AppError(
     'invalid_request',
@@ -107,11 +110,12 @@ async function eraseSelected(context: CliContext, api: Api): Promise<Erasure> {
   )
 }
 
-function printErased({ out }: CliContext, erased: Erasure): void {
-  const { said, messages, replies, turns, approvals, memories, files, held, purged, copies } = erased
+function printErased({ out }: CliContext, erased: Erasure & { readonly linked?: readonly string[] }): void {
+  const { linked = [], said, messages, replies, turns, approvals, memories, files, held, purged, copies } = erased
   const counts = { 'turns said': said, turns, messages, replies, approvals, memories, files }
   const shown = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
   out.print(`erased: ${shown.join(', ')}`)
+  if (linked.length > 0) out.print(`erased with the accounts that were linked: ${linked.join(', ')}`)
   if (held > 0) out.warn(`${held} requests are kept until other people's messages in them are done: run this again then`)
   if (!purged) out.warn('another process reads the database: its log is emptied when the daemon stops')
   for (const copy of copies) out.warn(`still in the copy from before an upgrade; delete it when you do not need it: ${copy}`)

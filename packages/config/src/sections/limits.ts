@@ -10,6 +10,8 @@ import { agentSection, costSection } from './main-agent-sections.ts'
 export interface LimitedClient {
   /** The client, as in `ToolContext.caller`. */
   readonly client: string
+  /** The key under which the accounts of a linked person count together; absent for any other client. */
+  readonly person?: string
   readonly standing: Standing
   /** The channel of a sender. */
   readonly channel?: string
@@ -18,6 +20,9 @@ export interface LimitedClient {
   /** The limits of the room of a message, for all people together. 0: no limit. */
   readonly room?: { readonly key: string; readonly turnsPerHour: number; readonly usdPerDay: number }
 }
+
+/** Returns the key under which limits and shares count a client: that of its person, where accounts are linked. */
+export const countedAs = ({ client, person = client }: Pick<LimitedClient, 'client' | 'person'>): string => person
 
 /** The most that one client may hold at once. `Infinity`: no limit. */
 export interface ClientShares {
@@ -73,7 +78,9 @@ export const limitsOf = (config: LoadedConfig, client: LimitedClient): readonly 
   ...(client.room ? counted([{ ...client.room, turnsInFlight: 0 }]) : []),
 ]
 
-function limitsOfClient(config: LoadedConfig, { client, standing, channel }: LimitedClient): readonly CountedLimits[] {
+function limitsOfClient(config: LoadedConfig, limited: LimitedClient): readonly CountedLimits[] {
+  const { standing, channel } = limited
+  const client = countedAs(limited)
   const { strangers, operators, ...general } = config.core(limitsSection)
   const own = channelLimitsOf(config, channel)
   if (standing === 'operator') return counted([{ key: client, ...limitsFrom(operators) }])

@@ -93,6 +93,7 @@ async function start(given: Start, joined?: Joined): Promise<OpenRuntime> {
     if (options.only === undefined) await keepRoomsOfPersons({ store, log })
     if (options.only === undefined)
       await files.assignFormer([...configuredAgents(config, dataDir).values()].map(({ name, workspace: root }) => ({ name, root })))
+    if (options.only === undefined) await runtime.people.refresh()
     await lifecycle.apply(config)
     if (options.only === undefined) await bus.start()
   } catch (error) {

@@ -2,7 +2,7 @@
 import { Admission, type Agent, createAgent, createTurnQueue, Shares } from '@sluice/agent'
 import { ApprovalRegistry, createToolApprover } from '@sluice/approvals'
 import { agentSection, approvalsSection, gatewaySection, limitsOf, operatorsOf, sharesOf } from '@sluice/config'
-import { type Clients, createClients, withMessage } from '@sluice/delivery'
+import { type Clients, createClients, People, withMessage } from '@sluice/delivery'
 import type { LaneQueue } from '@sluice/kit'
 import { History, sopSettings } from '@sluice/runtime'
 import { CommandRuns } from '@sluice/runtime/command-runs'
@@ -27,6 +27,8 @@ export interface Base {
 
 export interface Parts {
   readonly clients: Clients
+  /** The accounts that are linked. */
+  readonly people: People
   /** The delivery queues; empty until deliveries have started. */
   readonly delivery: LateDelivery
   /** Turns and messages wait here; at most `[agent] max_concurrent_turns` run at once. */
@@ -53,18 +55,20 @@ export function putTogether(base: Base): Parts {
   const delivery = new LateDelivery()
   const clients = createClients()
   const health = createHealth(base)
-  const approvals = createApprovals(base, delivery)
+  const people = createPeople(base)
+  const approvals = createApprovals(base, delivery, people)
   const lanes = createTurnQueue(clock, () => config().core(agentSection).max_concurrent_turns)
   const admission = new Admission({ store: store.admissions, clock, events, limitsOf: (client) => limitsOf(config(), client) })
   const shares = new Shares({ clock, events, sharesOf: (client) => sharesOf(config(), client), running: () => lanes.used() })
   return {
     clients,
+    people,
     delivery,
     lanes,
     admission,
     shares,
     approvals,
-    agent: createAgentOf(base, { approvals, lanes, admission, shares, clients }),
+    agent: createAgentOf(base, { approvals, lanes, admission, shares, clients, people }),
     procedures: new ProcedureFiles({ settings: () => sopSettings(config(), opened.dataDir), keyValue: store.keyValue('sop'), clock }),
     commands: createCommands(base),
     health,
@@ -100,7 +104,12 @@ function createHealth({ opened: { clock, store, bus, ownership }, features: { sn
   })
 }
 
-function createApprovals({ opened, features: { snapshot } }: Base, delivery: LateDelivery): ApprovalRegistry {
+function createPeople({ opened: { store, clock, bus, config }, features: { snapshot } }: Base): People {
+  const channels = () => snapshot().channels
+  return new People({ store, clock, events: bus, channels, operators: (channel) => operatorsOf(config(), channel) })
+}
+
+function createApprovals({ opened, features: { snapshot } }: Base, delivery: LateDelivery, people: People): ApprovalRegistry {
   const { store, ownership, bus, clock, log, config } = opened
   return new ApprovalRegistry({
     store: store.approvals,
@@ -114,6 +123,7 @@ function createApprovals({ opened, features: { snapshot } }: Base, delivery: Lat
     features: () => snapshot().features,
     targets: () => config().core(approvalsSection).channels,
     operators: (channel) => operatorsOf(config(), channel),
+    people,
     texts: () => config().core(gatewaySection).texts,
     queued: delivery.queued,
   })
@@ -121,7 +131,14 @@ function createApprovals({ opened, features: { snapshot } }: Base, delivery: Lat
 
 function createAgentOf(
   { opened, features: { snapshot, lifecycle, services }, inForce, options }: Base,
-  { approvals, lanes, admission, shares, clients }: Pick<Parts, 'approvals' | 'lanes' | 'admission' | 'shares' | 'clients'>,
+  {
+    approvals,
+    lanes,
+    admission,
+    shares,
+    clients,
+    people,
+  }: Pick<Parts, 'approvals' | 'lanes' | 'admission' | 'shares' | 'clients' | 'people'>,
 ): Agent {
   const { store, ownership, bus, clock, log, traces, config } = opened
   const askInChats = createToolApprover({
@@ -149,6 +166,7 @@ function createAgentOf(
     config: (agent) => lifecycle.agents().get(agent),
     secrets: () => inForce.secrets,
     mintClient: clients.ofCaller,
+    linked: (client) => people.principal(client),
     admission,
     shares,
     placeOf: (turn) => placeOf(snapshot().channels, turn),

@@ -1,5 +1,7 @@
 /** Decides whether a message may run now: the limits of its sender, and the breaker of loops between bots. */
+
 import { type Admission, causeOf, describeLimit, type ExceededShare, type LimitedClient, quietMs, type Shares } from '@sluice/agent'
+import { countedAs } from '@sluice/config'
 import type { JobOutcome } from '@sluice/kit'
 import {
   type Channel,
@@ -131,11 +133,12 @@ async function endInLoop({ clock }: AdmitOptions, { owned, number }: AskingMessa
 
 async function endOverLimit(
   options: AdmitOptions,
-  { owned, channel, number, message, client: { client } }: AskingMessage,
+  { owned, channel, number, message, client: limited }: AskingMessage,
   exceeded: Exceeded,
 ): Promise<JobOutcome> {
   const { admission, clock, onReplies, texts } = options
   const atMs = clock.nowMs()
+  const client = countedAs(limited)
   const isPool = exceeded.key !== client
   if (isPool) await admission.report(exceeded)
   const error = `${exceeded.limit}: ${describeLimit(exceeded)}`

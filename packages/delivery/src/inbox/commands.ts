@@ -2,6 +2,7 @@
 import type { LimitedClient } from '@sluice/agent'
 import type { JobOutcome } from '@sluice/kit'
 import {
+  AppError,
   agentOfSession,
   CHAT_COMMANDS,
   type Channel,
@@ -23,7 +24,10 @@ import {
   typedText,
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
+import { CODE_MINUTES, codeIn } from '../people/codes.ts'
+import { type LinkedAccount, type LinkingAccount, linkNotices, type People, shownAccount } from '../people/people.ts'
 import { noticesTo } from './notice.ts'
+import { isInRoom } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
 import { chooseModel, chosenModel, muteUntil, setMute } from './session-settings.ts'
 
@@ -78,7 +82,10 @@ function mayUse(standing: Standing, { least, leastInRoom = least }: ChatCommandR
 export interface CommandOptions {
   readonly clock: Clock
   readonly texts: GatewayTexts
-  readonly store: Pick<Store, 'inbox' | 'turns'>
+  readonly store: Pick<Store, 'inbox' | 'outbox' | 'turns'>
+  readonly people: People
+  /** The channels that are ready. */
+  channels(): readonly Channel[]
   /** Returns the configured models of an agent, such as `openai:gpt-5`, the first one first. */
   models(agent: string): readonly string[]
   /** Ends the commands of a conversation that run in the background. */
@@ -228,9 +235,58 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     return [{ key: 'model_set', values: { model } }]
   },
 
-  async who(_, { session, channel, message, client }) {
+  async who({ people, texts }, { session, channel, message, client }) {
     const { standing } = client
-    return [{ key: 'who', values: { sender: message.sender, channel: channel.name, standing, agent: agentOfSession(session) } }]
+    const others = people.personOf(client.client)?.filter(({ account }) => account !== client.client) ?? []
+    // Others in a room need not know which accounts are those of one person.
+    const isShown = others.length > 0 && !isInRoom(message)
+    return [
+      { key: 'who', values: { sender: message.sender, channel: channel.name, standing, agent: agentOfSession(session) } },
+      ...(isShown ? [{ key: 'who_linked', values: named(others, texts) } as const] : []),
+    ]
+  },
+
+  async link(options, running) {
+    const { people, texts } = options
+    const { words, message, channel, client, entry } = running
+    if (isInRoom(message)) {
+      await people.revoke(words)
+      return [{ key: 'link_in_room' }]
+    }
+    const { to, thread } = message.to
+    const account = {
+      account: client.client,
+      name: message.name,
+      to: { to, ...(thread !== undefined && { thread }) },
+      by: `${channel.name}:${message.sender}`,
+    }
+    if (words === '') return codeFor(people, account)
+    if (words.toLowerCase() === 'confirm') {
+      const others = (await people.confirm(account))?.filter((one) => one.account !== account.account)
+      return others ? [{ key: 'link_confirmed', values: named(others, texts) }] : [{ key: 'not_linked' }]
+    }
+    if (codeIn(words) === undefined) return [{ key: 'link_unclear' }]
+    const redeemed = await people.redeem(account, words, `inbox:${entry.number}`)
+    if (redeemed.outcome !== 'linked') return [{ key: `link_${redeemed.outcome}` }]
+    await tell(options, [redeemed.other], { key: 'linked', values: named([account], texts) })
+    return [
+      {
+        key: 'linked',
+        values: named(
+          redeemed.person.filter((one) => one.account !== account.account),
+          texts,
+        ),
+      },
+    ]
+  },
+
+  async unlink(options, { message, channel, client }) {
+    if (isInRoom(message)) return [{ key: 'link_in_room' }]
+    const account = { account: client.client, name: message.name }
+    const { texts } = options
+    const others = await options.people.unlink(account.account, `${channel.name}:${message.sender}`)
+    if (others) await tell(options, others, { key: 'unlinked', values: named([account], texts) })
+    return others ? [{ key: 'unlinked', values: named(others, texts) }] : [{ key: 'not_linked' }]
   },
 
   async mute(_, { owned, session, words, entry, client }) {
@@ -247,6 +303,30 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
   },
 
   help: async () => [{ key: 'help' }],
+}
+
+const named = (accounts: readonly Parameters<typeof shownAccount>[0][], texts: GatewayTexts) => ({
+  accounts: accounts.map((one) => shownAccount(one, texts)).join(', '),
+})
+
+async function codeFor(people: People, account: LinkingAccount): Promise<Answer[]> {
+  try {
+    const { code } = await people.newCode(account)
+    return [{ key: 'link_code', values: { code, minutes: CODE_MINUTES } }]
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'rate_limited') return [{ key: 'link_busy', values: { minutes: CODE_MINUTES } }]
+    throw error
+  }
+}
+
+/** Tells other accounts of a change of their link. */
+async function tell(
+  { channels, clock, onReplies, store, texts }: CommandOptions,
+  others: readonly Pick<LinkedAccount, 'account' | 'to'>[],
+  { key, values }: Answer,
+): Promise<void> {
+  const notices = others.flatMap((one) => linkNotices(channels(), one, gatewayText(key, texts, values), clock.nowMs()))
+  if (notices.length > 0) onReplies(waitingReplies(notices, await store.outbox.add(notices)))
 }
 
 async function answeredBy({ inbox, turns }: CommandOptions['store'], { id }: ListedTurn): Promise<InboxEntry | undefined> {

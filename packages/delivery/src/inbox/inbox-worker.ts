@@ -240,11 +240,11 @@ export class InboxWorker {
 
   /** Interrupts the turn of the sender. What would not be answered does not, nor what Sluice itself sends in the name of a person. */
   async #interrupt({ channel, lane, number, sender }: WaitingMessage, owned: OwnedStore, message: Inbound): Promise<void> {
-    const { clock, features, limits, log } = this.#options
+    const { clock, features, log } = this.#options
     const from = channelNamed(features, channel)
     if (!from || !this.#running.mayInterrupt(lane, sender)) return
     try {
-      const { standing } = clientOf(from, message, limits.operators(channel))
+      const { standing } = await this.#principalOf(from, message)
       const own = (await owned.inbox.ofSession(lane)).find((one) => one.number === number)
       if (!own || isOwnMessage(own) || (await isMuted(owned, lane, standing, clock.nowMs()))) return
       this.#running.interrupt(lane, sender)
@@ -260,7 +260,8 @@ export class InboxWorker {
   #enterTurn(row: WaitingMessage, owned: OwnedStore, { message, isNew }: { message: Inbound | undefined; isNew: boolean }): boolean {
     const { shares } = this.#options.limits
     const client = this.#clientOf(row, message)
-    if (!client) return this.#messages.enter(row, owned)
+    const { sender: writer } = row
+    if (!client) return this.#messages.enter(row, owned, { writer })
     const bytes = message?.text.length ?? 0
     const mayEnd = isNew && (row.kind === 'turn' || row.kind === 'procedure_event')
     const exceeded = mayEnd ? shares.exceededBy(client, bytes) : undefined
@@ -271,16 +272,28 @@ export class InboxWorker {
       return hasEntered
     }
     this.#waiting.set(row.number, shares.countWaiting(client, bytes))
-    const hasEntered = this.#messages.enter(row, owned, { isPrior: client.standing === 'operator', sharing: shares.runningOf(client) })
+    const hasEntered = this.#messages.enter(row, owned, {
+      isPrior: client.standing === 'operator',
+      sharing: shares.runningOf(client),
+      writer,
+    })
     if (!hasEntered) this.#endWait(row.number)
     return hasEntered
   }
 
   #clientOf(row: WaitingMessage, message: Inbound | undefined): LimitedClient | undefined {
-    const { features, limits } = this.#options
+    const { features, limits, people } = this.#options
     const channel = channelNamed(features, row.channel)
     // Only the message says whether it proves its sender. Until it is read, nobody goes first as an operator.
-    return channel && (message ? clientOf(channel, message, limits.operators(channel.name)) : clientOf(channel, row, []))
+    const client = channel && (message ? clientOf(channel, message, limits.operators(channel.name)) : clientOf(channel, row, []))
+    return client && people.principal(client)
+  }
+
+  /** Resolves to the sender of a message, with the person of linked accounts. */
+  async #principalOf(channel: Channel, message: Inbound): Promise<LimitedClient> {
+    const { limits, people } = this.#options
+    await people.refresh()
+    return people.principal(clientOf(channel, message, limits.operators(channel.name)))
   }
 
   #endWait(number: number): void {
@@ -327,7 +340,7 @@ export class InboxWorker {
     const admitting = { ...this.#options, ...this.#options.limits, texts: features.texts() }
     // Each attempt judges the sender once, by the allowlists of now.
     const room = await this.#roomOf(channel, message, lane)
-    const client = { ...clientOf(channel, message, this.#options.limits.operators(name)), ...(room && roomLimits(room)) }
+    const client = { ...(await this.#principalOf(channel, message)), ...(room && roomLimits(room)) }
     const asking = { owned, channel, number, message, client, session: lane, waiting: this.#messages.size }
     const beyond = this.#beyond.get(number)
     if (beyond) return endBeyondShare(admitting, asking, beyond)
@@ -427,7 +440,7 @@ export class InboxWorker {
   }
 
   async #command({ owned, number, lane }: OwnedRow, channel: Channel, message: Inbound, { permit }: Attempt): Promise<JobOutcome> {
-    const { clock, features, limits, onDue, onReplies, store, turns } = this.#options
+    const { clock, features, limits, onDue, onReplies, people, store, turns } = this.#options
     const entry = await owned.inbox.get(number)
     if (!entry || entry.endedAtMs !== null) return 'done'
     const stop = async (turnId: string): Promise<boolean> => {
@@ -448,14 +461,29 @@ export class InboxWorker {
       }
     }
     const { models, endCommands } = features
-    const client = clientOf(channel, message, limits.operators(channel.name))
+    const client = await this.#principalOf(channel, message)
     const texts = features.texts()
     const room = await this.#roomOf(channel, message, lane)
     const limited = { ...client, ...(room && roomLimits(room)) }
     const asking = { owned, channel, number, message, client: limited, session: lane, waiting: this.#messages.size }
     const admit = (): Promise<JobOutcome | undefined> => admitMessage({ ...this.#options, ...limits, texts }, asking)
     return runCommand(
-      { clock, texts, store, models, endCommands, stop, giveUpWaiting, admit, turns: this.#running, whileWaiting, onDue, onReplies },
+      {
+        clock,
+        texts,
+        store,
+        people,
+        channels: features.channels,
+        models,
+        endCommands,
+        stop,
+        giveUpWaiting,
+        admit,
+        turns: this.#running,
+        whileWaiting,
+        onDue,
+        onReplies,
+      },
       { owned, channel, entry, message, client },
     )
   }

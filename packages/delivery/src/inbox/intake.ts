@@ -11,12 +11,14 @@ import {
   type MessageKind,
   type RoomPlace,
   type Store,
+  senderKey,
   typedText,
   type Verified,
   type WaitingMessage,
 } from '@sluice/sdk'
 import type { DeliveryApprovals, DeliveryFeatures, Procedures } from '../delivery-options.ts'
 import { type Account, accountKey } from '../delivery-queue.ts'
+import type { People } from '../people/people.ts'
 import { AllowedSenders } from './allowed-senders.ts'
 import { changeLane, isUnsignedDeletion } from './changes.ts'
 import { commandIn, commandLane } from './commands.ts'
@@ -42,6 +44,7 @@ export interface IntakeOptions {
   agentOf: DeliveryFeatures['agentOf']
   readonly rooms: Pick<Rooms, 'at'>
   readonly overheard: Pick<Overheard, 'add' | 'change'>
+  readonly people: Pick<People, 'refresh' | 'standing'>
   /** Returns the senders of a channel who are operators. */
   operators(channel: string): readonly string[]
 }
@@ -155,7 +158,7 @@ export class Intake {
       const session = approvalReplyLane(channel.name, approval, message)
       return [{ message, kind: 'approval_reply', session, account, ...(approval && { approval }) }]
     }
-    if (verdict === 'overheard') await this.#options.overheard.add(own, this.#overheardLine(channel, message, receivedAtMs))
+    if (verdict === 'overheard') await this.#options.overheard.add(own, await this.#overheardLine(channel, message, receivedAtMs))
     if (!isForAgent) return []
     const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
     return [{ message, kind, session: own, account }]
@@ -185,12 +188,14 @@ export class Intake {
     const place = placeOf(channel, message)
     const { rule } = await this.#options.rooms.at(place)
     const session = sessionOf(rule.agent ?? this.#options.agentOf(place), channel.name, message, true)
-    const edit = changes.what === 'deleted' ? undefined : this.#overheardLine(channel, message, receivedAtMs)
+    const edit = changes.what === 'deleted' ? undefined : await this.#overheardLine(channel, message, receivedAtMs)
     return this.#options.overheard.change(session, changes.message, edit)
   }
 
-  #overheardLine(channel: Channel, message: Inbound, receivedAtMs: number): OverheardLine {
-    const standing = standingOfSender(channel, message, this.#options.operators(channel.name))
+  async #overheardLine(channel: Channel, message: Inbound, receivedAtMs: number): Promise<OverheardLine> {
+    const { people, operators } = this.#options
+    await people.refresh()
+    const standing = people.standing(senderKey(channel.name, message), standingOfSender(channel, message, operators(channel.name)))
     return overheardLine(message, standing, receivedAtMs)
   }
 

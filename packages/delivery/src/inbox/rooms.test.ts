@@ -283,3 +283,18 @@ it('shows no draft, no typing and no acknowledgement of a turn that may be silen
   expect([calls, sent]).toEqual([[], []])
   expect((await store.inbox.list({ limit: 1 }))[0]?.state).toBe('done')
 })
+
+it('supersedes a running turn of a shared room by a message of its writer, and not by those of others', async () => {
+  const running = Promise.withResolvers<string>()
+  const { turns, receive } = await bench({ turn: () => running.promise })
+  await receive(inRoom('1', 'ann'))
+  await settle()
+  await receive(inRoom('2', 'bob'))
+  await settle()
+  expect(turns[0]?.superseded?.aborted).toBe(false)
+  await receive(inRoom('3', 'ann'))
+  await settle()
+  expect(turns[0]?.superseded?.aborted).toBe(true)
+  running.resolve('done')
+  await settle()
+})

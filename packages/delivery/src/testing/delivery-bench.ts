@@ -30,6 +30,7 @@ import * as v from 'valibot'
 import { afterEach, beforeEach, expect } from 'vitest'
 import { type Deliveries, startDeliveries } from '../deliveries.ts'
 import type { DeliveryOptions } from '../delivery-options.ts'
+import { People } from '../people/people.ts'
 
 let folder: string
 /** The clock and the host of the test that runs. */
@@ -120,6 +121,8 @@ export interface DeliveryBenchOptions {
   readonly models?: readonly string[]
   /** The senders who are operators; none unless given. */
   readonly operators?: readonly string[]
+  /** Further channels. */
+  readonly others?: readonly Channel[]
   readonly clock?: Clock
   readonly workspace?: Workspace
   /** The workspaces by agent, in the place of `workspace`. */
@@ -173,7 +176,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     restoredAtMs: options.restoredAtMs,
     features: {
       onChange: () => () => {},
-      channels: () => [channel],
+      channels: () => [channel, ...(options.others ?? [])],
       config: () => v.parse(deliverySection.schema, options.config ?? {}),
       texts: () => options.texts ?? {},
       agentOf: options.agentOf ?? (() => MAIN_AGENT),
@@ -196,6 +199,13 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
           },
         },
     },
+    people: new People({
+      store,
+      clock: options.clock ?? clock,
+      events: host.events,
+      channels: () => [channel, ...(options.others ?? [])],
+      operators: () => options.operators ?? [],
+    }),
     limits: {
       admission: new Admission({
         store: store.admissions,

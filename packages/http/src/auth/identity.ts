@@ -16,6 +16,15 @@ export const ownerOf = (device: string | null): string => device ?? 'local'
 /** The name of a device for people and tools: `ToolContext.caller` and the actor in the audit log. */
 export const personOf = (device: string | null): string => (device === null ? ownerOf(device) : `device:${device}`)
 
+/** The person of a request: the command line on the control socket, else the device. */
+export const personOfRequest = ({
+  device,
+  onControlSocket,
+}: {
+  readonly device: string | null
+  readonly onControlSocket: boolean
+}): string => (onControlSocket ? 'cli' : personOf(device))
+
 /** The standing of a caller: its role. A caller without a credential proves nothing. */
 export const standingOf = (role: Role | null): Standing => role ?? 'unverified'
 

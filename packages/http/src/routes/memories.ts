@@ -66,24 +66,25 @@ const shown = ({ owner, key, category, content, untrusted, updatedAtMs }: Memory
   updated_at: isoTime(updatedAtMs),
 })
 
-/** Returns the stored owner that a request is about. Throws `forbidden` if a client names another owner than itself. */
-function ownerFor({ device, role }: Caller, owner: string | undefined): string {
+/** Returns the stored owner that a request is about; that of its person, where accounts are linked. Throws `forbidden` if a client names another owner than itself. */
+function ownerFor({ people }: Pick<Runtime, 'people'>, { device, role }: Caller, owner: string | undefined): string {
   const own = personOf(device)
-  if (owner === undefined || owner === own) return own
+  const [person] = people.personOf(own) ?? []
+  if (owner === undefined || owner === own) return person?.account ?? own
   if (role !== 'operator') throw forbidden()
   return parseOwner('owner', owner)
 }
 
 export const memoryRoutes = (runtime: Runtime, { store } = runtime): Route[] => [
-  listRoute(store.memory),
+  listRoute(runtime),
   forgetAllRoute(runtime),
   assignRoute(runtime),
   ownersRoute(store.memory),
-  memoryRoute(store.memory),
+  memoryRoute(runtime),
   forgetRoute(runtime),
 ]
 
-const listRoute = (memory: MemoryStore): Route =>
+const listRoute = (runtime: Runtime, { memory } = runtime.store): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/memories',
@@ -100,7 +101,7 @@ const listRoute = (memory: MemoryStore): Route =>
     },
     async handle({ device, role, query: { limit, all, ...query } }) {
       if (all === 'true' && role !== 'operator') throw forbidden()
-      const owner = all === 'true' ? undefined : ownerFor({ device, role }, query.owner)
+      const owner = all === 'true' ? undefined : ownerFor(runtime, { device, role }, query.owner)
       const after = placeOf(query, owner)
       const rows = await memory.list({ limit: limit + 1, ...(owner !== undefined && { owner }), ...(after && { after }) })
       const { page, next } = pageOf(rows, limit, (last) => cursorOf([last.owner, last.key]))
@@ -117,7 +118,7 @@ function placeOf({ after, cursor }: Pick<v.InferOutput<typeof listQuery>, 'after
   return after !== undefined && owner !== undefined ? { owner, key: after } : undefined
 }
 
-const memoryRoute = (memory: MemoryStore): Route =>
+const memoryRoute = (runtime: Runtime, { memory } = runtime.store): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/memories/:key',
@@ -126,7 +127,7 @@ const memoryRoute = (memory: MemoryStore): Route =>
     query: v.object({ owner: ownerQuery }),
     answers: { 200: { description: 'The memory', schema: memorySchema } },
     async handle({ device, role, params: { key = '' }, query }) {
-      const entry = await memory.get(ownerFor({ device, role }, query.owner), key)
+      const entry = await memory.get(ownerFor(runtime, { device, role }, query.owner), key)
       if (!entry) throw unknownMemory()
       return shown(entry)
     },
@@ -141,7 +142,7 @@ const forgetRoute = (runtime: Runtime): Route =>
     query: v.object({ owner: ownerQuery }),
     answers: { 200: { description: 'Deleted', schema: v.object({ deleted: v.literal(true), key: v.string() }) } },
     async handle({ by, device, role, params: { key = '' }, query }) {
-      const owner = ownerFor({ device, role }, query.owner)
+      const owner = ownerFor(runtime, { device, role }, query.owner)
       if (!(await runtime.store.memory.delete(owner, key))) throw unknownMemory()
       if (query.owner !== undefined) await recordAction(runtime, 'memories_deleted', by, { owner: ownerName(owner), deleted: 1 })
       return { deleted: true, key }

@@ -21,6 +21,7 @@ import { logRoutes } from './logs.ts'
 import { memoryRoutes } from './memories.ts'
 import { modelRoutes } from './models.ts'
 import { noticeRoutes } from './notices.ts'
+import { peopleRoutes } from './people.ts'
 import { processRoutes } from './process.ts'
 import { roomRoutes } from './rooms.ts'
 import { sessionRoutes } from './sessions.ts'
@@ -41,6 +42,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...memoryRoutes(runtime),
     ...limitRoutes(runtime),
     ...roomRoutes(runtime),
+    ...peopleRoutes(runtime),
     ...noticeRoutes(runtime),
     ...clusterRoutes(runtime),
     ...turnRoutes(runtime),

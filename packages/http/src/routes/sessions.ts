@@ -4,7 +4,7 @@ import { isoTime, nearestName } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import {
   eraseConversation,
-  erasePerson,
+  eraseLinked,
   exported,
   plainMessage,
   sessionsEnds,
@@ -12,7 +12,7 @@ import {
   shownErased,
   shownSummary,
 } from '@sluice/runtime/conversations'
-import { AppError, type Channel, defineRoute, ROWS, type Route, type SessionRow, type Store } from '@sluice/sdk'
+import { AppError, type Channel, defineRoute, MAIN_AGENT, ROWS, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
 import { Download } from '../answers/download.ts'
 import { bareSession, sessionNamespace } from '../auth/identity.ts'
@@ -204,18 +204,26 @@ function nothingKept({ channel, sender }: { readonly channel: string; readonly s
   return new AppError('invalid_request', `channel: there is no channel '${channel}', so nothing was looked up; ${hint}`)
 }
 
-const erasePersonRoute = ({ store, files, clock, snapshot }: Runtime): Route =>
+const personErasedSchema = v.object({
+  deleted: v.literal(true),
+  erased: erasedSchema,
+  linked: v.pipe(v.array(v.string()), v.description('The linked accounts that were erased with it')),
+})
+
+const erasePersonRoute = ({ store, files, people, clock, snapshot }: Runtime): Route =>
   defineRoute({
     method: 'DELETE',
     path: '/api/sessions',
-    summary: 'Erase a person: all conversations of one sender on a channel, with their memories and files',
+    summary:
+      'Erase a person: all conversations of one sender on a channel, with their memories and files, and those of the accounts that are linked with the sender',
     auth: 'operator',
     query: v.object({ channel: v.pipe(v.string(), v.minLength(1)), sender: v.pipe(v.string(), v.minLength(1)) }),
-    answers: { 200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), erased: erasedSchema }) } },
+    answers: { 200: { description: 'Erased', schema: personErasedSchema } },
     async handle({ by, query }) {
-      const erased = await erasePerson({ store, files, snapshot }, query, { atMs: clock.nowMs(), by })
+      const agents = [...new Set([MAIN_AGENT, ...snapshot().registries.keys()])]
+      const { erased, linked } = await eraseLinked({ store, files, snapshot, people, agents }, query, { atMs: clock.nowMs(), by })
       if (!erased) throw nothingKept(query, snapshot().channels)
-      return { deleted: true, erased: shownErased(erased) }
+      return { deleted: true, erased: shownErased(erased), linked }
     },
   })
 

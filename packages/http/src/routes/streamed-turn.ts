@@ -6,7 +6,7 @@
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
-import { checkSessionName, limitedClient, ownerOf, personOf, storedSession } from '../auth/identity.ts'
+import { checkSessionName, limitedClient, ownerOf, personOfRequest, storedSession } from '../auth/identity.ts'
 import { claimKey, keyIn, lostKey } from '../middleware/idempotency.ts'
 import { chosenAgent } from '../request/chosen-agent.ts'
 import { prefersAsync } from '../request/prefer.ts'
@@ -77,7 +77,8 @@ const turnRoute = (parts: TurnParts, streams: TurnStreams): Route =>
       const { runtime, snapshot } = parts
       const { device, body, headers } = request
       // Refused before the answer begins, so that the caller gets a status.
-      runtime.shares.checkWaiting(limitedClient(personOfRequest(request), request.role), Buffer.byteLength(body.message))
+      const limited = runtime.people.principal(limitedClient(personOfRequest(request), request.role))
+      runtime.shares.checkWaiting(limited, Buffer.byteLength(body.message))
       const agent = chosenAgent(body.agent ?? null, 'agent', request, snapshot)
       const session = body.session_id === undefined ? null : storedSession(device, checkSessionName(body.session_id, 'session_id'), agent)
       const conversation = { agent, session }
@@ -213,6 +214,3 @@ function streamTurn(
   runtime.shares.check(limited, 'streams', runtime.shares.heldBy(limited, 'streams') + 1)
   return jsonLines(caller, run, () => runtime.shares.count(limited, 'streams').release)
 }
-
-const personOfRequest = ({ device, onControlSocket }: Pick<RouteRequest, 'device' | 'onControlSocket'>): string =>
-  onControlSocket ? 'cli' : personOf(device)

@@ -86,6 +86,16 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
       const text = `Sluice paused a conversation with ${sender} on ${channel} until ${until}, because its messages come as quickly as those of another bot. \`sluice limits reset '${session_id}'\` ends the pause.`
       return { kind: 'loop', about: session_id, text }
     }
+    case 'people_changed': {
+      const { change, account, others } = event
+      const what = {
+        linked: 'is linked with',
+        confirmed: 'shares its standing, once both sides agree, with',
+        unlinked: 'is no longer linked with',
+      }
+      const text = `The account ${account} ${what[change]} ${others.join(', ')}. \`sluice people list\` shows all links; \`sluice people unlink '${account}'\` separates it.`
+      return { kind: 'people', about: `${change} ${account} ${others.join(' ')}`, text }
+    }
     case 'config_rejected':
       return {
         kind: 'config',

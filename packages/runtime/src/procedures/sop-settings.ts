@@ -75,6 +75,8 @@ export const OWN_POST_ROUTES = [
   '/api/process/restart',
   '/api/process/stop',
   '/api/rooms/:id/try',
+  '/api/people/codes',
+  '/api/people/links',
   '/api/devices',
   '/api/devices/:id/token/rotate',
 ]

@@ -24,6 +24,8 @@ const COMMANDS = {
   who: { says: 'command_who' },
   mute: { says: 'command_mute', least: 'listed', takesWords: true },
   unmute: { says: 'command_unmute', least: 'listed' },
+  link: { says: 'command_link', least: 'listed', takesWords: true },
+  unlink: { says: 'command_unlink', least: 'listed' },
   help: { says: 'command_help' },
 } as const satisfies Readonly<Record<string, ChatCommandRow>>
 

@@ -53,6 +53,8 @@ export const GATEWAY_TEXTS = {
   command_who: { text: 'tells who you are to the agent', when: '/help and the menu of a platform say what /who does' },
   command_mute: { text: 'stops answers here, as in /mute 8h', when: '/help and the menu of a platform say what /mute does' },
   command_unmute: { text: 'starts answers again', when: '/help and the menu of a platform say what /unmute does' },
+  command_link: { text: 'links this account with another one of yours', when: '/help and the menu of a platform say what /link does' },
+  command_unlink: { text: 'separates this account from your others', when: '/help and the menu of a platform say what /unlink does' },
   command_help: { text: 'shows these commands', when: '/help and the menu of a platform say what /help does' },
   command_refused: { text: 'You may not use /{command}.', when: 'a sender uses a command that others may use' },
   not_your_turn: {
@@ -72,6 +74,44 @@ export const GATEWAY_TEXTS = {
     when: '/model with a name that is not configured',
   },
   who: { text: 'You are {sender} on {channel}, with the standing {standing}. Agent {agent} answers here.', when: '/who' },
+  who_linked: { text: 'Linked with {accounts}.', when: '/who, for an account that is linked' },
+  account_sender: { text: '{sender} on {channel}', when: 'another text names a linked account of a sender' },
+  account_device: { text: 'a paired device', when: 'another text names a linked account of a device' },
+  account_local: { text: 'the command line', when: 'another text names the linked account of the command line' },
+  link_code: {
+    text: 'Write `/link {code}` to me from your other account within {minutes} minutes. Both accounts then share memories and limits. Show the code to nobody: another person who types it gets your memories.',
+    when: '/link',
+  },
+  linked: {
+    text: 'This account is linked with {accounts}: they share memories and limits. If that was not you, write /unlink. If each may also do what the other may, write /link confirm on both.',
+    when: '/link with a code, to both accounts',
+  },
+  link_confirmed: {
+    text: 'Confirmed: {accounts} may do what this account may, as soon as they confirm it too. /unlink ends that.',
+    when: '/link confirm',
+  },
+  link_wrong: {
+    text: 'This code is wrong, used or too old. Write /link on the other account for a new one.',
+    when: '/link with a wrong code',
+  },
+  link_tries: { text: 'Too many wrong codes were typed. Try again in an hour.', when: '/link with a code, after too many wrong ones' },
+  link_own: {
+    text: 'This account made the code, which is void now. Type a new one on the other account.',
+    when: '/link with the code of the same account',
+  },
+  link_taken: {
+    text: 'Both accounts are linked already. Write /unlink on one of them first.',
+    when: '/link between two accounts that are linked',
+  },
+  link_full: { text: 'No further account can be linked with this one.', when: '/link beyond the number of accounts' },
+  link_in_room: {
+    text: 'Accounts are linked in direct chats only. A code that was written here is void.',
+    when: '/link or /unlink in a room',
+  },
+  link_unclear: { text: 'Write /link alone, with a code, or /link confirm.', when: '/link with other words than a code' },
+  link_busy: { text: 'Too many codes are open. Try again in {minutes} minutes.', when: '/link while too many codes are open' },
+  unlinked: { text: 'This account is no longer linked with {accounts}.', when: '/unlink, to both accounts' },
+  not_linked: { text: 'This account is not linked.', when: '/unlink or /link confirm of an account that is not linked' },
   muted: { text: 'Messages here are not answered until the command /unmute.', when: '/mute' },
   muted_until: {
     text: 'Messages here are not answered until {time} UTC, or until the command /unmute.',

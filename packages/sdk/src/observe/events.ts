@@ -22,7 +22,7 @@ const nullableText = v.nullable(v.string())
 const number = v.number()
 
 /** What operators are told of, by `[notify] kinds`. */
-export const NOTICE_KINDS = ['refused', 'given_up', 'channel', 'expired', 'loop', 'config', 'clock'] as const
+export const NOTICE_KINDS = ['refused', 'given_up', 'channel', 'expired', 'loop', 'config', 'clock', 'people'] as const
 export type NoticeKind = (typeof NOTICE_KINDS)[number]
 
 export interface OperatorNotice {
@@ -122,6 +122,11 @@ const knownEventSchema = v.variant('type', [
     session_id: text,
     sender: text,
     until: v.pipe(text, v.description('RFC 3339: the end of the pause')),
+  }),
+  event('people_changed', 'Accounts of a person were linked, confirmed for each other, or separated', {
+    change: v.picklist(['linked', 'confirmed', 'unlinked']),
+    account: v.pipe(text, v.description('the account that did it')),
+    others: v.pipe(v.array(text), v.description('the accounts that it was or is linked with')),
   }),
   event('operator_notice', 'Operators are told of something that needs them, as `[notify]` says', {
     kind: v.picklist(NOTICE_KINDS),

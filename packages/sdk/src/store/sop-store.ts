@@ -52,6 +52,11 @@ export type AuditKind =
   | 'limits_reset'
   | 'room_changed'
   | 'room_erased'
+  | 'people_code_created'
+  | 'people_linked'
+  | 'people_link_refused'
+  | 'people_confirmed'
+  | 'people_unlinked'
   | 'node_drained'
   | 'node_undrained'
 

@@ -36,6 +36,8 @@ export interface ToolContext extends CallingAgent {
   readonly client: ClientId
   /** The durable identity of that client over connections and restarts. Key stored data by it. Absent when it is unknown. */
   readonly caller?: string
+  /** The owner of the memories of a caller whose accounts are linked; absent for any other. */
+  readonly person?: string
   /** The standing of the turn: the lowest among the principals whose words it answers. */
   readonly standing: Standing
   readonly session: string | null
@@ -43,7 +45,8 @@ export interface ToolContext extends CallingAgent {
   /** Aborts when the turn is aborted or times out, or the daemon stops. A tool must end soon after. */
   readonly signal: AbortSignal
   /**
-   * Aborts when a newer message waits in the session, so that a person can stop a tool by writing. Absent outside of a session.
+   * Aborts when a newer message of the same person waits in the session, so that a person can stop a tool by writing. Absent outside of a
+   * session.
    */
   readonly superseded?: AbortSignal
   readonly trace: Trace

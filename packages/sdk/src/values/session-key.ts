@@ -104,10 +104,17 @@ export function sharedRoom(session: string | null): (RoomPlace & { readonly thre
   return chat?.sender === undefined ? chat : undefined
 }
 
-/** Returns the owner of the memories of a call: the room that shares its session, else its caller. */
-export function memoryOwner({ session, caller }: { readonly session: string | null; readonly caller?: string | undefined }) {
+/** A call whose memories are looked for; see `ToolContext`. */
+export interface RememberingCall {
+  readonly session: string | null
+  readonly caller?: string | undefined
+  readonly person?: string | undefined
+}
+
+/** Returns the owner of the memories of a call: the room that shares its session, else the person of its caller, else its caller. */
+export function memoryOwner({ session, caller, person = caller }: RememberingCall): string | undefined {
   const room = sharedRoom(session)
-  return room && session !== null ? agentKey(agentOfSession(session), roomOwner(room)) : caller
+  return room && session !== null ? agentKey(agentOfSession(session), roomOwner(room)) : person
 }
 
 /** Escapes the parts of a key, so that no part can pass for two, and joins them. */

@@ -1,0 +1,61 @@
+/** The one-time codes that link two accounts: random, short-lived, used once, and kept as a hash. */
+import { randomBytes } from 'node:crypto'
+import { equalTexts, sha256Hex } from '@sluice/sdk'
+import * as v from 'valibot'
+
+/** Base 32 without the letters and digits that look alike: 50 bits in 10 characters. */
+const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
+const CODE_CHARS = 10
+export const CODE_MINUTES = 10
+/** The codes that are open at the same time, one for each account. */
+export const CODES_MAX = 100
+/** The wrong codes that one account, and all accounts together, may type within an hour. */
+export const TRIES_OF_ACCOUNT_MAX = 5
+export const TRIES_MAX = 100
+const HOUR_MS = 3_600_000
+
+export const addressSchema = v.object({ to: v.string(), thread: v.exactOptional(v.string()) })
+
+export const codeSchema = v.object({
+  /** The account that asked for the code. */
+  account: v.string(),
+  name: v.exactOptional(v.string()),
+  /** The conversation that asked for the code, which is told that it was used. */
+  to: v.exactOptional(addressSchema),
+  hash: v.string(),
+  untilMs: v.number(),
+})
+export type OpenCode = v.InferOutput<typeof codeSchema>
+
+export const trySchema = v.object({ account: v.string(), atMs: v.number() })
+export type WrongTry = v.InferOutput<typeof trySchema>
+
+/** Returns a code as people see it, in two groups. */
+export function newCode(): string {
+  const code = Array.from(randomBytes(CODE_CHARS), (byte) => ALPHABET[byte % ALPHABET.length]).join('')
+  return `${code.slice(0, CODE_CHARS / 2)}-${code.slice(CODE_CHARS / 2)}`
+}
+
+/** Returns the letters and digits of a typed code; undefined for a text that cannot be a code. Case, spaces and dashes do not count. */
+export function codeIn(text: string): string | undefined {
+  const code = text.replace(/[\s-]/g, '').toUpperCase()
+  return code.length === CODE_CHARS && [...code].every((letter) => ALPHABET.includes(letter)) ? code : undefined
+}
+
+export const hashOf = (account: string, code: string): string => sha256Hex(`${account}\0${codeIn(code) ?? ''}`)
+
+/** Returns the open code that a text is. Compares it with every open code in constant time. */
+export function matching(codes: readonly OpenCode[], text: string): OpenCode | undefined {
+  let found: OpenCode | undefined
+  for (const one of codes) if (equalTexts(one.hash, hashOf(one.account, text))) found = one
+  return found
+}
+
+/** A time further ahead than any code ends means that the clock was set back. */
+export const isOpen = ({ untilMs }: OpenCode, nowMs: number): boolean => untilMs > nowMs && untilMs <= nowMs + CODE_MINUTES * 60_000
+
+export const isRecent = ({ atMs }: WrongTry, nowMs: number): boolean => Math.abs(nowMs - atMs) < HOUR_MS
+
+/** Whether an account may type a further code. */
+export const mayTry = (tries: readonly WrongTry[], account: string): boolean =>
+  tries.length < TRIES_MAX && tries.filter((one) => one.account === account).length < TRIES_OF_ACCOUNT_MAX

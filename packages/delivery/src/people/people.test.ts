@@ -1,0 +1,327 @@
+/** Linked people: codes, links, confirmations, and what follows the person. */
+import { type Channel, type Inbound, type Store, senderKey } from '@sluice/sdk'
+import { describe, expect, it, test } from 'vitest'
+import {
+  bench,
+  clock,
+  type DeliveryBenchOptions,
+  host,
+  message,
+  open,
+  settle,
+  setUpDeliveries,
+  storeWith,
+} from '../testing/delivery-bench.ts'
+import { CODE_MINUTES, CODES_MAX, codeIn, TRIES_MAX, TRIES_OF_ACCOUNT_MAX } from './codes.ts'
+import { People } from './people.ts'
+
+setUpDeliveries()
+
+const limits = { text: 2000, unit: 'utf16' } as const
+const ANN_X = 'channel:x/our-number/ann'
+const ANN_Y = 'channel:y/our-number/ann-y'
+const CODE = /\/link ([A-Z2-9]{5}-[A-Z2-9]{5})/
+
+/** Two channels; `say` writes to one of them and resolves to what the person reads on each. */
+async function arrange(options: DeliveryBenchOptions = {}) {
+  const read: Record<'x' | 'y', string[]> = { x: [], y: [] }
+  const y: Channel = {
+    name: 'y',
+    allow: ['ann-y', 'bob-y'],
+    limits,
+    async send(_, { text }) {
+      read.y.push(text)
+      return { id: `y-${read.y.length}` }
+    },
+  }
+  const send: Channel['send'] = async (_, { text }) => {
+    read.x.push(text)
+    return { id: `x-${read.x.length}` }
+  }
+  const channel = { limits, allow: ['ann', 'bob', 'eve', '*'], ...options.channel }
+  const made = await bench({ ...options, channel, send, others: [y] })
+  let count = 0
+  const say = async (name: 'x' | 'y', sender: string, text: string, more: Partial<Inbound> = {}): Promise<Record<'x' | 'y', string[]>> => {
+    read.x.length = 0
+    read.y.length = 0
+    count += 1
+    const said = message(`${name}${count}`, { sender, to: { to: sender }, text, addressed: 'direct', ...more })
+    const received = { raw: null, verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages: [said] }
+    await made.deliveries.receive(name === 'x' ? made.channel : y, received)
+    await settle()
+    return { x: [...read.x], y: [...read.y] }
+  }
+  const codeOf = async (name: 'x' | 'y', sender: string): Promise<string> => {
+    const answer = await say(name, sender, '/link')
+    return CODE.exec(answer[name].join())?.[1] ?? ''
+  }
+  const link = async () => say('y', 'ann-y', `/link ${await codeOf('x', 'ann')}`)
+  const stored = async (): Promise<{ people: { account: string }[][]; codes: object[]; tries: object[] } | undefined> =>
+    (await made.store.keyValue('people').get('links')) as never
+  const linked = async () => ((await stored())?.people ?? []).map((person) => person.map(({ account }) => account))
+  return { ...made, say, codeOf, link, stored, linked }
+}
+
+const peopleOn = (store: Store): People => new People({ store, clock, events: host.events, channels: () => [], operators: () => [] })
+
+it('links two accounts by a code, and shows the link on both, to operators and in the audit log', async () => {
+  const { link, say, linked, store } = await arrange()
+  const answers = await link()
+  expect(answers.y.join()).toContain('linked with ann on x')
+  expect(answers.x.join()).toContain('linked with ann-y on y')
+  expect(await linked()).toEqual([[ANN_X, ANN_Y]])
+  expect((await say('x', 'ann', '/who')).x.join()).toContain('Linked with ann-y on y.')
+  expect((await say('y', 'ann-y', '/who')).y.join()).toContain('Linked with ann on x.')
+  expect(host.emitted).toContainEqual({ type: 'people_changed', change: 'linked', account: ANN_Y, others: [ANN_X] })
+  expect((await store.sops.audit({ limit: 9 })).map(({ kind, by }) => [kind, by])).toEqual([
+    ['people_code_created', 'x:ann'],
+    ['people_linked', 'y:ann-y'],
+  ])
+})
+
+it('counts limits and keeps memories for the person, and for each account alone after /unlink', async () => {
+  const asked: unknown[] = []
+  const { link, say, turns, linked } = await arrange({
+    limitsOf: (client) => {
+      asked.push([client.client, client.person])
+      return []
+    },
+  })
+  await link()
+  await say('y', 'ann-y', 'hello')
+  await say('x', 'ann', 'hello')
+  expect(turns.map(({ caller, limited }) => [caller, limited?.person])).toEqual([
+    [ANN_Y, ANN_X],
+    [ANN_X, ANN_X],
+  ])
+  expect(asked).toContainEqual([ANN_Y, ANN_X])
+  const answers = await say('x', 'ann', '/unlink')
+  expect(answers.x.join()).toContain('no longer linked with ann-y on y')
+  expect(answers.y.join()).toContain('no longer linked with ann on x')
+  expect(await linked()).toEqual([])
+  await say('y', 'ann-y', 'alone')
+  expect(turns.at(-1)?.limited).toEqual({ client: ANN_Y, standing: 'listed', channel: 'y' })
+})
+
+describe('the standing of the other account', () => {
+  const standingOf = async (made: Awaited<ReturnType<typeof arrange>>, name: 'x' | 'y', sender: string, more: Partial<Inbound> = {}) => {
+    await made.say(name, sender, 'hello', more)
+    return made.turns.at(-1)?.limited?.standing
+  }
+
+  it('counts only after both have confirmed it, and not after /unlink', async () => {
+    const made = await arrange({ operators: ['ann'] })
+    await made.link()
+    expect(await standingOf(made, 'y', 'ann-y')).toBe('listed')
+    await made.say('y', 'ann-y', '/link confirm')
+    expect(await standingOf(made, 'y', 'ann-y')).toBe('listed')
+    expect((await made.say('x', 'ann', '/link confirm')).x.join()).toContain('Confirmed: ann-y on y')
+    expect(await standingOf(made, 'y', 'ann-y')).toBe('operator')
+    await made.say('y', 'ann-y', '/unlink')
+    expect(await standingOf(made, 'y', 'ann-y')).toBe('listed')
+  })
+
+  it('does not count for an account that joins later, before it and the other have confirmed', async () => {
+    const made = await arrange({ operators: ['ann'] })
+    await made.link()
+    await made.say('y', 'ann-y', '/link confirm')
+    await made.say('x', 'ann', '/link confirm')
+    await made.say('y', 'bob-y', `/link ${await made.codeOf('y', 'ann-y')}`)
+    await made.say('y', 'bob-y', '/link confirm')
+    expect(await standingOf(made, 'y', 'bob-y')).toBe('listed')
+    expect(await standingOf(made, 'y', 'ann-y')).toBe('operator')
+    // The operator has confirmed `ann-y`, and not yet `bob-y`.
+    await made.say('x', 'ann', '/link confirm')
+    expect(await standingOf(made, 'y', 'bob-y')).toBe('operator')
+  })
+
+  it('does not count for a message that proves nothing, which has no person either', async () => {
+    const made = await arrange({ operators: ['ann'] })
+    await made.link()
+    await made.say('y', 'ann-y', '/link confirm')
+    await made.say('x', 'ann', '/link confirm')
+    expect(await standingOf(made, 'y', 'ann-y', { unverified: true })).toBe('unverified')
+    expect(made.turns.at(-1)?.limited?.person).toBeUndefined()
+  })
+})
+
+describe('refuses', () => {
+  it('a stranger, who gets no code and redeems none', async () => {
+    const { say, codeOf, linked, stored } = await arrange({ channel: { allow: ['ann', '*'], limits, matches: () => false } })
+    expect((await say('x', 'mallory', '/link')).x.join()).toContain('may not use /link')
+    const code = await codeOf('x', 'ann')
+    expect((await say('x', 'mallory', `/link ${code}`)).x.join()).toContain('may not use /link')
+    expect(await linked()).toEqual([])
+    expect((await stored())?.codes).toHaveLength(1)
+  })
+
+  it('the account that made the code, and accounts that are both linked', async () => {
+    const { say, codeOf, link, linked } = await arrange()
+    expect((await say('x', 'ann', `/link ${await codeOf('x', 'ann')}`)).x.join()).toContain('This account made the code')
+    await link()
+    const code = await codeOf('x', 'ann')
+    expect((await say('y', 'ann-y', `/link ${code}`)).y.join()).toContain('linked already')
+    await say('y', 'bob-y', `/link ${await codeOf('x', 'bob')}`)
+    expect((await say('x', 'bob', `/link ${await codeOf('x', 'ann')}`)).x.join()).toContain('linked already')
+    expect(await linked()).toEqual([
+      [ANN_X, ANN_Y],
+      ['channel:x/our-number/bob', 'channel:y/our-number/bob-y'],
+    ])
+  })
+
+  it('a room, where a code that others have read becomes void', async () => {
+    const { say, codeOf, linked } = await arrange()
+    const inRoom = { to: { to: 'room' }, addressed: 'command' } as const
+    expect((await say('x', 'ann', '/link', inRoom)).x.join()).toContain('direct chats only')
+    const code = await codeOf('x', 'ann')
+    expect((await say('y', 'ann-y', `/link ${code}`, inRoom)).y.join()).toContain('direct chats only')
+    expect((await say('y', 'ann-y', `/link ${code}`)).y.join()).toContain('wrong, used or too old')
+    expect((await say('y', 'ann-y', '/unlink', inRoom)).y.join()).toContain('direct chats only')
+    expect(await linked()).toEqual([])
+  })
+
+  it('a code that was used, replaced, or is too old', async () => {
+    const { say, codeOf, linked } = await arrange()
+    const replaced = await codeOf('x', 'ann')
+    const used = await codeOf('x', 'ann')
+    expect((await say('y', 'ann-y', `/link ${replaced}`)).y.join()).toContain('wrong, used or too old')
+    await say('y', 'ann-y', `/link ${used.toLowerCase().replace('-', ' ')}`)
+    expect((await say('y', 'bob-y', `/link ${used}`)).y.join()).toContain('wrong, used or too old')
+    const old = await codeOf('x', 'bob')
+    await clock.advance(CODE_MINUTES * 60_000)
+    expect((await say('y', 'bob-y', `/link ${old}`)).y.join()).toContain('wrong, used or too old')
+    expect(await linked()).toEqual([[ANN_X, ANN_Y]])
+  })
+
+  it('the right code after too many wrong ones of the account, until an hour has passed', async () => {
+    const { say, codeOf, linked } = await arrange()
+    for (let wrong = 0; wrong < TRIES_OF_ACCOUNT_MAX; wrong++) await say('y', 'ann-y', '/link AAAAA-AAAAA')
+    const code = await codeOf('x', 'ann')
+    expect((await say('y', 'ann-y', `/link ${code}`)).y.join()).toContain('Too many wrong codes')
+    expect(await linked()).toEqual([])
+    await clock.advance(3_600_000)
+    await say('y', 'ann-y', `/link ${await codeOf('x', 'ann')}`)
+    expect(await linked()).toEqual([[ANN_X, ANN_Y]])
+  })
+
+  it('words that are no code, without counting them', async () => {
+    const { say, stored } = await arrange()
+    expect((await say('x', 'ann', '/link example.com')).x.join()).toContain('Write /link alone')
+    expect(await stored()).toBeUndefined()
+    expect((await say('x', 'ann', '/link confirm')).x.join()).toContain('not linked')
+    expect((await say('x', 'ann', '/unlink')).x.join()).toContain('not linked')
+  })
+})
+
+test('too many wrong codes of all accounts together, and too many open codes, are refused', async () => {
+  const store = open()
+  const people = peopleOn(store)
+  const key = (number: number) => senderKey('x', { account: 'a', sender: String(number) })
+  const account = (number: number) => ({ account: key(number), by: 'x:1' })
+  const { code } = await people.newCode(account(0))
+  const { codes } = (await store.keyValue('people').get('links')) as { codes: object[] }
+  const all = (length: number, of: (number: number) => object) => Array.from({ length }, (_, number) => of(number))
+  const tries = all(TRIES_MAX, (number) => ({ account: key(number), atMs: clock.nowMs() }))
+  const others = all(CODES_MAX - 1, (number) => ({ ...codes[0], account: key(number + 1) }))
+  await store.keyValue('people').set('links', { people: [], codes: [...codes, ...others], tries: tries.slice(1) })
+  await expect(people.newCode(account(CODES_MAX))).rejects.toMatchObject({ code: 'rate_limited' })
+  // A further code of the same account replaces its first one.
+  const { code: second } = await people.newCode(account(0))
+  expect(await people.redeem(account(TRIES_MAX), code)).toEqual({ outcome: 'wrong' })
+  expect(await people.redeem(account(TRIES_MAX + 1), second)).toEqual({ outcome: 'tries' })
+})
+
+test('the code is in no log, no event and no stored value', async () => {
+  const { say, codeOf, stored } = await arrange()
+  const code = await codeOf('x', 'ann')
+  const [typed = ''] = [codeIn(code)]
+  expect(JSON.stringify(await stored())).not.toContain(typed)
+  await say('y', 'ann-y', `/link ${code}`)
+  const told = JSON.stringify([host.logs, host.emitted, await stored()])
+  for (const form of [code, typed]) expect(told).not.toContain(form)
+})
+
+test('of two accounts that type one code at once, one is linked', async () => {
+  const store = open()
+  const [one, two] = [peopleOn(store), peopleOn(store)]
+  const { code } = await one.newCode({ account: ANN_X, by: 'x:ann' })
+  const outcomes = await Promise.all([
+    one.redeem({ account: ANN_Y, by: 'y:ann' }, code),
+    two.redeem({ account: 'device:d', by: 'device:d' }, code),
+  ])
+  expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual(['linked', 'wrong'])
+  await one.refresh()
+  expect(one.list()).toHaveLength(1)
+  expect(one.list()[0]).toHaveLength(2)
+})
+
+describe('a crash', () => {
+  it('before the link is stored leaves nothing, and the repeat of the command links', async () => {
+    const store = open()
+    let crashes = 0
+    const keyValue: Store['keyValue'] = (owner) => {
+      const keys = store.keyValue(owner)
+      const swap: typeof keys.swap = async (...args) => {
+        if (owner !== 'people' || crashes-- !== 1) return keys.swap(...args)
+        throw new Error('the power is gone')
+      }
+      return { ...keys, swap }
+    }
+    const { say, codeOf, linked } = await arrange({ store: { ...store, keyValue } })
+    const code = await codeOf('x', 'ann')
+    crashes = 1
+    const cut = await say('y', 'ann-y', `/link ${code}`)
+    expect([cut, await linked()]).toEqual([{ x: [], y: [] }, []])
+    await clock.advance(5000)
+    await settle()
+    expect(await linked()).toEqual([[ANN_X, ANN_Y]])
+  })
+
+  it('after the link is stored answers as if there had been none', async () => {
+    const store = open()
+    let isCut = false
+    const cutting = storeWith(store, ({ inbox }) => ({
+      inbox: {
+        ...inbox,
+        async done(...args) {
+          if (!isCut) return inbox.done(...args)
+          isCut = false
+          throw new Error('the power is gone')
+        },
+      },
+    }))
+    const made = await arrange({ store: cutting })
+    const code = await made.codeOf('x', 'ann')
+    isCut = true
+    await made.say('y', 'ann-y', `/link ${code}`)
+    expect(await made.linked()).toEqual([[ANN_X, ANN_Y]])
+    await clock.advance(5000)
+    await settle()
+    const answers = (await store.outbox.list({ limit: 20, channel: 'y' })).map(({ text }) => text)
+    expect(answers.filter((text) => text?.includes('linked with ann on x'))).toHaveLength(1)
+    expect(await made.linked()).toEqual([[ANN_X, ANN_Y]])
+    expect((await made.stored())?.tries).toEqual([])
+  })
+})
+
+test('an unlinked account is separated for others that have read the links before', async () => {
+  const store = open()
+  const [here, there] = [peopleOn({ ...store, cluster: {} as never }), peopleOn(store)]
+  const { code } = await there.newCode({ account: ANN_X, by: 'x:ann' })
+  await there.redeem({ account: ANN_Y, by: 'y:ann' }, code)
+  await here.refresh()
+  expect(here.principal({ client: ANN_Y, standing: 'listed' }).person).toBe(ANN_X)
+  await there.unlink(ANN_X, 'operator')
+  await here.refresh()
+  expect(here.principal({ client: ANN_Y, standing: 'listed' }).person).toBeUndefined()
+})
+
+test('links that a later release wrote are not overwritten, and link nobody', async () => {
+  const store = open()
+  await store.keyValue('people').set('links', { people: 'another form' })
+  const people = peopleOn(store)
+  await expect(people.newCode({ account: ANN_X, by: 'x:ann' })).rejects.toMatchObject({ code: 'config_invalid' })
+  await people.refresh()
+  expect(people.personOf(ANN_X)).toBeUndefined()
+  expect(await store.keyValue('people').get('links')).toEqual({ people: 'another form' })
+})

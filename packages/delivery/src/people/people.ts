@@ -1,0 +1,342 @@
+/**
+ * Linked people (docs/people.md): accounts of one person on several platforms. All links, codes and wrong tries are one value of the store,
+ * which is swapped as a whole, so that no crash leaves half a link, and no account is in two links.
+ */
+import type { LimitedClient } from '@sluice/config'
+import {
+  AppError,
+  type AuditKind,
+  actionRecord,
+  type Channel,
+  type Clock,
+  type Events,
+  type GatewayTexts,
+  gatewayText,
+  isAtLeast,
+  type KeyValue,
+  type NewAudit,
+  type NewReply,
+  parseSenderKey,
+  type Standing,
+  type Store,
+} from '@sluice/sdk'
+import * as v from 'valibot'
+import { noticesTo } from '../inbox/notice.ts'
+import { standingOfSender } from '../inbox/standing-of-sender.ts'
+import {
+  addressSchema,
+  CODE_MINUTES,
+  CODES_MAX,
+  codeSchema,
+  hashOf,
+  isOpen,
+  isRecent,
+  matching,
+  mayTry,
+  newCode,
+  type OpenCode,
+  trySchema,
+} from './codes.ts'
+
+/** The owner and the key of the value. */
+const PEOPLE = 'people'
+const LINKS = 'links'
+const ACCOUNTS_MAX = 8
+const PEOPLE_MAX = 5000
+/** Other processes may write the value between a read and a write. */
+const ATTEMPTS_MAX = 20
+
+const accountSchema = v.object({
+  /** As in `ToolContext.caller`, without the agent. */
+  account: v.string(),
+  name: v.exactOptional(v.string()),
+  /** Its conversation with the agent, which is told of changes. */
+  to: v.exactOptional(addressSchema),
+  linkedAtMs: v.number(),
+  /** The other accounts that may have the standing of this one. It counts only where the other account says so too. */
+  confirms: v.array(v.string()),
+  /** The command that linked it, so that a command that a crash cut off does not fail when it is carried out again. */
+  command: v.exactOptional(v.string()),
+})
+export type LinkedAccount = v.InferOutput<typeof accountSchema>
+
+/** The accounts of one person. The first one owns the memories, and limits count under its key. */
+export type LinkedPerson = readonly LinkedAccount[]
+
+const stateSchema = v.object({
+  people: v.array(v.array(accountSchema)),
+  codes: v.array(codeSchema),
+  tries: v.array(trySchema),
+})
+type State = v.InferOutput<typeof stateSchema>
+const NOTHING: State = { people: [], codes: [], tries: [] }
+
+/** Who asks for a link. */
+export interface LinkingAccount {
+  readonly account: string
+  readonly name?: string | undefined
+  readonly to?: OpenCode['to']
+  /** The actor in the audit log. */
+  readonly by: string
+}
+
+export type Redeemed =
+  | { readonly outcome: 'linked'; readonly person: LinkedPerson; readonly other: Pick<LinkedAccount, 'account' | 'name' | 'to'> }
+  /** `wrong`: no open code. `tries`: too many wrong codes. `own`: the code of this account. `taken`: both accounts are linked. `full`: no room. */
+  | { readonly outcome: 'wrong' | 'tries' | 'own' | 'taken' | 'full' }
+
+export interface PeopleOptions {
+  readonly store: Pick<Store, 'keyValue' | 'cluster' | 'sops'>
+  readonly clock: Pick<Clock, 'nowMs'>
+  readonly events: Pick<Events, 'emit'>
+  channels(): readonly Channel[]
+  /** Returns the senders of a channel who are operators. */
+  operators(channel: string): readonly string[]
+}
+
+export class People {
+  readonly #options: PeopleOptions
+  readonly #keys: KeyValue
+  /** The people by each of their accounts, as they were last read. */
+  #known: ReadonlyMap<string, LinkedPerson> = new Map()
+  #hasRead = false
+
+  constructor(options: PeopleOptions) {
+    this.#options = options
+    this.#keys = options.store.keyValue(PEOPLE)
+  }
+
+  /**
+   * Reads the links where they may have changed: once, and each time where other nodes write them too. A value that cannot be read, or whose
+   * HMAC is wrong, links nobody; `link` and `unlink` then say why.
+   */
+  async refresh(): Promise<void> {
+    if (this.#hasRead && !this.#options.store.cluster) return
+    try {
+      await this.#read()
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'config_invalid') throw error
+      this.#take(NOTHING)
+    }
+  }
+
+  /** Returns the person of an account, as it was last read. */
+  personOf(account: string): LinkedPerson | undefined {
+    return this.#known.get(account)
+  }
+
+  list(): readonly LinkedPerson[] {
+    return [...new Set(this.#known.values())]
+  }
+
+  /** Returns a principal with its person, and with the standing of the person. An account that proves nothing, or that only `*` admits, gets neither. */
+  principal(client: LimitedClient): LimitedClient {
+    const person = this.personOf(client.client)
+    const [owner] = person ?? []
+    if (!owner || !isAtLeast(client.standing, 'listed')) return client
+    return { ...client, person: owner.account, standing: this.standing(client.client, client.standing) }
+  }
+
+  /** Returns the standing of an account: the highest among its own and those of the accounts with which it is confirmed, in both directions. */
+  standing(account: string, own: Standing): Standing {
+    if (!parseSenderKey(account) || !isAtLeast(own, 'listed')) return own
+    const person = this.personOf(account) ?? []
+    return person.reduce((highest: Standing, other) => {
+      if (!isConfirmed(person, account, other)) return highest
+      const standing = this.#ownStanding(other.account)
+      return isAtLeast(standing, 'listed') && isAtLeast(standing, highest) ? standing : highest
+    }, own)
+  }
+
+  /** Makes the code of an account; an earlier one is void. Throws `rate_limited` while too many codes are open. */
+  async newCode({ account, name, to, by }: LinkingAccount): Promise<{ readonly code: string; readonly expiresAtMs: number }> {
+    const code = newCode()
+    const untilMs = this.#options.clock.nowMs() + CODE_MINUTES * 60_000
+    await this.#update(({ codes, ...state }) => {
+      const others = codes.filter((one) => one.account !== account)
+      if (others.length >= CODES_MAX)
+        throw new AppError('rate_limited', `${CODES_MAX} codes are open. Try again in ${CODE_MINUTES} minutes.`, {
+          retryAfterSecs: CODE_MINUTES * 60,
+        })
+      const open = { account, hash: hashOf(account, code), untilMs, ...(name !== undefined && { name }), ...(to && { to }) }
+      return { state: { ...state, codes: [...others, open] }, result: undefined }
+    })
+    await this.#record('people_code_created', by, { account })
+    return { code, expiresAtMs: untilMs }
+  }
+
+  /** Links the account with the one that asked for the code, which is used up. `command` makes a repeat of the same command harmless. */
+  async redeem({ account, name, to, by }: LinkingAccount, text: string, command?: string): Promise<Redeemed> {
+    const redeemed = await this.#update<Redeemed>((state) => {
+      const known = personIn(state, account)
+      const own = known?.find((one) => one.account === account)
+      const [other] = known?.filter((one) => one.account !== account) ?? []
+      if (known && other && command !== undefined && own?.command === command)
+        return { state, result: { outcome: 'linked', person: known, other } }
+      const nowMs = this.#options.clock.nowMs()
+      if (!mayTry(state.tries, account)) return { state, result: { outcome: 'tries' } }
+      const code = matching(state.codes, text)
+      if (!code) return { state: { ...state, tries: [...state.tries, { account, atMs: nowMs }] }, result: { outcome: 'wrong' } }
+      const codes = state.codes.filter((one) => one !== code)
+      const refused = (outcome: 'own' | 'taken' | 'full') => ({ state: { ...state, codes }, result: { outcome } as const })
+      if (code.account === account) return refused('own')
+      const theirs = personIn(state, code.account)
+      if (known && theirs) return refused('taken')
+      const before = theirs ?? known
+      if (before ? before.length >= ACCOUNTS_MAX : state.people.length >= PEOPLE_MAX) return refused('full')
+      const maker = newAccount(code, nowMs)
+      const typist = newAccount({ account, name, to, command }, nowMs)
+      const person = before ? [...before, theirs ? typist : maker] : [maker, typist]
+      const people = [...state.people.filter((one) => one !== before), person]
+      return { state: { ...state, codes, people }, result: { outcome: 'linked', person, other: code } }
+    })
+    if (redeemed.outcome === 'linked') await this.#changed('people_linked', by, { account, other: redeemed.other.account })
+    else if (redeemed.outcome !== 'own') await this.#record('people_link_refused', by, { account, reason: redeemed.outcome })
+    return redeemed
+  }
+
+  /** Confirms, for one account, that the others of its person may have its standing. Resolves to undefined for an account without a person. */
+  async confirm({ account, by }: LinkingAccount): Promise<LinkedPerson | undefined> {
+    const person = await this.#update<LinkedPerson | undefined>((state) => {
+      const before = personIn(state, account)
+      if (!before) return { state, result: undefined }
+      const others = before.flatMap((one) => (one.account === account ? [] : [one.account]))
+      const after = before.map((one) => (one.account === account ? { ...one, confirms: others } : one))
+      return { state: { ...state, people: state.people.map((one) => (one === before ? after : one)) }, result: after }
+    })
+    if (person) await this.#changed('people_confirmed', by, { account })
+    return person
+  }
+
+  /** Separates an account from its person at once. Resolves to the accounts that it was linked with; undefined if it was not linked. */
+  async unlink(account: string, by: string): Promise<readonly LinkedAccount[] | undefined> {
+    const left = await this.#update((state) => {
+      const before = personIn(state, account)
+      const codes = state.codes.filter((one) => one.account !== account)
+      const others = before?.filter((one) => one.account !== account)
+      const after = others?.map((one) => ({ ...one, confirms: one.confirms.filter((key) => key !== account) })) ?? []
+      const people = state.people.flatMap((one) => (one === before ? (after.length > 1 ? [after] : []) : [one]))
+      return { state: { ...state, codes, people }, result: others }
+    })
+    if (left) await this.#changed('people_unlinked', by, { account, others: left.map((one) => one.account) })
+    return left
+  }
+
+  /** Removes a code that others may have read. */
+  async revoke(text: string): Promise<void> {
+    await this.#update((state) => {
+      const code = matching(state.codes, text)
+      return { state: { ...state, codes: state.codes.filter((one) => one !== code) }, result: undefined }
+    })
+  }
+
+  #ownStanding(account: string): Standing {
+    const { channels, operators } = this.#options
+    const { channel: name, sender } = parseSenderKey(account) ?? {}
+    const channel = channels().find((one) => one.name === name)
+    return channel && sender !== undefined ? standingOfSender(channel, { sender }, operators(channel.name)) : 'unverified'
+  }
+
+  async #read(): Promise<{ readonly value: unknown; readonly state: State }> {
+    const value = await this.#keys.get(LINKS)
+    const parsed = value === undefined ? { success: true as const, output: NOTHING } : v.safeParse(stateSchema, value)
+    if (!parsed.success)
+      throw new AppError('config_invalid', 'The stored links of people cannot be read: a later release wrote them. Upgrade this node.')
+    this.#take(parsed.output)
+    return { value, state: parsed.output }
+  }
+
+  #take({ people }: State): void {
+    this.#hasRead = true
+    this.#known = new Map(people.flatMap((person) => person.map(({ account }) => [account, person] as const)))
+  }
+
+  async #update<Result>(change: (state: State) => { readonly state: State; readonly result: Result }): Promise<Result> {
+    const { clock } = this.#options
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const { value, state: read } = await this.#read()
+      const nowMs = clock.nowMs()
+      const now = {
+        people: read.people,
+        codes: read.codes.filter((one) => isOpen(one, nowMs)),
+        tries: read.tries.filter((one) => isRecent(one, nowMs)),
+      }
+      const { state, result } = change(now)
+      if (state === now) return result
+      if (!(await this.#keys.swap(LINKS, value, state))) continue
+      this.#take(state)
+      return result
+    }
+    throw new AppError('unavailable', 'Other processes keep changing the links of people. Try again.', { retryAfterSecs: 1 })
+  }
+
+  async #record(kind: AuditKind, by: string, detail: NewAudit['detail']): Promise<void> {
+    const { store, clock } = this.#options
+    await store.sops.record([actionRecord({ kind, atMs: clock.nowMs(), by, detail })])
+  }
+
+  async #changed(
+    kind: AuditKind & PeopleChange,
+    by: string,
+    detail: { readonly account: string; readonly other?: string; readonly others?: readonly string[] },
+  ) {
+    await this.#record(kind, by, detail)
+    const {
+      account,
+      other,
+      others = this.personOf(account)?.flatMap((one) => (one.account === account ? [] : [one.account])) ?? [],
+    } = detail
+    this.#options.events.emit({
+      type: 'people_changed',
+      change: CHANGES[kind],
+      account,
+      others: other === undefined ? [...others] : [other],
+    })
+  }
+}
+
+type PeopleChange = 'people_linked' | 'people_confirmed' | 'people_unlinked'
+const CHANGES = { people_linked: 'linked', people_confirmed: 'confirmed', people_unlinked: 'unlinked' } as const satisfies Record<
+  PeopleChange,
+  string
+>
+
+const personIn = ({ people }: State, account: string) => people.find((person) => person.some((one) => one.account === account))
+
+const newAccount = (
+  { account, name, to, command }: Omit<LinkingAccount, 'by'> & { readonly command?: string | undefined },
+  linkedAtMs: number,
+): LinkedAccount => ({
+  account,
+  linkedAtMs,
+  confirms: [],
+  ...(name !== undefined && { name }),
+  ...(to && { to }),
+  ...(command !== undefined && { command }),
+})
+
+/** Whether two accounts of a person have confirmed each other. */
+export const isConfirmed = (person: LinkedPerson, account: string, { account: other, confirms }: LinkedAccount): boolean =>
+  confirms.includes(account) && person.some((one) => one.account === account && one.confirms.includes(other))
+
+/** Returns an account as people read it. */
+export function shownAccount({ account, name }: Pick<LinkingAccount, 'account' | 'name'>, texts: GatewayTexts = {}): string {
+  const sender = parseSenderKey(account)
+  if (!sender) return gatewayText(account.startsWith('device:') ? 'account_device' : 'account_local', texts)
+  const shown = name === undefined || name === sender.sender ? sender.sender : `${name} (${sender.sender})`
+  return gatewayText('account_sender', texts, { sender: shown, channel: sender.channel })
+}
+
+/** Returns the messages that tell an account of a change of its link; none for an account that has no conversation. */
+export function linkNotices(
+  channels: readonly Channel[],
+  { account, to }: Pick<LinkedAccount, 'account' | 'to'>,
+  text: string,
+  nowMs: number,
+): NewReply[] {
+  const sender = parseSenderKey(account)
+  const channel = channels.find(({ name }) => name === sender?.channel)
+  return sender && channel && to
+    ? noticesTo(channel, { id: '', account: sender.account, sender: sender.sender, to, text: '' }, text, nowMs)
+    : []
+}
