@@ -91,8 +91,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     this.#pendingMax = pendingMax
     this.#own = new OwnApprovals(ownership, (approval, owned) => this.#found(approval, owned))
     const isOwn = (key: ApprovalKey): boolean => this.#own.has(key)
-    const noticed = (key: ApprovalKey): Promise<void> => this.#noticed(key)
-    this.#others = otherProcesses({ ownership, notices, store, open: this.#open, isOwn, log, noticed })
+    this.#others = otherProcesses({ ownership, notices, store, open: this.#open, isOwn, log, noticed: (key) => this.#noticed(key) })
     const look = async (): Promise<void> => (this.isRunning ? this.look() : undefined)
     this.#events = new EventFollower({ bus, log, open: this.#open, look, sent: (key) => this.#open.readAgain(store, key) })
     this.#matcher = new ReplyMatcher(store, this.#open)
