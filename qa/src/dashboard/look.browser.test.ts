@@ -42,6 +42,8 @@ const PLACES = [
   ['procedure', '/procedures/deploy-with-approval', 'deploy-with-approval'],
   ['channels', '/channels', 'Channels'],
   ['channel', '/channels/webhook', 'webhook'],
+  ['rooms', '/rooms', 'Rooms'],
+  ['room', `/rooms/${encodeURIComponent('webhook/default/team')}`, 'team'],
   ['devices', '/devices', 'Devices'],
   ['hardware', '/hardware', 'Hardware'],
   ['tools', '/tools', 'Tools and skills'],

@@ -319,6 +319,95 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     expect(await card.getByRole('button', { name: 'Cost' }).count()).toBe(0)
   })
 
+  test('the rule of a room is set, tried with a transcript before it is saved, listed, and erased', async () => {
+    const page = await open()
+    await go(page, '/rooms', 'Rooms')
+    await page.getByText('No room yet.').waitFor(SOON)
+    await go(page, `/rooms/${encodeURIComponent('webhook/default/team%2F1')}`, 'team/1')
+    await page.getByLabel('It answers').selectOption('never')
+    await page.getByLabel('Turns in an hour').fill('3')
+    await page.getByLabel('Transcript').fill('ann: who has the key?\nbob: @bot hello')
+    await page.getByRole('button', { name: 'Play it' }).click()
+    await page.getByText('0 of 2 messages run a turn').waitFor(SOON)
+    await page.getByLabel('It answers').selectOption('always')
+    await page.getByRole('button', { name: 'Play it' }).click()
+    await page.getByText('2 of 2 messages run a turn').waitFor(SOON)
+    await page.getByRole('button', { name: 'Save the rule' }).click()
+    await page.getByText('The rule is in force.').waitFor(SOON)
+    expect(await world.gateway.call('GET', '/api/rooms')).toMatchObject({ rooms: [{ rule: { respond: 'always', turns_per_hour: 3 } }] })
+    await page.getByLabel('Conversation').selectOption('person')
+    await page.getByRole('button', { name: 'Save the rule' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Change it' }).click()
+    await page.locator('.facts').getByText('one for each person').waitFor(SOON)
+    await go(page, '/rooms', 'Rooms')
+    await page.getByRole('row').filter({ hasText: 'team/1' }).getByRole('link').click()
+    await page.getByRole('heading', { name: 'team/1', level: 1 }).waitFor()
+    await page.getByRole('button', { name: 'Erase' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Erase' }).click()
+    await page.getByText('No room yet.').waitFor(SOON)
+  })
+
+  test('a channel has the name of its platform, the address to register, and checks', async () => {
+    const page = await open()
+    await go(page, '/channels', 'Channels')
+    await page.getByRole('row').filter({ hasText: 'Telegram' }).getByRole('link', { name: 'Configure it' }).waitFor(SOON)
+    await page.getByRole('link', { name: 'Generic webhook' }).click()
+    await page.getByRole('heading', { name: 'Generic webhook', level: 1 }).waitFor()
+    await page.getByText(`${world.gateway.address}/webhook/channel`, { exact: true }).waitFor()
+    await page.getByText('Only this machine reaches it').waitFor()
+    await page.getByRole('button', { name: 'Check it now' }).click()
+    await page.getByText('Nothing was found that is wrong with it.').waitFor(SOON)
+    const checks = [
+      { check: 'channel-webhook', status: 'fail', detail: 'the receiver answers 500', fix: 'repair the receiver' },
+      { check: 'store', status: 'ok', detail: 'the store is fine', fix: null },
+    ]
+    await page.route('**/api/doctor', (route) => route.fulfill({ json: { checks } }))
+    await page.getByRole('button', { name: 'Check it now' }).click()
+    const table = page.getByRole('table', { name: 'Checks of the channel' })
+    await table.getByText('repair the receiver').waitFor(SOON)
+    expect(await table.getByText('the store is fine').count()).toBe(0)
+  })
+
+  test('a link lets another person in with the role that was chosen', async () => {
+    const page = await open()
+    await go(page, '/devices', 'Devices')
+    await page.getByRole('button', { name: 'Make a link for a browser' }).click()
+    const link = (await page.locator('code.link').textContent(SOON)) ?? ''
+    await page.getByRole('img', { name: 'QR code' }).waitFor()
+    await page.getByText('Only a browser on the machine of the gateway').waitFor()
+    const other = await watchedPage(await browser.newContext(), world.gateway.address)
+    opened.push(other)
+    await other.page.goto(link)
+    await other.page.getByRole('textbox', { name: 'Message' }).waitFor(SOON)
+    expect(await other.page.getByRole('link', { name: 'Configuration' }).count()).toBe(0)
+  })
+
+  test('the test of a provider shows that it runs and is cancelled, and an address needs its scheme', async () => {
+    const page = await open()
+    await go(page, '/setup', 'Set up a provider')
+    await page.getByLabel('Service').selectOption('custom')
+    await page.getByLabel('Model', { exact: true }).fill('test')
+    await page.getByLabel('Address').fill('127.0.0.1:9/v1')
+    await page.getByText('An address begins with http').waitFor()
+    expect(await page.getByRole('button', { name: 'Test it' }).isDisabled()).toBe(true)
+    await page.route('**/api/models/test', () => undefined)
+    await page.getByLabel('Address').fill(`${world.model.url}/v1`)
+    await page.getByRole('button', { name: 'Test it' }).click()
+    await page.getByRole('progressbar', { name: 'Tests that have ended' }).waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('The test was cancelled.').waitFor()
+    await page.unroute('**/api/models/test')
+    const results = [
+      { type: 'result', test: 'text', outcome: 'ok', detail: '', took_ms: 5, cost_usd: 0 },
+      { type: 'result', test: 'tool_call', outcome: 'failed', detail: 'no call', took_ms: 5, cost_usd: 0 },
+    ]
+    const body = results.map((result) => `${JSON.stringify(result)}\n`).join('')
+    await page.route('**/api/models/test', (route) => route.fulfill({ contentType: 'application/x-ndjson', body }))
+    await page.getByRole('button', { name: 'Test it' }).click()
+    await page.locator('.note.warn').getByText('did not pass: tool call').waitFor(SOON)
+    expect(await page.locator('.note.ok').count()).toBe(0)
+  })
+
   test('messages and replies are searched by person and text with the controls, by keyboard, and the address keeps the search', async () => {
     world.receiver.status = 200
     for (const [text, sender] of [

@@ -56,6 +56,8 @@ const Procedure = later(async () => (await import('./pages/procedures.tsx')).Pro
 const RunPage = later(async () => (await import('./pages/procedures.tsx')).RunPage)
 const Channels = later(async () => (await import('./pages/channels.tsx')).Channels)
 const ChannelPage = later(async () => (await import('./pages/channels.tsx')).ChannelPage)
+const Rooms = later(async () => (await import('./pages/rooms.tsx')).Rooms)
+const RoomPage = later(async () => (await import('./pages/rooms.tsx')).RoomPage)
 const Configuration = later(async () => (await import('./pages/configuration.tsx')).Configuration)
 const Setup = later(async () => (await import('./pages/setup.tsx')).Setup)
 const Devices = later(async () => (await import('./pages/devices.tsx')).Devices)
@@ -83,6 +85,8 @@ const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
   ['/runs/:id', RunPage],
   ['/channels/:name', ChannelPage],
   ['/channels', Channels],
+  ['/rooms/:id', RoomPage],
+  ['/rooms', Rooms],
   ['/configuration', Configuration],
   ['/setup', Setup],
   ['/devices', Devices],

@@ -11,7 +11,9 @@ window.addEventListener('hashchange', () => {
 /** The path of the place, for the router: without the part after a question mark, which has the filters of a page. */
 export function useHashLocation(): [path: string, navigate: (path: string) => void] {
   const [place, navigate] = useWholeLocation()
-  return [place.split('?')[0] || '/', navigate]
+  const path = place.split('?')[0] || '/'
+  // The router decodes a path once, by which `%252F` and `%2F` would become the same: an encoded percent sign is encoded again.
+  return [path.replaceAll('%25', '%2525'), navigate]
 }
 
 /** Opens a place, such as `/chat`. */

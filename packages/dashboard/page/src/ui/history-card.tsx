@@ -58,7 +58,8 @@ export function HistoryCard({ of, channel, procedure, day }: HistoryCardProps) {
   const isKnown = day !== undefined && range === 'day'
   const query = { range, ...(channel !== undefined && { channel }), ...(procedure !== undefined && { procedure }) }
   const asked = useApi('/api/history', { query }, { enabled: !isKnown, refreshMs: REFRESH_MS })
-  const history = isKnown ? { ...asked, data: day } : asked
+  // Another range replaces the day once it has arrived, so that the table stays open.
+  const history = { ...asked, data: isKnown ? day : (asked.data ?? day) }
   const sum = (value: (hour: Hour) => number) => (history.data?.hours ?? []).reduce((total, hour) => total + value(hour), 0)
   const cost = sum(({ models }) => models.reduce((total, { cost_usd }) => total + cost_usd, 0))
   const figure = figures[at]
