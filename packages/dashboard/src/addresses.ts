@@ -10,6 +10,12 @@ export interface PageAddresses {
   readonly elsewhere: string | undefined
 }
 
+/** The name of the code in the fragment. */
+const FRAGMENT = '#sign-in='
+
+/** Returns the link with a code, which is in the fragment: no browser sends it to a server. */
+export const linkAt = (address: string, code: string): string => `${address}/${FRAGMENT}${code}`
+
 const WILDCARDS = ['0.0.0.0', '[::]']
 
 /** Undefined while the daemon has no address. No address ends with a slash. */

@@ -1,11 +1,8 @@
 /** `sluice dashboard`: prints a link that signs a browser in once. The code is in the fragment, which no browser sends to a server. */
 import { parseArgs } from 'node:util'
 import { AppError, CATALOGUE, type Command, errorText, type Host, ROLES, type Role } from '@sluice/sdk'
-import { pageAddresses } from './addresses.ts'
+import { linkAt, pageAddresses } from './addresses.ts'
 import { LINK_MS, type SignInLinks } from './sign-in-links.ts'
-
-/** The name of the code in the fragment. */
-const FRAGMENT = '#sign-in='
 
 export const dashboardCommand = (host: Host, links: SignInLinks): Command => ({
   name: 'dashboard',
@@ -17,17 +14,16 @@ export const dashboardCommand = (host: Host, links: SignInLinks): Command => ({
     if (!addresses) throw new AppError('unavailable', 'No daemon runs here: start one with `sluice daemon`')
     const { code, expiresAtMs } = await links.create(role)
     const { here, elsewhere } = addresses
-    const linkAt = (address: string): string => `${address}/${FRAGMENT}${code}`
     if (json) {
-      const other = elsewhere === undefined || elsewhere === here ? {} : { url_elsewhere: linkAt(elsewhere) }
-      print(JSON.stringify({ url: linkAt(here), ...other, role, expires_at: new Date(expiresAtMs).toISOString() }, null, 2))
+      const other = elsewhere === undefined || elsewhere === here ? {} : { url_elsewhere: linkAt(elsewhere, code) }
+      print(JSON.stringify({ url: linkAt(here, code), ...other, role, expires_at: new Date(expiresAtMs).toISOString() }, null, 2))
       return 0
     }
-    print(linkAt(here))
-    if (elsewhere !== undefined && elsewhere !== here) print(linkAt(elsewhere))
+    print(linkAt(here, code))
+    if (elsewhere !== undefined && elsewhere !== here) print(linkAt(elsewhere, code))
     if (qr) {
       const { renderUnicodeCompact } = await import('uqr')
-      for (const line of renderUnicodeCompact(linkAt(elsewhere ?? here)).split('\n')) print(line)
+      for (const line of renderUnicodeCompact(linkAt(elsewhere ?? here, code)).split('\n')) print(line)
       if (elsewhere === undefined) warn('A phone cannot reach this address: set [gateway] public_url, or bind an address of the network.')
     }
     warn(`The link works once, within ${LINK_MS / 1000} seconds.`)

@@ -93,6 +93,34 @@ describe('a sign-in link', () => {
     expect(lines[5]).toMatch(/^[ ▀▄█]+$/)
     expect(warnings[0]).toContain('A phone cannot reach this address')
   })
+
+  test('is made on the page for another person, with a role, a QR code and a record of who made it', async () => {
+    const records: object[] = []
+    const audit = async (record: object) => void records.push(record)
+    const { signedIn, browser } = dashboard({ config: { public_url: 'https://example.com/sluice' } }, { audit })
+    const made = await (await signedIn()).send('POST', '/api/dashboard/links', { body: { role: 'client' } })
+    const link = (await made.json()) as { readonly url: string; readonly qr: readonly string[] }
+    expect(link).toMatchObject({
+      url: expect.stringMatching(/^https:\/\/example\.com\/sluice\/#sign-in=/),
+      reachable: true,
+      role: 'client',
+    })
+    expect(link.qr.every((row) => row.length === link.qr.length && /^[01]+$/.test(row))).toBe(true)
+    expect(records).toMatchObject([{ kind: 'pairing_code_created', by: expect.stringMatching(/^device:/), detail: { role: 'client' } }])
+    expect(JSON.stringify(records)).not.toContain(link.url.split('=')[1])
+    const answer = await browser().signIn(link.url.split('#sign-in=')[1] ?? '')
+    expect(await answer.json()).toMatchObject({ role: 'client' })
+  })
+
+  test('is made on the page by operators only, and says when no other device reaches it', async () => {
+    const { signedIn, browser } = dashboard()
+    const ask = (by: Browser, role = 'operator') => by.send('POST', '/api/dashboard/links', { body: { role } })
+    expect((await ask(await signedIn({ role: 'client' }))).status).toBe(403)
+    expect((await ask(browser())).status).toBe(401)
+    const operator = await signedIn()
+    expect((await ask(operator, 'king')).status).toBe(400)
+    expect(await (await ask(operator)).json()).toMatchObject({ url: expect.stringContaining('http://localhost:42617/#'), reachable: false })
+  })
 })
 
 describe('a session', () => {

@@ -405,7 +405,7 @@ describe('status', () => {
   test('lists tools and features, and is degraded by a failed feature', async () => {
     const { json } = await paired({ snapshot: { features: [failed], tools: [tool] } })
     expect(await json('GET', '/api/tools')).toEqual({ tools: [tool] })
-    expect(await json('GET', '/api/features')).toEqual({ features: [failed] })
+    expect(await json('GET', '/api/features')).toEqual({ features: [{ ...failed, summary: expect.any(String) }] })
     expect(await json('GET', '/api/health')).toMatchObject({ status: 'degraded', failed: [{ feature: 'tool-pdf', reason: 'broken' }] })
     expect(await (await paired()).json('GET', '/api/health')).toMatchObject({ status: 'ok', failed: [] })
     const channel = { name: 'x', health: () => ({ state: 'down', detail: 'the token is refused', lastSentAtMs: 0 }) } as unknown as Channel

@@ -7,7 +7,7 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { healthSchema } from '@sluice/runtime/health'
 import { problemSchema, problemsOf } from '@sluice/runtime/problems'
-import { type Backlog, type Channel, defineRoute, type Route } from '@sluice/sdk'
+import { type Backlog, type Channel, defineRoute, type Route, rowOf } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { AppParts } from '../server/app-parts.ts'
 import { readerOf } from '../streams/subscription.ts'
@@ -55,6 +55,10 @@ const featureSchema = v.object({
   feature: v.string(),
   flag: v.nullable(v.string()),
   kind: v.string(),
+  summary: v.pipe(
+    v.nullable(v.string()),
+    v.description('A short description, such as the name of a platform; null for a feature that is not in the catalogue'),
+  ),
   compiled: v.boolean(),
   installed: v.boolean(),
   configured: v.boolean(),
@@ -287,7 +291,7 @@ const featuresRoute = ({ features }: Snapshot): Route =>
     summary: 'Every feature, with its state in this build and configuration',
     auth: 'operator',
     answers: { 200: { description: 'One row per feature', schema: featuresSchema } },
-    handle: () => ({ features }),
+    handle: () => ({ features: features.map((one) => ({ ...one, summary: rowOf(one.feature)?.summary ?? null })) }),
   })
 
 const historyRoute = ({ bus }: Runtime): Route =>

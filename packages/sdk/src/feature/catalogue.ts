@@ -536,6 +536,7 @@ export const CATALOGUE = {
       'POST /api/dashboard/sign-in',
       'POST /api/dashboard/passkey/start',
       'POST /api/dashboard/passkey/finish',
+      'POST /api/dashboard/links',
       'GET /api/dashboard/session',
       'POST /api/dashboard/session',
       'DELETE /api/dashboard/session',

@@ -1,12 +1,14 @@
 /** The channels: whether each works, what it misses, and a message to try it. */
 import { useEffect, useState } from 'preact/hooks'
-import { answered, api, type Got } from '../data/api.ts'
+import { answered, api, type Got, get } from '../data/api.ts'
+import { BASE } from '../data/base.ts'
 import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
 import { to, useParams } from '../data/router.ts'
 import { Act, Copy, Field } from '../ui/controls.tsx'
 import { confirmed, Dialog } from '../ui/dialog.tsx'
 import { HistoryCard } from '../ui/history-card.tsx'
 import { Badge, Card, Empty, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
+import { QrCode } from '../ui/qr-code.tsx'
 import { Table } from '../ui/table.tsx'
 import { Line, Name, Text } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
@@ -14,9 +16,23 @@ import { Time } from '../ui/values.tsx'
 
 type Channel = Got<'/api/channels'>['channels'][number]
 
+const sectionOf = (feature: string): string => `channels_config.${feature.replace(/^channel-/, '').replaceAll('-', '_')}`
+
+/** Names a channel as people know its platform; the second channel of a platform keeps its own name too. */
+function useNames(): (channel: string, feature: string) => string {
+  const features = useApi('/api/features', {})
+  const names = new Map(features.data?.features.map(({ feature, summary }) => [feature as string, summary]))
+  return (channel, feature) => {
+    const known = names.get(feature)
+    if (!known) return channel
+    return feature === `channel-${channel}` ? known : `${known} (${channel})`
+  }
+}
+
 export function Channels() {
   const channels = useApi('/api/channels', {}, { refreshMs: REFRESH_MS })
   const features = useApi('/api/features', {})
+  const nameOf = useNames()
   const others = features.data?.features.filter(({ kind, configured }) => kind === 'channel' && !configured) ?? []
   return (
     <Page title="Channels" about="Where people write to the agent.">
@@ -32,9 +48,9 @@ export function Channels() {
                 {
                   name: 'Channel',
                   heads: true,
-                  show: ({ channel }) => (
+                  show: ({ channel, feature }) => (
                     <a href={to('channels', channel)}>
-                      <Name value={channel} />
+                      <Name value={nameOf(channel, feature)} />
                     </a>
                   ),
                 },
@@ -56,15 +72,14 @@ export function Channels() {
           keyOf={({ feature }) => feature}
           empty="Every channel is configured."
           columns={[
-            { name: 'Channel', heads: true, show: ({ feature }) => feature.replace(/^channel-/, '') },
+            { name: 'Channel', heads: true, show: ({ feature, summary }) => summary ?? feature.replace(/^channel-/, '') },
+            { name: 'Section', show: ({ feature }) => <code>{sectionOf(feature)}</code> },
             { name: 'State', show: ({ state }) => <Badge state={state} /> },
             {
               name: 'What to do',
               show: ({ feature, compiled, build }) =>
                 compiled ? (
-                  <a href={`#/configuration?section=channels_config.${feature.replace(/^channel-/, '').replaceAll('-', '_')}`}>
-                    Configure it
-                  </a>
+                  <a href={`#/configuration?section=${sectionOf(feature)}`}>Configure it</a>
                 ) : (
                   build && (
                     <span class="row">
@@ -83,11 +98,12 @@ export function Channels() {
 export function ChannelPage() {
   const { name = '' } = useParams<{ name: string }>()
   const channels = useApi('/api/channels', {}, { refreshMs: REFRESH_MS })
+  const nameOf = useNames()
   const [isTesting, setTesting] = useState(false)
   const channel = channels.data?.channels.find((one) => one.channel === name)
   return (
     <Page
-      title={name}
+      title={channel ? nameOf(name, channel.feature) : name}
       about={<a href="#/channels">All channels</a>}
       actions={
         channel && (
@@ -136,7 +152,7 @@ function ChannelView({ channel }: { readonly channel: Channel }) {
             detail !== null && ['Detail', <Text key="detail" value={detail} />],
             ['Last message', <Time key="event" at={last_event_at} />],
             ['Last sent', <Time key="sent" at={last_sent_at} />],
-            webhook !== null && ['Webhook', <code key="webhook">{webhook}</code>],
+            webhook !== null && ['Address to register', <Address key="webhook" path={webhook} />],
             [
               'Allowed senders',
               allow.length === 0
@@ -154,6 +170,7 @@ function ChannelView({ channel }: { readonly channel: Channel }) {
           ]}
         />
       </Card>
+      <Checks channel={channel} />
       <HistoryCard of="channel" channel={channel.channel} />
       <Card title="Gaps">
         <Table
@@ -172,17 +189,55 @@ function ChannelView({ channel }: { readonly channel: Channel }) {
   )
 }
 
-/** A QR code as a picture, from its rows. Scanners want dark on light, in both themes. */
-const Code = ({ rows }: { readonly rows: readonly string[] }) => (
-  <svg class="qr" viewBox={`-2 -2 ${rows.length + 4} ${rows.length + 4}`} role="img" aria-label="QR code">
-    <rect x="-2" y="-2" width={rows.length + 4} height={rows.length + 4} fill="#fff" />
-    <path
-      fill="#000"
-      shapeRendering="crispEdges"
-      d={rows.map((row, y) => [...row].map((module, x) => (module === '1' ? `M${x} ${y}h1v1h-1z` : '')).join('')).join('')}
-    />
-  </svg>
-)
+/** The address at which the platform calls, to paste into its settings. */
+function Address({ path }: { readonly path: string }) {
+  const url = new URL(path.replace(/^\//, ''), BASE)
+  return (
+    <div class="stack">
+      <div class="row">
+        <code class="link">{url.href}</code> <Copy text={url.href} />
+      </div>
+      {LOCAL_NAMES.includes(url.hostname) && (
+        <span class="quiet">
+          Only this machine reaches it: a platform needs the public address of a proxy or tunnel, with the same path. Open this page there,
+          and set <code>[gateway] public_url</code>.
+        </span>
+      )}
+    </div>
+  )
+}
+
+const LOCAL_NAMES: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
+
+type Check = Got<'/api/doctor'>['checks'][number]
+
+/** What `sluice doctor` finds about one channel. */
+function Checks({ channel: { channel, feature } }: { readonly channel: Channel }) {
+  const [checks, setChecks] = useState<readonly Check[] | undefined>()
+  const isAbout = ({ check, detail }: Check) => check === feature || detail.startsWith(`${channel}:`) || detail.startsWith(`${channel} `)
+  const check = async () => setChecks((await attempt(() => get('/api/doctor', {})))?.checks.filter(isAbout))
+  return (
+    <Card title="Check" actions={<Act work={check}>Check it now</Act>}>
+      <div aria-live="polite">
+        {checks ? (
+          <Table
+            label="Checks of the channel"
+            rows={checks}
+            keyOf={(one) => checks.indexOf(one)}
+            empty="Nothing was found that is wrong with it."
+            columns={[
+              { name: 'Result', show: ({ status }) => <Badge state={status} /> },
+              { name: 'Detail', heads: true, show: ({ detail }) => <Text value={detail} /> },
+              { name: 'What to do', show: ({ fix }) => fix && <Text value={fix} /> },
+            ]}
+          />
+        ) : (
+          <Empty>The check asks the platform, and looks at the settings of the channel.</Empty>
+        )}
+      </div>
+    </Card>
+  )
+}
 
 const LINK = '/api/channels/{channel}/link'
 const LINK_REFRESH_MS = 2000
@@ -229,7 +284,7 @@ function Link({ channel }: { readonly channel: string }) {
         )}
         {shown.qr && (
           <div class="row">
-            <Code rows={shown.qr.rows} />
+            <QrCode rows={shown.qr.rows} />
             <p>Scan it with the phone of the account, under linked devices. It changes every twenty seconds.</p>
           </div>
         )}

@@ -6,6 +6,7 @@ import { Act, Choose, Copy } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
 import { Badge, Card, Loaded, Note, Page } from '../ui/parts.tsx'
 import { THIS_BROWSER } from '../ui/person.tsx'
+import { QrCode } from '../ui/qr-code.tsx'
 import { Table } from '../ui/table.tsx'
 import { Line, Name } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
@@ -77,42 +78,82 @@ export function Devices() {
   )
 }
 
+interface Invitation {
+  readonly url: string
+  readonly reachable: boolean
+  readonly qr: readonly string[]
+  readonly expires_at: string
+}
+
+/** Lets another person in: a browser by a link or its QR code, a program by a code. */
 function Pair() {
   const [role, setRole] = useState<'client' | 'operator'>('client')
-  const [made, setMade] = useState<{ readonly code: string; readonly expires: string } | undefined>()
+  const [link, setLink] = useState<Invitation | undefined>()
+  const [code, setCode] = useState<{ readonly code: string; readonly expires: string } | undefined>()
+  const invite = async () => {
+    setCode(undefined)
+    setLink(await attempt(() => answered(api.POST('/api/dashboard/links', { body: { role } }))))
+  }
+  const makeCode = async () => {
+    setLink(undefined)
+    const done = await attempt(() => answered(api.POST('/api/pairing/initiate', { params: { query: { role } } })))
+    setCode(done && { code: done.pairing_code, expires: done.expires_at })
+  }
   return (
-    <Card title="Pair another device" padded>
+    <Card title="Let another person or device in" padded>
       <div class="stack">
         <div class="filters">
           <Choose
             label="Role"
             value={role}
-            options={['client', 'operator']}
-            onChange={(value) => setRole(value === 'operator' ? 'operator' : 'client')}
-          />
-          <Act
-            class="primary"
-            work={async () => {
-              const done = await attempt(() => answered(api.POST('/api/pairing/initiate', { params: { query: { role } } })))
-              if (done) setMade({ code: done.pairing_code, expires: done.expires_at })
+            options={[
+              ['client', 'client: chats, and sees only what is its own'],
+              ['operator', 'operator: sees and changes everything'],
+            ]}
+            onChange={(value) => {
+              setRole(value === 'operator' ? 'operator' : 'client')
+              setLink(undefined)
+              setCode(undefined)
             }}
-          >
-            Make a pairing code
+          />
+          <Act class="primary" work={invite}>
+            Make a link for a browser
           </Act>
+          <Act work={makeCode}>Make a code for a program</Act>
         </div>
-        {made && (
-          <Note tone="info">
+        <div aria-live="polite">
+          {link && (
             <div class="row">
-              <span>
-                The code <strong class="mono">{made.code}</strong> works once and expires <Time at={made.expires} />.
-              </span>
-              <Copy text={made.code} />
+              <QrCode rows={link.qr} />
+              <div class="stack grow">
+                <p>
+                  Scan the code with the phone of the person, or send them the link. It signs one browser in as {role}, and expires{' '}
+                  <Time at={link.expires_at} />.
+                </p>
+                <div class="row">
+                  <code class="link">{link.url}</code> <Copy text={link.url} />
+                </div>
+                {!link.reachable && (
+                  <Note tone="warn">
+                    Only a browser on the machine of the gateway reaches this address. For others, set <code>[gateway] public_url</code>, or
+                    bind an address of the network. <a href="#/configuration?section=gateway">Open its settings</a>
+                  </Note>
+                )}
+              </div>
             </div>
-          </Note>
-        )}
-        <p class="quiet">
-          For a browser, run <code>sluice dashboard --qr</code> instead and open the link or scan its code.
-        </p>
+          )}
+          {code && (
+            <Note tone="info">
+              <div class="row">
+                <span>
+                  The code <strong class="mono">{code.code}</strong> works once and expires <Time at={code.expires} />. The program sends it
+                  as <code>X-Pairing-Code</code> to <code>POST /pair</code>, and gets a token.
+                </span>
+                <Copy text={code.code} />
+              </div>
+            </Note>
+          )}
+        </div>
       </div>
     </Card>
   )

@@ -1,5 +1,5 @@
 /** The first run: a provider is set up, tested, and gets the first message. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { ApiError, answered, api, type Got } from '../data/api.ts'
 import type { operations } from '../data/api-types.ts'
 import { linesOf } from '../data/json-lines.ts'
@@ -30,6 +30,31 @@ interface Result {
   readonly message?: string
 }
 
+const problemOf = (address: string): string | undefined =>
+  address === '' || /^https?:\/\/./.test(address) ? undefined : 'An address begins with http:// or https://'
+
+const TESTS = ['text', 'streaming', 'tool_call'] as const
+
+/** A test that runs: how far it is, for how long, and a way out. A service that never answers takes two minutes. */
+function Testing({ done, cancel }: { readonly done: number; readonly cancel: () => void }) {
+  const [secs, setSecs] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => setSecs((before) => before + 1), 1000)
+    return () => clearInterval(timer)
+  }, [])
+  return (
+    <div class="row spread">
+      <span class="row grow">
+        <progress aria-label="Tests that have ended" max={TESTS.length} value={done} /> {TESTS[done]?.replaceAll('_', ' ')},{' '}
+        {duration(secs * 1000)}
+      </span>
+      <button type="button" onClick={cancel}>
+        Cancel
+      </button>
+    </div>
+  )
+}
+
 export function Setup() {
   const config = useApi('/api/config', {})
   const providers = useApi('/api/models/providers', {})
@@ -56,8 +81,10 @@ function Form({ version, providers }: { readonly version: string; readonly provi
   const [model, setModel] = useState('')
   const [results, setResults] = useState<readonly Result[]>([])
   const [isTested, setTested] = useState(false)
+  const [testing, setTesting] = useState<AbortController | undefined>()
   const [problem, setProblem] = useState<unknown>()
   const [offered, setOffered] = useState<NonNullable<Offered> | undefined>()
+  const lacking = results.flatMap(({ test: name, outcome }) => (name === undefined || outcome === 'ok' ? [] : [name.replaceAll('_', ' ')]))
   const isCustom = kind === 'custom'
   const chosen = providers.find((provider) => provider.kind === kind)
   const needsAddress = !chosen?.base_url
@@ -89,12 +116,15 @@ function Form({ version, providers }: { readonly version: string; readonly provi
     }
   }
   const test = async () => {
+    const running = new AbortController()
     setProblem(undefined)
     setResults([])
+    setTesting(running)
     try {
       const { response, error } = await api.POST('/api/models/test', {
-        body: { endpoint, tests: ['text', 'streaming', 'tool_call'] } as never,
+        body: { endpoint, tests: TESTS } as never,
         parseAs: 'stream',
+        signal: running.signal,
       })
       if (!response.ok) {
         const { error: message, code } = (error ?? {}) as { error?: string; code?: string }
@@ -108,7 +138,9 @@ function Form({ version, providers }: { readonly version: string; readonly provi
       }
       setTested(found.some(({ test: name, outcome }) => name === 'text' && outcome === 'ok'))
     } catch (failure) {
-      setProblem(failure)
+      setProblem(running.signal.aborted ? new Error('The test was cancelled.') : failure)
+    } finally {
+      setTesting(undefined)
     }
   }
   const save = async () => {
@@ -149,7 +181,11 @@ function Form({ version, providers }: { readonly version: string; readonly provi
             )}
           </Field>
           {(needsAddress || !needsKey) && (
-            <Field label="Address" hint={needsAddress ? 'Such as https://models.example.com/v1' : `Empty: ${chosen.base_url}`}>
+            <Field
+              label="Address"
+              hint={needsAddress ? 'Such as https://models.example.com/v1' : `Empty: ${chosen.base_url}`}
+              problem={problemOf(address)}
+            >
               {(props) => (
                 <input
                   {...props}
@@ -202,7 +238,7 @@ function Form({ version, providers }: { readonly version: string; readonly provi
           </Field>
           <div class="row">
             <Act work={list}>List its models</Act>
-            <Act work={test} class={isTested ? '' : 'primary'} disabled={model === ''}>
+            <Act work={test} class={isTested ? '' : 'primary'} disabled={model === '' || problemOf(address) !== undefined}>
               Test it
             </Act>
             <span class="quiet">The test sends real requests, which the service may charge.</span>
@@ -211,7 +247,8 @@ function Form({ version, providers }: { readonly version: string; readonly provi
       </Card>
       <Card title="2. Test" padded>
         <div class="stack" aria-live="polite">
-          {results.length === 0 && problem === undefined && <p class="empty">The results appear here.</p>}
+          {testing && <Testing done={results.filter(({ type }) => type === 'result').length} cancel={() => testing.abort()} />}
+          {results.length === 0 && problem === undefined && !testing && <p class="empty">The results appear here.</p>}
           {results.map((result, index) =>
             result.type === 'result' ? (
               <div key={index} class="row">
@@ -230,10 +267,14 @@ function Form({ version, providers }: { readonly version: string; readonly provi
           )}
           {problem !== undefined && <Problem error={problem} />}
           {isTested && (
-            <Note tone="ok">
+            <Note tone={lacking.length === 0 ? 'ok' : 'warn'}>
               <div class="row spread">
-                <span>The model answers.</span>
-                <Act class="primary" work={save}>
+                <span>
+                  {lacking.length === 0
+                    ? 'The model answers, streams and calls tools.'
+                    : `The model answers, but did not pass: ${lacking.join(', ')}. An agent without it can do less.`}
+                </span>
+                <Act class={lacking.length === 0 ? 'primary' : ''} work={save}>
                   Save and send the first message
                 </Act>
               </div>
