@@ -1,5 +1,5 @@
 /** The section `[channels_config.webhook]`. */
-import { headerSecret, secretText } from '@sluice/sdk'
+import { HANDSHAKES, headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const schema = v.object({
@@ -19,6 +19,15 @@ const schema = v.object({
         'The secret that signs messages and replies: whsec_… for Standard Webhooks, any other text for X-Webhook-Signature; without it requests are not verified',
       ),
     ),
+  ),
+  handshake: v.optional(
+    v.pipe(
+      v.array(v.picklist(HANDSHAKES)),
+      v.description(
+        'The first requests that are answered, by which a service checks the address: head, parameter (?challenge=, ?validationToken=), secret (X-Hook-Secret), challenge (in a signed body)',
+      ),
+    ),
+    [],
   ),
   receiver_deduplicates: v.optional(
     v.pipe(

@@ -27,7 +27,7 @@ function channel(host: Host, config: WebhookConfig): Channel {
   return {
     name: 'webhook',
     allow: config.allowed_senders,
-    webhook: createWebhook({ secret }),
+    webhook: createWebhook({ secret, handshakes: config.handshake }),
     limits: {
       text: TEXT_CHARS_MAX,
       unit: 'codepoint',

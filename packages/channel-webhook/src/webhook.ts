@@ -1,6 +1,9 @@
 /** Webhook requests: verifies who sent them and builds signed samples; see `docs/contract.md#signatures`. */
 import {
   AppError,
+  answerProvenContact,
+  answerUnprovenContact,
+  type HandshakeName,
   type Raw,
   type Sample,
   type SampleRequest,
@@ -22,17 +25,39 @@ const SHA256_PREFIX = 'sha256='
 export interface WebhookOptions {
   /** The secret that signs requests. Empty: every request is accepted. */
   readonly secret: string
+  /** The first requests that are answered, by which a service checks the address. */
+  readonly handshakes?: readonly HandshakeName[]
 }
 
 /** The webhook of the channel. It needs no Sluice runtime. */
-export const createWebhook = (options: WebhookOptions): Webhook => ({
-  path: '/webhook/channel',
-  bodyBytesMax: BODY_BYTES_MAX,
-  ...(options.secret === '' && { unsigned: 'secret' }),
-  verify: (raw) => verify(raw, options),
-  parse,
-  sample: (sample) => sampleRequest(sample, options),
-})
+export function createWebhook(options: WebhookOptions): Webhook {
+  const answered = new Set(options.handshakes)
+  /** Answers a challenge in a signed body. */
+  const answer = ({ headers, body }: Pick<Raw, 'headers' | 'body'>): Response | undefined => {
+    if (!answered.has('challenge')) return undefined
+    const get = (name: string): string | null => headers[name] ?? null
+    return answerProvenContact(Buffer.from(body).toString(), { get }, () => options.secret || undefined)
+  }
+  return {
+    path: '/webhook/channel',
+    bodyBytesMax: BODY_BYTES_MAX,
+    ...(options.secret === '' && { unsigned: 'secret' }),
+    verify: (raw) => verify(raw, options),
+    parse: (raw) => (answer(raw) ? [] : parse(raw)),
+    sample: (sample) => sampleRequest(sample, options),
+    ...(answered.size > 0 && {
+      answer,
+      contact: (request) => answerUnprovenContact(request, answered),
+      handshake: (url) => answerCheck(url, answered),
+    }),
+  }
+}
+
+/** Answers `GET`, and `HEAD`, which is a `GET` whose answer has no body. */
+function answerCheck(url: URL, answered: ReadonlySet<HandshakeName>): Response {
+  const echo = answerUnprovenContact({ method: 'GET', url, headers: new Headers() }, answered)
+  return echo ?? new Response('Bad Request', { status: answered.has('head') && url.search === '' ? 200 : 400 })
+}
 
 /** Throws `unauthorized` for a request without a valid signature. */
 export function verify({ headers, body, receivedAtMs }: Omit<Raw, 'url'>, { secret }: WebhookOptions): Verified {

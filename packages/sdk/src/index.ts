@@ -344,12 +344,14 @@ export {
   withoutFrames,
 } from './values/untrusted.ts'
 export { sameOrigin } from './values/url-host.ts'
+export { answerProvenContact, answerUnprovenContact, type Contact, HANDSHAKES, type HandshakeName } from './webhook/first-contact.ts'
 export { type GivenHeaders, type RequestParts, rawRequest } from './webhook/raw-request.ts'
 export { type Proof, type RequestToSign, type SignedRequest, signProof, verifyProof } from './webhook/webhook-proof.ts'
 export {
   authKey,
   bodyHmac,
   type HmacScheme,
+  handshakesOf,
   isTestEvent,
   SENDER_SCHEMES,
   type SenderName,

@@ -2,6 +2,8 @@ import {
   AppError,
   bodyHmac,
   type FireOptions,
+  HANDSHAKES,
+  type HandshakeName,
   hmacSha256,
   SENDER_SCHEMES,
   Secret,
@@ -229,6 +231,41 @@ describe('a trigger with the signature of a sender', () => {
     expect([response.status, await response.text()]).toEqual([200, answer])
     expect((await send(body, headers)).status).toBe(401)
     expect(fired).toEqual([])
+  })
+
+  test('returns the secret of Asana to Asana only, and starts nothing', async () => {
+    const headers = { 'x-hook-secret': 'b537207f20cb' }
+    const asana = open([webhookOf('asana')])
+    const response = await asana.request('/in', { method: 'POST', headers })
+    expect([response.status, response.headers.get('x-hook-secret'), asana.fired]).toEqual([200, 'b537207f20cb', []])
+    expect((await asana.request('/in', { method: 'POST', headers: { 'x-hook-secret': 'two words' } })).status).toBe(401)
+    expect((await asana.sendAs('asana', '{"events":[]}')).status).toBe(200)
+    expect(asana.fired).toHaveLength(1)
+    const other = open([webhookOf('github')])
+    expect((await other.request('/in', { method: 'POST', headers })).status).toBe(401)
+  })
+
+  test.each<[name: HandshakeName, method: string, query: string, headers: Readonly<Record<string, string>>]>([
+    ['head', 'HEAD', '', {}],
+    ['parameter', 'GET', '?challenge=c', {}],
+    ['parameter', 'POST', '?validationToken=c', {}],
+    ['secret', 'POST', '', { 'x-hook-secret': 's' }],
+  ])('answers %s only where the trigger names it (%s)', async (name, method, query, headers) => {
+    const statusWith = async (...handshakes: HandshakeName[]) => {
+      const { auth } = webhookOf('github')
+      if (!auth) throw new Error('webhookOf gives an authentication')
+      return (await open([webhookOf('github', { auth: { ...auth, handshakes } })]).request(`/in${query}`, { method, headers })).status
+    }
+    expect(await statusWith(name)).toBe(200)
+    expect([401, 405]).toContain(await statusWith(...HANDSHAKES.filter((other) => other !== name)))
+    expect([401, 405]).toContain(await statusWith())
+  })
+
+  test('takes a signed challenge for an event where the trigger does not name `challenge`', async () => {
+    const { auth } = webhookOf('github')
+    const { sendAs, fired } = open([webhookOf('github', auth && { auth: { ...auth, handshakes: ['head'] } })])
+    expect((await sendAs('github', '{"challenge":"c"}')).status).toBe(200)
+    expect(fired).toHaveLength(1)
   })
 
   test('answers the token of Zoom with its HMAC, to Zoom only', async () => {

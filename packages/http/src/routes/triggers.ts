@@ -2,8 +2,11 @@
 
 import {
   AppError,
+  answerProvenContact,
+  answerUnprovenContact,
   authKey,
   formatTraceContext,
+  handshakesOf,
   isAtLeast,
   isTestEvent,
   type SopDispatch,
@@ -21,9 +24,8 @@ import { answerHandshake, eventHeaders, verifySender } from '../middleware/verif
 import { admitCaller, limitCaller } from '../middleware/webhook-admission.ts'
 import { BODY_BYTES_MAX, readBody } from '../request/body.ts'
 import { type HttpContext, headersOf, type Sender, type Step, type TriggerRequest, traceOf } from '../request/context.ts'
-import { jsonResponse } from '../request/respond.ts'
+import { jsonResponse, withSecurityHeaders } from '../request/respond.ts'
 import type { AppParts } from '../server/app-parts.ts'
-import { answerProvenContact, answerUnprovenContact } from '../webhooks/first-contact.ts'
 import { payloadOf } from '../webhooks/trigger-payload.ts'
 
 export const dispatchedSchema = v.object({
@@ -70,13 +72,17 @@ export const firstContactStep = (parts: AppParts): Step => {
   }
 }
 
+const authsOf = (webhooks: readonly TriggerWebhook[]): readonly WebhookAuth[] => webhooks.flatMap(({ auth }) => auth ?? [])
+
 const answerContact = (parts: AppParts): Step => {
   const limit = limitCaller(parts)
   return async (c, next) => {
-    const response = c.get('trigger').isSigned ? answerUnprovenContact(c.req.raw) : undefined
+    const { isSigned, webhooks } = c.get('trigger')
+    const contact = { method: c.req.method, url: new URL(c.req.url), headers: headersOf(c) }
+    const response = isSigned ? answerUnprovenContact(contact, handshakesOf(authsOf(webhooks))) : undefined
     if (!response) return next()
     await limit(c, async () => {})
-    return response
+    return withSecurityHeaders(response)
   }
 }
 
@@ -161,8 +167,8 @@ const dispatch =
     const { path } = c.req
     const sender = c.get('sender')
     const payload = c.get('payload')
-    const contact = sender && (answerHandshake(sender, payload) ?? answerProvenContact(payload, headersOf(c), () => secretOf(c, sender)))
-    if (contact) return contact
+    const contact = sender && (answerHandshake(sender, payload) ?? provenContact(c, sender))
+    if (contact) return withSecurityHeaders(contact)
     const headers = eventHeaders(c)
     const dispatched = await fireProcedures(c, path, { payload, ...sender, headers }, parts)
     if (dispatched.length === 0 && sender?.verified.some(({ scheme }) => isTestEvent(scheme, { payload, headers })))
@@ -171,6 +177,11 @@ const dispatch =
     if (dispatched.length === 0 && key) await parts.runtime.store.idempotency.release(key)
     return dispatchedResponse(path, dispatched)
   }
+
+const provenContact = (c: HttpContext, sender: Sender): Response | undefined =>
+  handshakesOf(sender.verified).has('challenge')
+    ? answerProvenContact(c.get('payload'), headersOf(c), () => secretOf(c, sender))
+    : undefined
 
 const ZOOM_HEADER = 'x-zm-signature'
 

@@ -52,6 +52,12 @@ export class WebhookReceiver {
   async receive(request: WebhookRequest): Promise<Response | undefined> {
     checkDeclaredSize(new ParsedHeaders(request.headers), this.#bodyBytesMax)
     this.#guardUnsigned(request)
+    const contact = this.#webhook.contact?.({
+      method: 'POST',
+      url: new URL(request.url),
+      headers: new Headers(Object.entries(request.headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []))),
+    })
+    if (contact) return contact
     const watch = this.#watch(request)
     const room = this.#budget.open(this.#channel.name, request.address)
     try {

@@ -1,5 +1,6 @@
 /** The port of a chat platform. A channel verifies, parses and sends; the daemon does the rest (docs/contract.md#channels). */
 
+import type { Contact } from '../webhook/first-contact.ts'
 import type { Attachment } from './attachments.ts'
 import type { ChannelLink } from './channel-link.ts'
 import type { OfferedCommand } from './chat-commands.ts'
@@ -186,6 +187,8 @@ export interface Webhook {
   readonly unsigned?: string
   /** The URL that is registered with the platform, where the configuration names it. */
   readonly registered?: string
+  /** Answers a POST request by which a service checks the URL, before anything of it is verified; undefined for an event. */
+  contact?(request: Contact): Response | undefined
   /** Answers the platform's GET request that checks the URL. */
   handshake?(url: URL): Response
   /** The query of that GET request as the platform sends it with this challenge, for operators who try a set-up. */

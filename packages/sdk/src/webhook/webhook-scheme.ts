@@ -1,8 +1,11 @@
 /** How senders of webhooks prove where a request comes from, as data. `webhook-proof.ts` signs and verifies with it. */
 import type { HmacAlgorithm } from '../values/hmac.ts'
+import type { HandshakeName } from './first-contact.ts'
 
 /** All names of headers are in lower case. */
 interface Delivery {
+  /** The first requests that the sender makes, where they differ from `HANDSHAKES_ANSWERED`. */
+  readonly handshakes?: readonly HandshakeName[]
   /** The headers that may name a delivery: the first one that a request has is its id. A repeated delivery has the same id. */
   readonly idHeaders?: readonly string[]
   /** The member of the JSON body that is the id of the delivery, with dots: `event.id`. Read if no header has the id. */
@@ -148,6 +151,8 @@ export const SENDER_SCHEMES = {
     eventHeaders: ['x-event-key'],
     testEvent: { header: 'x-event-key', value: 'diagnostics:ping' },
   }),
+  // The secret is in the answer to the request that creates the webhook.
+  asana: bodyHmac('x-hook-signature', { handshakes: ['secret'] }),
   pagerduty: bodyHmac('x-pagerduty-signature', {
     prefix: 'v1=',
     separator: ',',
@@ -173,7 +178,16 @@ export interface WebhookAuth {
   readonly secrets: readonly string[]
   /** How far the time of a request may be away, in seconds. */
   readonly windowSecs: number
+  /** The first requests that are answered; absent: those of the scheme. */
+  readonly handshakes?: readonly HandshakeName[]
 }
+
+/** The first requests that are answered unless a trigger or a sender names others. */
+const HANDSHAKES_ANSWERED: readonly HandshakeName[] = ['head', 'parameter', 'challenge']
+
+/** Returns the first requests that are answered on a path with these authentications. */
+export const handshakesOf = (auths: readonly WebhookAuth[]): ReadonlySet<HandshakeName> =>
+  new Set(auths.flatMap(({ handshakes, scheme }) => handshakes ?? scheme.handshakes ?? HANDSHAKES_ANSWERED))
 
 /** Two triggers with the same key have the same authentication. */
 export const authKey = (auth: WebhookAuth | undefined): string => (auth ? JSON.stringify(auth) : 'bearer')

@@ -34,6 +34,13 @@ describe('the authentication of a webhook trigger', () => {
     expect(await triggerOf(`auth = "${name}"\nsecret = "s"`)).toMatchObject({ auth: { name, scheme, secrets: ['s'], windowSecs: 300 } })
   })
 
+  test('names the first requests that are answered', async () => {
+    expect(await triggerOf('auth = "github"\nsecret = "s"\nhandshake = "head"')).toMatchObject({ auth: { handshakes: ['head'] } })
+    expect(await triggerOf('auth = "hmac"\nheader = "X"\nsecret = "s"\nhandshake = []')).toMatchObject({ auth: { handshakes: [] } })
+    expect(await messageOf('handshake = "head"')).toEqual([expect.stringContaining('does not take this key')])
+    expect(await messageOf('auth = "github"\nsecret = "s"\nhandshake = "ping"')).toHaveLength(1)
+  })
+
   test('takes several secrets', async () => {
     expect(await triggerOf('auth = "github"\nsecret = ["new", "old"]')).toMatchObject({ auth: { secrets: ['new', 'old'] } })
   })

@@ -1,5 +1,14 @@
 /** The keys of a webhook trigger that say how its requests prove where they come from, and how large they may be. */
-import { type HmacScheme, SENDER_SCHEMES, type SenderName, STANDINGS, type WebhookAuth, type WebhookScheme, whole } from '@sluice/sdk'
+import {
+  HANDSHAKES,
+  type HmacScheme,
+  SENDER_SCHEMES,
+  type SenderName,
+  STANDINGS,
+  type WebhookAuth,
+  type WebhookScheme,
+  whole,
+} from '@sluice/sdk'
 import * as v from 'valibot'
 import type { SopCondition, SopTrigger } from './definition.ts'
 
@@ -44,6 +53,7 @@ export const webhookKeys = {
       v.check((bytes) => Number.isInteger(bytes) && bytes > 0 && bytes <= TRIGGER_BODY_BYTES_MAX, SIZE),
     ),
   ),
+  handshake: v.optional(v.union([v.picklist(HANDSHAKES), v.array(v.picklist(HANDSHAKES))])),
   replay_window_secs: v.optional(whole(1, WINDOW_SECS_MAX)),
   header: v.optional(headerName),
   prefix: v.optional(v.string()),
@@ -88,7 +98,12 @@ export function authProblems(keys: WebhookKeys): KeyProblem[] {
   if (auth !== 'bearer' && keys.secret === undefined) {
     return [{ key: 'auth', message: `auth = "${auth}" needs \`secret\`, the name of a secret in [sop.secrets]` }]
   }
-  const taken = new Set<string>(['auth', 'max_body', auth === 'bearer' ? 'role' : 'secret', ...(OWN_KEYS[auth] ?? [])])
+  const taken = new Set<string>([
+    'auth',
+    'max_body',
+    ...(auth === 'bearer' ? ['role'] : ['secret', 'handshake']),
+    ...(OWN_KEYS[auth] ?? []),
+  ])
   if (auth in SENDER_SCHEMES && (SENDER_SCHEMES[auth as SenderName] as Partial<HmacScheme>).timestamp) taken.add('replay_window_secs')
   const foreign = (Object.keys(webhookKeys) as (keyof WebhookKeys)[]).filter((key) => keys[key] !== undefined && !taken.has(key))
   const problems = foreign.map((key) => ({ key, message: `auth = "${auth}" does not take this key` }))
@@ -121,10 +136,11 @@ function hmacProblems(keys: WebhookKeys): KeyProblem[] {
 
 /** Makes the trigger of its valid keys. */
 export function webhookTrigger(path: string, condition: SopCondition, keys: WebhookKeys): SopTrigger {
-  const { auth = 'bearer', role, secret = [], max_body, replay_window_secs = WINDOW_SECS } = keys
+  const { auth = 'bearer', role, secret = [], max_body, handshake, replay_window_secs = WINDOW_SECS } = keys
   const secrets = typeof secret === 'string' ? [secret] : secret
+  const handshakes = handshake === undefined ? {} : { handshakes: [handshake].flat() }
   const own: WebhookAuth | undefined =
-    auth === 'bearer' ? undefined : { name: auth, scheme: schemeOf(auth, keys), secrets, windowSecs: replay_window_secs }
+    auth === 'bearer' ? undefined : { name: auth, scheme: schemeOf(auth, keys), secrets, windowSecs: replay_window_secs, ...handshakes }
   return {
     type: 'webhook',
     path,
