@@ -24,7 +24,7 @@ export interface Bot {
   /** True if every message in the room is for the bot. */
   isDirect(room: string): boolean
   /** Returns the display name of a user in a room; empty without one. */
-  nameOf(room: string, user: string): string
+  nameOf?(room: string, user: string): string
   /** Returns the value of the button that a reaction with this key to this message presses. */
   pressed(message: string, key: string): string | undefined
 }
@@ -53,7 +53,7 @@ export function parse(event: Members, room: string, bot: Bot): Inbound | undefin
     id,
     account: bot.account,
     sender: folded(sender),
-    ...namePart(bot.nameOf(room, sender)),
+    ...namePart(bot.nameOf?.(room, sender) ?? ''),
     ...(Number.isSafeInteger(ts) && { sentAtMs: Number(ts) }),
   }
   switch (event.type) {

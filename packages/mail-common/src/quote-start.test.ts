@@ -40,6 +40,21 @@ test.each([
   ['Outlook in another language', `Nadawca: Agent <agent@example.com>\nKiedy: niedziela\nDo: Ada\nTemat: x\n\n${asked}`],
   ['Thunderbird in Polish', `W dniu 29.11.2026 o 01:52, Agent pisze:\n> ${asked}`],
   ['Yandex', `29.11.2026, 01:52, "Agent" <agent@example.com>:\n> ${asked}`],
+  ['Gmail in German, with the name first and wrapped', `Agent <agent@example.com> schrieb am So., 29.\nNov. 2026, 01:52:\n\n> ${asked}`],
+  ['Outlook on the web in Finnish, wrapped', `su 29. marraskuuta 2026 klo 1.52 Agent\n<agent@example.com> kirjoitti:\n\n${asked}`],
+  ['Gmail in Russian', `вс, 29 нояб. 2026 г. в 01:52, Agent <agent@example.com>:\n\n${asked}`],
+  ['Apple Mail in Portuguese, wrapped', `Em 29 de novembro de 2026 às 01:52:35, Agent (\nagent@example.com) escreveu:\n\n${asked}`],
+  ['BlueMail in Italian', `In data 29 novembre 2026 01:52:31 "Agent" <agent@example.com> ha scritto:\n\n${asked}`],
+  ['Zoho', `---- On Sun, 29 Nov 2026 01:52:50 +0530 agent-one@example.com wrote ----\n\n${asked}`],
+  ['Gmail of 2011', `2026/11/29 Agent <agent@example.com>\n\n> ${asked}`],
+  ['a header block that begins with the date', `Date: Sun, 29 Nov 2026 01:52:02 -0600\nFrom: agent@example.com\nTo: Ada\n\n${asked}`],
+  ['a header block of two lines', `Date: Sun, 29 Nov 2026 01:52:02 -0600\nTo: ada@example.com\n\n${asked}`],
+  ['Outlook in bold, wrapped', `*From:* agent@example.com [mailto:\nagent@example.com]\n*Sent:* Sunday\n*To:* Ada\n\n${asked}`],
+  ['a phone in Danish', `-------- Oprindelig besked --------\nFra: Agent <agent@example.com>\nDato: 29.11.2026 01.52\n\n${asked}`],
+  ['a phone in French', `-------- Message d'origine --------\nDe : Agent <agent@example.com>\n\n${asked}`],
+  ['Outlook in Czech', `Od: Agent <agent@example.com>\nDatum: neděle 29. listopadu 2026 1:52\nKomu: ada@example.com\n${asked}`],
+  ['HubSpot in Finnish', `---------- Edelleenlähetetty viesti ---------\nLähettäjä: Agent <agent@example.com>\n\n${asked}`],
+  ['an old client', `Forwarded message:\n\n> From: Agent <agent@example.com>`],
   ['a list', `_______________________________________________\nOps mailing list`],
 ])('finds the whole attribution of %s', (_, quote) => {
   expect(quoteStart(`yes\n\n${quote}`)).toBe(5)
@@ -53,10 +68,20 @@ test.each([
   ['Hola,\nEl pedido nuevo es este:\n3 cajas'],
   ['Ciao,\nIl testo da inviare:\nciao a tutti'],
   ['Note: call Bob\nTime: 10:00\nPlace: office'],
+  ['Formats of times:\n\n2026-11-29 14:30:25\n29.11.2026 14:30\nNov 29, 2026 at 14:30\n\nThese are examples.'],
+  ['Date: tomorrow\nTo: the office'],
+  ['I wrote to bob@example.com on 29.11.2026 at 14:30.\nHe has not answered.'],
   ['Write to: bob@example.com\nSubject: hello'],
 ])('finds no quote in the own words %j', (text) => {
   expect(quoteStart(text)).toBe(-1)
 })
+
+test.each(['reply On Sun, Nov 29, 2026 at 1:52 AM, bob@example.com wrote:', 'reply--- On Sun, Nov 29, 2026 at 1:52 AM, Bob wrote:'])(
+  'keeps the own words before an attribution on one line: %s',
+  (line) => {
+    expect(`${line}\n> quoted`.slice(0, quoteStart(`${line}\n> quoted`)).trim()).toBe('reply')
+  },
+)
 
 test.each([['Subject: On Monday: call\n\nOn Monday I am away.'], ['a > b'], ['-- \nAda'], ['']])('finds none in %j', (text) => {
   expect(quoteStart(text)).toBe(-1)

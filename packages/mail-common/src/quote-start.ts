@@ -3,7 +3,7 @@
 /** A line that begins with `>`, a rule with a title, a rule of Outlook or of a mailing list, or a heading of a forwarded mail. */
 const MARK = /^(?:[ \t]{0,4}>|-{2,20} ?[^\n\r\u2028\u2029-]{3,60} ?-{2,20}$|_{20,80}$)/
 const FORWARDED =
-  /^(?:Begin forwarded message|Anfang der weitergeleiteten (?:E-Mail|Nachricht)|Début du message (?:réexpédié|transféré)|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Begin doorgestuurd bericht|Início da mensagem reencaminhada|Vidarebefordrat brev|Начало переадресованного сообщения|転送されたメッセージ|开始转发的邮件)\s?[:：]$/i
+  /^(?:(?:Begin )?forwarded message|Anfang der weitergeleiteten (?:E-Mail|Nachricht)|Début du message (?:réexpédié|transféré)|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Begin doorgestuurd bericht|Início da mensagem reencaminhada|Vidarebefordrat brev|Начало переадресованного сообщения|転送されたメッセージ|开始转发的邮件)\s?[:：]$/i
 
 /** The beginning of the line before a quote that mail programs write, in the usual languages. */
 const ATTRIBUTION =
@@ -13,6 +13,10 @@ const WROTE =
 const ADDRESS = /[^\s<>@"]{1,64}@[^\s<>@"]{1,190}/
 const DATE = /\b\d{1,2}[:.]\d{2}\b|\b(?:19|20)\d{2}\b|\d{4}年/
 const COLON = /[:：][ \t]{0,4}$/
+/** A date, for lines that begin with it. */
+const BARE_DATE = /^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b/
+const RULE = /^-{2,20} .{3,300} -{2,20}$/
+const BEHIND = /-{0,20} ?\bOn (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), /
 const ATTRIBUTION_CHARS_MAX = 400
 const ATTRIBUTION_LINES_MAX = 3
 
@@ -32,8 +36,13 @@ const HEADERS_MIN = 4
 export function quoteStart(text: string): number {
   const lines = linesOf(text)
   for (const [index, { at, line }] of lines.entries()) {
-    if (MARK.test(line) || FORWARDED.test(line) || beginsHeaders(lines, index)) return at
-    const first = COLON.test(line) ? beginningOfAttribution(lines, index) : undefined
+    if (FORWARDED.test(line) || beginsHeaders(lines, index) || isRuledAttribution(line)) return at
+    if (MARK.test(line)) return lines[attributionAbove(lines, index)]?.at ?? at
+    if (!COLON.test(line)) continue
+    // Some programs put the attribution behind the last words of the sender.
+    const behind = WROTE.test(line) ? line.search(BEHIND) : -1
+    if (behind > 0) return at + behind
+    const first = beginningOfAttribution(lines, index)
     if (first !== undefined) return lines[first]?.at ?? at
   }
   return -1
@@ -74,7 +83,21 @@ function beginningOfAttribution(lines: readonly Line[], last: number): number | 
   }
   const own = lines[last]?.line ?? ''
   const isAlone = ADDRESS.test(own) || DATE.test(own)
-  return isAlone && (hasQuote || WROTE.test(own)) ? last : undefined
+  if (!isAlone || !(hasQuote || WROTE.test(own))) return undefined
+  return isWhole(own) || !isWhole(`${lines[last - 1]?.line ?? ''} ${own}`) ? last : last - 1
+}
+
+/** Whether a text has all parts of an attribution: who wrote, the address and the time. */
+const isWhole = (text: string): boolean => text.length <= ATTRIBUTION_CHARS_MAX && ADDRESS.test(text) && DATE.test(text) && WROTE.test(text)
+
+/** An attribution between two rules, as Zoho writes it. */
+const isRuledAttribution = (line: string): boolean => RULE.test(line) && WROTE.test(line) && DATE.test(line)
+
+/** Returns the index of the line above a quote that names an address and a time and ends with no colon; otherwise that of the quote. */
+function attributionAbove(lines: readonly Line[], quote: number): number {
+  const above = lines[quote - 1]?.line === '' ? quote - 2 : quote - 1
+  const said = lines[above]?.line ?? ''
+  return /^[ \t]{0,4}>/.test(lines[quote]?.line ?? '') && ADDRESS.test(said) && BARE_DATE.test(said) ? above : quote
 }
 
 /** Whether the headers of a mail begin here: a sender, and further headers in the lines below. */
@@ -83,9 +106,13 @@ function beginsHeaders(lines: readonly Line[], index: number): boolean {
   if (label === '') return false
   // A long name is wrapped before the address.
   const next = lines[index + 1]?.line.trim() ?? ''
-  const isWrapped = next.startsWith('<') && ADDRESS.test(next)
+  const isWrapped = (next.startsWith('<') || value.endsWith('[mailto:')) && ADDRESS.test(next)
   const hasAddress = ADDRESS.test(value) || isWrapped
   const isFrom = FROM.test(label.trim())
+  if (SENT.test(label.trim()) && DATE.test(value)) {
+    const [, below = '', other = ''] = HEADER.exec(lines[index + 1]?.line ?? '') ?? []
+    return FROM.test(below.trim()) || ADDRESS.test(other)
+  }
   if (!hasAddress && !isFrom) return false
   const labels: string[] = []
   for (const { line } of lines.slice(index + (isWrapped ? 2 : 1), index + 8)) {
