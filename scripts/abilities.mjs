@@ -27,7 +27,7 @@ const WORDS = {
   event: 'events',
   unknown: 'a line for any other kind',
 }
-const ACTS = { edits: 'edits of its messages', typing: 'a sign that it writes', reactions: 'reactions' }
+const ACTS = { edits: 'edits of its messages', typing: 'a sign that it writes', reactions: 'reactions', commands: 'a menu of commands' }
 const NAMES = { payload: 'with each message', lookup: 'looked up once a day', none: 'no' }
 const listed = (values, words) => values.map((value) => words[value] ?? value).join(', ') || 'nothing'
 

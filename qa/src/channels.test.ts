@@ -113,8 +113,8 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
       [...found].filter((what) => !arrives.includes(what as never)),
       'arrives',
     ).toEqual([])
-    const { limits, update, typing, acknowledge } = await build()
-    const methods = { files: limits.attachments, edits: update, typing, reactions: acknowledge }
+    const { limits, update, typing, acknowledge, offerCommands } = await build()
+    const methods = { files: limits.attachments, edits: update, typing, reactions: acknowledge, commands: offerCommands }
     const built = Object.entries(methods).flatMap(([name, method]) => (method ? [name] : []))
     // Some channels send files only with a further key of their section.
     expect(new Set(sends)).toEqual(new Set([...built, ...(sends.includes('files') ? ['files'] : [])]))

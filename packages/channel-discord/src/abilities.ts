@@ -5,6 +5,6 @@ export const ABILITIES: Abilities = {
   platform: 'Discord',
   arrives: ['files', 'quotes', 'forwards', 'edits', 'deletions', 'sticker', 'poll'],
   names: 'payload',
-  sends: ['files', 'edits', 'typing'],
+  sends: ['commands', 'files', 'edits', 'typing'],
   keeps: 'the history, of which the last hour is read',
 }

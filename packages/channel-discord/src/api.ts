@@ -19,6 +19,8 @@ export interface DiscordCall {
   readonly signal: AbortSignal
   /** Statuses that do not throw although they are not 2xx. */
   readonly accept?: readonly number[]
+  /** The largest answer, for calls whose answers exceed the default of `callProvider`. */
+  readonly answerBytesMax?: number
   /** Default 30,000. */
   readonly timeoutMs?: number
   /** False for a path that contains its own credential, such as the callback of an interaction. Default true. */

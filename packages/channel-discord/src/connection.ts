@@ -7,11 +7,17 @@ import type { DiscordCursors } from './cursors.ts'
 import { BAD_TOKEN, Gateway } from './gateway.ts'
 import { Guilds } from './guilds.ts'
 import { Intake } from './intake.ts'
-import { conversationOf, type ListenSettings, parseDeletions, parseEdit, parseMessage, parsePress } from './parse.ts'
+import {
+  conversationOf,
+  type ListenSettings,
+  type Press,
+  parseCommand,
+  parseDeletions,
+  parseEdit,
+  parseMessage,
+  parsePress,
+} from './parse.ts'
 import { isSnowflake, snowflakeAt } from './snowflake.ts'
-
-/** Acknowledges a press without changing the message. See "Interaction Callback Type" of Discord's documentation. */
-const DEFERRED_UPDATE_MESSAGE = 6
 
 /** The messages of a session that are not stored yet, and the names that its events announced. Both outlive a connection. */
 interface Session {
@@ -74,7 +80,7 @@ export class Connection {
     const missed = new MissedMessages(this.#host, this.#api, this.#cursors, this.#settings, guilds, report.gap)
     const source = {
       missedIn: (channel: string, during: AbortSignal) => missed.of(channel, during),
-      acknowledge: ({ callbackPath }: { readonly callbackPath: string }) => this.#acknowledge(callbackPath, signal),
+      acknowledge: (press: Press) => this.#acknowledge(press, signal),
     }
     const intake = new Intake(this.#host, this.#cursors, source, deliver, signal)
     this.#session = { signal, guilds, intake }
@@ -106,7 +112,7 @@ export class Connection {
     const event = members(data)
     guilds.dispatch(type, event)
     if (type === 'INTERACTION_CREATE') {
-      const press = parsePress(this.#settings, event)
+      const press = parsePress(this.#settings, event) ?? parseCommand(this.#settings, event)
       if (press) intake.press(press)
       return
     }
@@ -123,8 +129,7 @@ export class Connection {
     }
   }
 
-  async #acknowledge(callbackPath: string, signal: AbortSignal): Promise<void> {
-    const body = { type: DEFERRED_UPDATE_MESSAGE }
+  async #acknowledge({ callbackPath, answer: body }: Press, signal: AbortSignal): Promise<void> {
     await callDiscord(this.#api, { method: 'POST', path: callbackPath, body, isAuthorized: false, signal })
   }
 }

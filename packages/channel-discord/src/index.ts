@@ -4,6 +4,7 @@
  */
 import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import type { DiscordApi } from './api.ts'
+import { offerCommands } from './command-menu.ts'
 import { accountOf, type DiscordConfig, discordSection } from './config.ts'
 import type { Connection } from './connection.ts'
 import { createCursors } from './cursors.ts'
@@ -72,6 +73,7 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
     cursors,
     send,
     update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),
+    offerCommands: (commands, signal) => offerCommands(api, commands, signal),
     typing: (to, signal) => showTyping(api, to, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api.fetch, api.url, attachment, bytesMax, signal),
   }

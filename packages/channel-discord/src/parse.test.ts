@@ -175,6 +175,7 @@ describe('parsePress', () => {
         pressed: { message: '6', value: 'approve:1' },
       },
       callbackPath: '/interactions/175928847299117064/a%2Fb/callback',
+      answer: { type: 6 },
     })
     expect(parsePress(settings, { ...press, guild_id: undefined, member: undefined, user: { id: '8' } })?.inbound.sender).toBe('8')
   })

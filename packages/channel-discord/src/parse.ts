@@ -2,6 +2,7 @@
 import { attachmentKind, isPathSegment, pathSegment } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import { type Addressed, type Attachment, forwardedPart, type Inbound, namePart, quotedPart, thingsPart } from '@sluice/sdk'
+import { WORDS_OPTION } from './command-menu.ts'
 import { displayName, forwardedIn, type Names, thingsIn, withNames } from './message-text.ts'
 import { isSnowflake, snowflakeMs } from './snowflake.ts'
 
@@ -25,15 +26,20 @@ export interface Conversation {
 
 export interface Press {
   readonly inbound: Inbound
-  /** The path of the API that acknowledges the press; the person who pressed then sees no failure. */
+  /** The path of the API that acknowledges the interaction, and the body of that request. The person then sees no failure. */
   readonly callbackPath: string
+  readonly answer: object
 }
 
 const DEFAULT_MESSAGE = 0
 const REPLY = 19
 /** The type of a `message_reference` that quotes a message. Other types forward one. */
 const REFERENCE_QUOTE = 0
+const COMMAND_INTERACTION = 2
 const COMPONENT_INTERACTION = 3
+const CHAT_INPUT = 1
+/** The types of answers: nothing changes, and a message that only the person sees. */
+const [DEFERRED_UPDATE_MESSAGE, CHANNEL_MESSAGE, EPHEMERAL] = [6, 4, 64]
 const BUTTON = 2
 
 /** Returns undefined for an event without a conversation, and for a server that the configuration excludes. */
@@ -173,6 +179,37 @@ export function parsePress(settings: ListenSettings, interaction: Members): Pres
       pressed: { message, value: text(custom_id) },
     },
     callbackPath: `/interactions/${id}/${pathSegment(text(token))}/callback`,
+    answer: { type: DEFERRED_UPDATE_MESSAGE },
+  }
+}
+
+/** Parses a command from the menu, which becomes a message as a person would have written it; undefined for every other interaction. */
+export function parseCommand(settings: ListenSettings, interaction: Members): Press | undefined {
+  const { id, type, token, data, member } = interaction
+  const { name, type: kind = CHAT_INPUT, options } = members(data)
+  const user = members(members(member).user ?? interaction.user)
+  const sender = user.id
+  const conversation = conversationOf(settings, interaction)
+  if (type !== COMMAND_INTERACTION || kind !== CHAT_INPUT || text(name) === '' || !conversation) return undefined
+  if (!isSnowflake(id) || !isSnowflake(sender) || !isPathSegment(text(token))) return undefined
+  const words = list(options)
+    .map(members)
+    .filter((option) => option.name === WORDS_OPTION)
+    .map(({ value }) => text(value).trim())
+  const written = [`/${text(name)}`, ...words].join(' ').trim()
+  return {
+    inbound: {
+      id: `ix:${id}`,
+      account: settings.account,
+      sender,
+      ...namePart(displayName({ ...user, member })),
+      to: { to: conversation.channel },
+      text: written,
+      addressed: 'command',
+      sentAtMs: snowflakeMs(id),
+    },
+    callbackPath: `/interactions/${id}/${pathSegment(text(token))}/callback`,
+    answer: { type: CHANNEL_MESSAGE, data: { content: written.slice(0, 2000), flags: EPHEMERAL, allowed_mentions: { parse: [] } } },
   }
 }
 

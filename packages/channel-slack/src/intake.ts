@@ -5,7 +5,7 @@ import { AppError, type Deliver, errorText, type Host, type Inbound, isAllowed, 
 import type { SlackApi } from './api.ts'
 import { CatchUp } from './catch-up.ts'
 import { type SlackCursors, scopeOf } from './cursors.ts'
-import { type Bot, parseChange, parseMessage, parsePresses } from './parse.ts'
+import { type Bot, parseChange, parseCommand, parseMessage, parsePresses } from './parse.ts'
 import { rootOf, threadRoots } from './thread-roots.ts'
 import { timestampBefore } from './timestamp.ts'
 
@@ -45,6 +45,7 @@ export class Intake {
     try {
       if (type === 'events_api') await this.#takeMessage(members(payload.event))
       else if (type === 'interactive') await Promise.all(parsePresses(payload, this.#bot).map(this.#deliver))
+      else if (type === 'slash_commands') await Promise.all([parseCommand(payload, this.#bot) ?? []].flat().map(this.#deliver))
     } catch (error) {
       this.#host.log.warn('message not stored, waiting for slack to send it again', { error })
       throw error

@@ -4,7 +4,17 @@
  */
 import { attachmentKind } from '@sluice/kit'
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
-import { type Addressed, type Attachment, forwardedPart, type Inbound, type Thing, thing, thingsPart, unknownThing } from '@sluice/sdk'
+import {
+  type Addressed,
+  type Attachment,
+  CHAT_COMMANDS,
+  forwardedPart,
+  type Inbound,
+  type Thing,
+  thing,
+  thingsPart,
+  unknownThing,
+} from '@sluice/sdk'
 import { blocksText, unknownBlocks } from './blocks-text.ts'
 import type { SlackConfig } from './config.ts'
 import { mentions, plainText } from './plain-text.ts'
@@ -142,6 +152,19 @@ export function parsePresses(payload: Members, { account, config }: Bot): readon
       if (at === '' || text(action.type) !== 'button' || value === '') return []
       return [{ id: `act:${at}:${sender}:${channel}`, account, sender, to, text: '', pressed: { message, value } }]
     })
+}
+
+/**
+ * Parses a slash command: the words after the command of the app are one of Sluice, as in `/sluice stop`. Source:
+ * https://docs.slack.dev/interactivity/implementing-slash-commands
+ */
+export function parseCommand(payload: Members, { account }: Bot): Inbound | undefined {
+  const [sender, channel, trigger] = [text(payload.user_id), text(payload.channel_id), text(payload.trigger_id)]
+  const name = text(payload.command).replace(/^\//, '')
+  if (name === '' || sender === '' || channel === '' || trigger === '') return undefined
+  const words = text(payload.text).trim()
+  const written = Object.hasOwn(CHAT_COMMANDS, name) ? `/${name} ${words}`.trim() : `/${words.replace(/^\//, '') || 'help'}`
+  return { id: `cmd:${trigger}`, account, sender, to: { to: channel }, addressed: 'command', text: written }
 }
 
 const isDirect = (channel: string): boolean => channel.startsWith('D')

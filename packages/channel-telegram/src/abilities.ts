@@ -21,6 +21,6 @@ export const ABILITIES: Abilities = {
     'unknown',
   ],
   names: 'payload',
-  sends: ['files', 'edits', 'typing'],
+  sends: ['commands', 'files', 'edits', 'typing'],
   keeps: 'updates for 24 hours',
 }

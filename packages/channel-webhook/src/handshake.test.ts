@@ -22,7 +22,7 @@ test('answers the configured checks of the address before anything is verified',
   expect(hook.contact?.({ method: 'POST', url: url(), headers: new Headers() })).toBeUndefined()
 })
 
-test('answers a challenge in a signed body, which is no message', async () => {
+test('answers a challenge in a signed body, and reads no message in it', async () => {
   const raw = signed('{"challenge":"c-1"}')
   expect(hook.verify(raw)).toEqual({ by: 'x-webhook-signature' })
   expect(await hook.parse(raw)).toEqual([])

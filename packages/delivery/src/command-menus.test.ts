@@ -31,7 +31,7 @@ test('writes the menu once, again with other words, and removes it with the chan
   await ticks()
   expect(written).toHaveLength(1)
   expect(written[0]).toContainEqual({ name: 'stop', description: 'ends the running turn' })
-  expect(written[0]).toContainEqual({ name: 'compact', description: 'replaces the earlier messages by a summary' })
+  expect(written[0]).toContainEqual({ name: 'compact', description: 'replaces the earlier messages by a summary', takesWords: true })
   menus.set([channel, plain], { command_stop: 'hält an' })
   await ticks()
   expect(written[1]).toContainEqual({ name: 'stop', description: 'hält an' })

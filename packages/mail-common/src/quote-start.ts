@@ -7,7 +7,7 @@ const FORWARDED =
 
 /** The beginning of the line before a quote that mail programs write, in the usual languages. */
 const ATTRIBUTION =
-  /^(?:On|Am|Le|El|Il|Em|Op|Den|Dnia|W dniu|Dne|Dana|På|Vào|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|^(?:Пн|Вт|Ср|Чт|Пт|Сб|Вс|от|От)[\s,.]|^\d{1,4}[./年-]/
+  /^(?:On|Am|Le|El|Il|Em|Op|Den|Dnia|W dniu|Dne|Dana|På|Vào|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|^(?:[Пп]н|[Вв]т|[Сс]р|[Чч]т|[Пп]т|[Сс]б|[Вв]с|[Оо]т)[\s,.]|^\d{1,4}[./年-]/
 const WROTE =
   /(?:\b(?:wrote|writes|said|schrieb|schreibt|escribió|escribio|ha scritto|scrisse|schreef|escreveu|skrev|skriver|kirjoitti|pisze|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|írta|yazdı|scris|wrote via)|a écrit|пишет|написал(?:а|\(а\))?|έγραψε|写道|寫道|書きました|のメール|작성|đã viết)/i
 const ADDRESS = /[^\s<>@"]{1,64}@[^\s<>@"]{1,190}/

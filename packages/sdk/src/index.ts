@@ -181,8 +181,8 @@ export type { Claim, IdempotencyKey, IdempotencyStore } from './store/idempotenc
 export type { OneTimeKeyOptions, OneTimeKeys, OneTimeKeysOf } from './store/one-time-keys.ts'
 export { runsOnShard, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './store/ownership.ts'
 export type { DeletedRows, Retention, StoreUsage } from './store/retention.ts'
-export type { ConfigVersion, SharedConfig } from './store/shared-config.ts'
 export type { DatabaseRecord, SeenDatabase } from './store/seen-database.ts'
+export type { ConfigVersion, SharedConfig } from './store/shared-config.ts'
 export { type RowSigner, type RowSurvey, refusedRows, type SignedRows, type UnverifiedRow } from './store/signed-rows.ts'
 export type {
   FireOptions,

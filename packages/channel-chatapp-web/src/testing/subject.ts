@@ -4,6 +4,7 @@ import { memorySecrets } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
 import { secondSection } from '../config.ts'
 import feature from '../index.ts'
+import { chatappWebArrivals } from './arrivals.ts'
 import { GROUP, startWebFake } from './fake.ts'
 import { sectionOf } from './section.ts'
 
@@ -26,6 +27,7 @@ export async function subject(): Promise<ChannelSubject> {
     config: sectionOf(first),
     allowKey: 'allowed_numbers',
     secrets: [],
+    arrivals: chatappWebArrivals,
     listen: {
       async platform(nowMs) {
         const fake = await startWebFake({ nowMs })

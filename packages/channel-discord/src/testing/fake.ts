@@ -57,6 +57,12 @@ export interface DiscordFake extends FakeProvider, DiscordGatewayControls {
   remove(message: string, channel?: string): void
   /** Presses a button as a user and returns the id of the press. */
   press(pressed: { readonly message: string; readonly value: string; readonly user?: string }): string
+  /** The commands of the app. */
+  readonly menu: readonly object[]
+  /** The messages by which commands were answered. */
+  readonly answers: readonly object[]
+  /** Uses a command of the menu as a person, and returns the id of the interaction. */
+  command(used: { readonly name: string; readonly words?: string; readonly user?: string; readonly channel?: string }): string
   /** Takes away the bot's permissions in a conversation. */
   forbid(channel: string): void
   /** Replaces the token that requests must carry. */
@@ -65,6 +71,8 @@ export interface DiscordFake extends FakeProvider, DiscordGatewayControls {
 
 /** The user id of the bot. */
 export const DISCORD_BOT = '900000000000000001'
+/** The application of the bot, whose id differs from the bot's for old applications. */
+export const DISCORD_APPLICATION = '600000000000000001'
 /** The default token; it starts with the bot's id, as real tokens do. */
 export const DISCORD_TOKEN = `${Buffer.from(DISCORD_BOT).toString('base64url')}.GabcdE.discord-bot-token-01`
 /** The server with the first two conversations. */
@@ -89,13 +97,16 @@ const GUILD_OF = new Map<string, string | undefined>([
 ])
 const GUILDS_AND_MESSAGES = 1 | 512 | 4096 | 32768
 const ROUTE =
-  /^\/api\/v10\/(?:(?<gateway>gateway\/bot)|channels\/(?<channel>\d+)(?:\/(?:(?<typing>typing)|messages(?:\/(?<message>\d+)(?<threads>\/threads)?)?(?<messages>)))?|interactions\/(?<interaction>\d+)\/(?<secret>[^/]+)\/callback)$/
+  /^\/api\/v10\/(?:(?<gateway>gateway\/bot)|applications\/(?<application>@me|\d+\/commands)|channels\/(?<channel>\d+)(?:\/(?:(?<typing>typing)|messages(?:\/(?<message>\d+)(?<threads>\/threads)?)?(?<messages>)))?|interactions\/(?<interaction>\d+)\/(?<secret>[^/]+)\/callback)$/
 
 /** Starts the fake; call `close` to end it. */
 export async function startDiscordFake(options: DiscordFakeOptions = {}): Promise<DiscordFake> {
   const { nowMs = Date.now, heartbeatMs = 41_250, intents = GUILDS_AND_MESSAGES, guilds = [] } = options
   let token = options.token ?? DISCORD_TOKEN
   const interactions = new Map<string, string>()
+  const commandIds = new Set<string>()
+  const answers: object[] = []
+  let menu: readonly object[] = [{ id: '700000000000000001', type: 2, name: 'Report', description: '' }]
   const forbidden = new Set<string>()
   const acknowledged: string[] = []
   const typing: string[] = []
@@ -112,7 +123,11 @@ export async function startDiscordFake(options: DiscordFakeOptions = {}): Promis
 
   const acknowledge = (id: string, secret: string, json: unknown): ProviderReply => {
     if (interactions.get(id) !== secret) return failure(404, 10062, 'Unknown interaction')
-    if ((json as { type?: unknown } | undefined)?.type !== 6) return invalid('type', 'Value is not a choice')
+    const { type, data } = (json ?? {}) as { type?: unknown; data?: { content?: unknown; flags?: unknown } }
+    if (type !== (commandIds.has(id) ? 4 : 6)) return invalid('type', 'Value is not a choice')
+    if (commandIds.has(id) && (typeof data?.content !== 'string' || data.content === ''))
+      return invalid('data.content', 'Cannot send an empty message')
+    if (commandIds.has(id)) answers.push(data ?? {})
     if (acknowledged.includes(id)) return failure(400, 40060, 'Interaction has already been acknowledged.')
     note(acknowledged, id)
     return { status: 204 }
@@ -136,6 +151,16 @@ export async function startDiscordFake(options: DiscordFakeOptions = {}): Promis
         ? acknowledge(interaction, decodeURIComponent(secret ?? ''), json)
         : failure(405, 0, '405: Method Not Allowed')
     if (headers.get('authorization') !== `Bot ${token}`) return failure(401, 0, '401: Unauthorized')
+    if (route.application === '@me') return { status: 200, body: { id: DISCORD_APPLICATION, name: 'Sluice' } }
+    if (route.application !== undefined) {
+      if (route.application !== `${DISCORD_APPLICATION}/commands`)
+        return failure(403, 20012, 'You are not authorized to perform this action on this application')
+      if (method === 'GET') return { status: 200, body: menu }
+      const wrong = method === 'PUT' && Array.isArray(json) ? json.find((command) => !isCommand(command)) : json
+      if (wrong !== undefined) return invalid('name', 'Command name is invalid')
+      menu = (json as object[]).map((command, at) => ({ id: String(700_000_000_000_000_010n + BigInt(at)), ...command }))
+      return { status: 200, body: menu }
+    }
     if (route.gateway !== undefined) return { status: 200, body: gatewayInfo() }
     if (!conversations.has(channel)) return failure(404, 10003, 'Unknown Channel')
     if (forbidden.has(channel))
@@ -196,6 +221,24 @@ export async function startDiscordFake(options: DiscordFakeOptions = {}): Promis
       gateway.dispatch('INTERACTION_CREATE', interactionOf(id, { pressed, value, user, guild: conversations.guildOf(pressed.channel_id) }))
       return id
     },
+    get menu() {
+      return menu
+    },
+    answers,
+    command({ name, words, user = DISCORD_USER, channel = DISCORD_CHANNEL }) {
+      const id = conversations.newId()
+      interactions.set(id, `interaction-token-${id}`)
+      commandIds.add(id)
+      const guild = conversations.guildOf(channel)
+      const who = { id: user, username: `user-${user}` }
+      const options = words === undefined ? {} : { options: [{ name: 'words', type: 3, value: words }] }
+      gateway.dispatch('INTERACTION_CREATE', {
+        ...{ id, application_id: DISCORD_APPLICATION, type: 2, token: `interaction-token-${id}`, version: 1, channel_id: channel },
+        data: { id: '700000000000000011', name, type: 1, ...options },
+        ...(guild === undefined ? { user: who } : { guild_id: guild, member: { user: who, nick: 'Ada', roles: [] } }),
+      })
+      return id
+    },
     forbid: (channel) => void forbidden.add(channel),
     changeToken(next) {
       token = next
@@ -213,6 +256,18 @@ function resourceOf({ typing, threads, message, messages }: Readonly<Record<stri
   if (threads !== undefined) return 'threads'
   if (message !== undefined) return 'message'
   return messages !== undefined ? 'messages' : 'channel'
+}
+
+/** The limits of https://docs.discord.com/developers/interactions/application-commands#application-command-object */
+function isCommand(value: unknown): boolean {
+  const {
+    type = 1,
+    name = '',
+    description = '',
+    options = [],
+  } = value as { type?: number; name?: string; description?: string; options?: unknown[] }
+  if (type !== 1) return name.length > 0 && name.length <= 32 && description === ''
+  return /^[-_'\p{Ll}\p{Lo}\p{N}]{1,32}$/u.test(name) && description.length > 0 && description.length <= 100 && options.length <= 25
 }
 
 interface PressedButton {

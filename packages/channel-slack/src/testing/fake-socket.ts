@@ -6,7 +6,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 
 /** The content of an envelope. */
 export interface SlackEnvelope {
-  readonly type: 'events_api' | 'interactive'
+  readonly type: 'events_api' | 'interactive' | 'slash_commands'
   readonly payload: object
 }
 

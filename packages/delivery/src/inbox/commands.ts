@@ -70,8 +70,10 @@ export const overtakes = (lane: string): boolean => lane.startsWith(LANE)
 
 /** Returns the commands that a principal may use, as menus show them. `isShared`: in a conversation that all people of a room share. */
 export const commandsFor = (standing: Standing, texts: GatewayTexts, isShared = false) =>
-  Object.entries(CHAT_COMMANDS).flatMap(([name, row]) =>
-    mayUse(standing, row, isShared) ? [{ name, description: gatewayText(row.says, texts) }] : [],
+  Object.entries(CHAT_COMMANDS).flatMap(([name, row]: [string, ChatCommandRow]) =>
+    mayUse(standing, row, isShared)
+      ? [{ name, description: gatewayText(row.says, texts), ...(row.takesWords && { takesWords: true as const }) }]
+      : [],
   )
 
 function mayUse(standing: Standing, { least, leastInRoom = least }: ChatCommandRow, isShared: boolean): boolean {

@@ -11,8 +11,11 @@ export interface Abilities {
    * platform tells bots no names.
    */
   readonly names: 'payload' | 'lookup' | 'none'
-  /** The methods of the channel, in addition to sending text. `edits` are those of its own messages, `reactions` those to messages of people. */
-  readonly sends: readonly ('files' | 'edits' | 'typing' | 'reactions')[]
+  /**
+   * The methods of the channel, in addition to sending text. `edits` are those of its own messages, `reactions` those to messages
+   * of people, `commands` those in the menu of the platform.
+   */
+  readonly sends: readonly ('files' | 'edits' | 'typing' | 'reactions' | 'commands')[]
   /** The messages that the platform keeps for a bot that was away, in a few words. */
   readonly keeps: string
 }

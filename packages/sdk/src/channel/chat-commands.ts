@@ -38,4 +38,6 @@ export interface OfferedCommand {
   /** Without `/`: 1 to 32 characters of a-z. */
   readonly name: string
   readonly description: string
+  /** Whether words may follow it. */
+  readonly takesWords?: true
 }

@@ -178,7 +178,7 @@ export interface WebhookAuth {
   readonly secrets: readonly string[]
   /** How far the time of a request may be away, in seconds. */
   readonly windowSecs: number
-  /** The first requests that are answered; absent: those of the scheme. */
+  /** The first requests that are answered. Without it, the scheme names them. */
   readonly handshakes?: readonly HandshakeName[]
 }
 
