@@ -1300,7 +1300,7 @@ const UNFENCED = [
     replace: '(EXISTS (SELECT 1 FROM counted) AND cardinality($5::bigint[]) >= 0)::int`',
   },
   { file: `${POSTGRES}/cluster/leases.ts`, find: 'if (!held.has(epoch)) this.#held.get(epoch)?.lose()', replace: 'void epoch' },
-  { file: `${POSTGRES}/cluster/leases.ts`, find: 'return !this.isLost && this.owner.isAlive', replace: 'return true' },
+  { file: `${POSTGRES}/cluster/held-lease.ts`, find: 'return !this.isLost && this.owner.isAlive', replace: 'return true' },
 ]
 /** An end of a turn, of a message or of a send is stored also after another one. */
 const UNCOMPARED = [
@@ -1357,7 +1357,7 @@ export const CLUSTER_MUTANTS = [
   ),
   onPostgres(
     'assumption 5: no other process listens',
-    'cluster/leases.ts',
+    'cluster/take-leases.ts',
     'one.isAlive && one.process !== process && !(isForced',
     'one.isAlive && one.process === process && !(isForced',
     'work of a leader runs on one node',

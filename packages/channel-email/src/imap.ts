@@ -1,18 +1,10 @@
-/** A client of one IMAP server (RFC 3501, RFC 2177): one command at a time, over a connection that is logged in. */
+/** A client of one IMAP server (RFC 3501, RFC 2177): the login, and the messages of a folder. */
 import { signalScope, withoutTrailing } from '@sluice/kit'
-import { AppError, type Clock, errorText } from '@sluice/sdk'
+import type { Clock } from '@sluice/sdk'
 import { type Login, plainResponse, tokenResponse } from './credentials.ts'
-import { type ImapResponse, ResponseSplitter } from './imap-responses.ts'
+import { ImapLine, type ImapOptions, ImapRefusal } from './imap-line.ts'
+import type { ImapResponse } from './imap-responses.ts'
 import { type ImapValue, parseValues, textOf } from './imap-values.ts'
-import type { MailServer } from './settings.ts'
-import { Wire } from './wire.ts'
-
-export interface ImapOptions {
-  readonly server: MailServer
-  readonly clock: Clock
-  /** The largest answer to one command, in bytes of literals. */
-  readonly bytesMax: number
-}
 
 export interface Folder {
   readonly uidValidity: string
@@ -23,110 +15,55 @@ export interface Folder {
 /** The data of a FETCH response by their names in upper case. */
 export type Fetched = ReadonlyMap<string, ImapValue>
 
-/** The server refused a command. `code` is its response code, such as `AUTHENTICATIONFAILED`. */
-export class ImapRefusal extends Error {
-  override readonly name = 'ImapRefusal'
-  readonly code: string
-
-  constructor(text: string, code: string) {
-    super(text)
-    this.code = code
-  }
-}
-
-interface Command {
-  readonly tag: string
-  onData(response: ImapResponse): void
-  /** Called when the server waits for more of the command. */
-  onContinue(text: string): void
-  resolve(text: string): void
-  reject(error: unknown): void
-}
-
-interface CommandOptions {
-  readonly onData?: (response: ImapResponse) => void
-  readonly onContinue?: (text: string) => void
-  /** The time without any answer after which the connection is dead. Default: a minute. */
-  readonly silentMs?: number
-}
-
-const NAME = 'the IMAP server'
-const COMMAND_MS = 60_000
+/** A wait for changes ends this time after it should have ended. */
 const IDLE_END_MS = 30_000
-const GREETING = '*greeting'
-const REASON_CHARS_MAX = 200
 
 export class Imap {
-  readonly #wire: Wire
+  readonly #line: ImapLine
   readonly #clock: Clock
-  readonly #splitter: ResponseSplitter
-  #command: Command | undefined
-  #commands = 0
-  #capabilities: ReadonlySet<string> | undefined
   #hasChanged = false
   /** Ends the wait for a change. */
   #onChange: (() => void) | undefined
-  #lastBytesMs: number
-  /** The reason that the server gave when it closed the connection. */
-  #farewell = ''
-  /** The server knows the client without a login. */
-  #isLoggedIn = false
   #refusesIdle = false
 
-  private constructor(wire: Wire, { clock, bytesMax }: ImapOptions) {
-    this.#wire = wire
+  private constructor(line: ImapLine, clock: Clock) {
+    this.#line = line
     this.#clock = clock
-    this.#splitter = new ResponseSplitter(bytesMax)
-    this.#lastBytesMs = clock.monotonicMs()
-    void wire.closed.then((error) => {
+    line.onChange = () => {
+      this.#hasChanged = true
       this.#onChange?.()
-      this.#command?.reject(
-        this.#farewell ? new AppError('unavailable', `The IMAP server closed the connection: ${this.#farewell}`) : error,
-      )
-    })
+    }
   }
 
   /** Connects, and encrypts the connection. Throws `unavailable`. It breaks when `signal` aborts. */
   static async open(options: ImapOptions, signal: AbortSignal): Promise<Imap> {
-    const { server, clock } = options
-    const wire = await Wire.open(server, NAME, clock, signal)
-    const imap = new Imap(wire, options)
-    try {
-      const greeting = imap.#begin(GREETING, {})
-      wire.onBytes((bytes) => imap.#take(bytes))
-      await imap.#inTime(greeting, COMMAND_MS)
-      if (server.security === 'starttls') await imap.#startTls()
-      return imap
-    } catch (error) {
-      wire.destroy('ended')
-      throw error
-    }
+    return new Imap(await ImapLine.open(options, signal), options.clock)
   }
 
   /** Aborts when the connection has closed. */
   get signal(): AbortSignal {
-    return this.#wire.signal
+    return this.#line.signal
   }
 
   /** Throws `ImapRefusal` if the server does not accept the login. */
   async login(login: Login): Promise<void> {
-    const capabilities = await this.#known()
-    if (this.#isLoggedIn) return
+    const capabilities = await this.#line.capabilities()
+    if (this.#line.isLoggedIn) return
     if (login.kind === 'token') await this.#authenticate('XOAUTH2', tokenResponse(login))
     else if (capabilities.has('AUTH=PLAIN')) await this.#authenticate('PLAIN', plainResponse(login))
     else if (capabilities.has('LOGINDISABLED'))
       throw new ImapRefusal('The server accepts no password on this connection', 'PRIVACYREQUIRED')
     else {
-      this.#capabilities = undefined
-      await this.#run(`LOGIN ${quoted(login.username)} ${quoted(login.secret.reveal())}`)
+      this.#line.forgetCapabilities()
+      await this.#line.run(`LOGIN ${quoted(login.username)} ${quoted(login.secret.reveal())}`)
     }
-    await this.#known()
+    await this.#line.capabilities()
     // Some servers refuse to open folders for a client that does not name itself (RFC 2971).
-    if (await this.has('ID')) await this.#run('ID ("name" "sluice")').catch(ignoreRefusal)
+    if (await this.has('ID')) await this.#line.run('ID ("name" "sluice")').catch(ignoreRefusal)
   }
 
   async has(capability: string): Promise<boolean> {
-    return (await this.#known()).has(capability)
+    return (await this.#line.capabilities()).has(capability)
   }
 
   /** Opens a folder without the right to change it, so that no message is marked as read. Throws `ImapRefusal`. */
@@ -139,7 +76,7 @@ export class Imap {
       uidNext = Number(/^OK \[UIDNEXT (\d{1,10})\]/i.exec(text)?.[1] ?? uidNext)
       exists = Number(/^(\d{1,10}) EXISTS/i.exec(text)?.[1] ?? exists)
     }
-    await this.#run(`EXAMINE ${quoted(folderName(folder))}`, { onData })
+    await this.#line.run(`EXAMINE ${quoted(folderName(folder))}`, { onData })
     if (uidValidity === '') throw new ImapRefusal('The server does not number its messages (no UIDVALIDITY)', '')
     if (uidNext === 0) uidNext = exists === 0 ? 1 : Math.max(0, ...(await this.search('UID *'))) + 1
     return { uidValidity, uidNext }
@@ -151,7 +88,7 @@ export class Imap {
     const onData = ({ text }: ImapResponse): void => {
       if (/^SEARCH\b/i.test(text)) for (const uid of text.match(/\d{1,10}/g) ?? []) found.add(Number(uid))
     }
-    await this.#run(`UID SEARCH ${criteria}`, { onData })
+    await this.#line.run(`UID SEARCH ${criteria}`, { onData })
     return [...found].toSorted((a, b) => a - b)
   }
 
@@ -167,7 +104,7 @@ export class Imap {
       // A server may report changes of other messages at any time.
       if (textOf(entries.get('UID')) === String(uid)) for (const [name, value] of entries) data.set(name, value)
     }
-    await this.#run(`UID FETCH ${uid} (UID ${items})`, { onData })
+    await this.#line.run(`UID FETCH ${uid} (UID ${items})`, { onData })
     return data.size > 0 ? data : undefined
   }
 
@@ -184,44 +121,26 @@ export class Imap {
     if (this.#hasChanged || signal.aborted) return
     if (this.#refusesIdle || !(await this.has('IDLE'))) {
       await this.#untilChange(ms, signal)
-      if (!signal.aborted) await this.#run('NOOP', { silentMs: IDLE_END_MS })
+      if (!signal.aborted) await this.#line.run('NOOP', { silentMs: IDLE_END_MS })
       return
     }
     let isIdle = false
     const onContinue = (): void => {
       isIdle = true
-      void this.#untilChange(ms, signal).then(() => this.#wire.write('DONE\r\n'))
+      void this.#untilChange(ms, signal).then(() => this.#line.write('DONE\r\n'))
     }
-    await this.#run('IDLE', { onContinue, silentMs: ms + IDLE_END_MS }).catch(ignoreRefusal)
+    await this.#line.run('IDLE', { onContinue, silentMs: ms + IDLE_END_MS }).catch(ignoreRefusal)
     this.#refusesIdle = !isIdle
   }
 
   /** Says goodbye, and ends the connection. */
   logOut(): void {
-    void this.#wire.write(`Z${++this.#commands} LOGOUT\r\n`)
-    this.#wire.end()
+    this.#line.logOut()
   }
 
   /** Ends the connection at once. */
   destroy(): void {
-    this.#wire.destroy('ended')
-  }
-
-  async #startTls(): Promise<void> {
-    if (this.#isLoggedIn) throw new AppError('unavailable', 'The IMAP server does not let the connection be encrypted')
-    await this.#run('STARTTLS').catch((error: unknown) => {
-      throw error instanceof ImapRefusal ? new AppError('forbidden', `The IMAP server refuses STARTTLS: ${error.message}`) : error
-    })
-    // Bytes that came before the encryption could be of an attacker.
-    if (this.#splitter.isPartial) throw new AppError('unavailable', 'The IMAP server sent data before the encryption')
-    this.#capabilities = undefined
-    await this.#wire.startTls()
-  }
-
-  async #known(): Promise<ReadonlySet<string>> {
-    if (!this.#capabilities) await this.#run('CAPABILITY')
-    this.#capabilities ??= new Set()
-    return this.#capabilities
+    this.#line.destroy()
   }
 
   /** An error of XOAUTH2 comes as a challenge, which an empty line answers. */
@@ -229,11 +148,11 @@ export class Imap {
     const isInitial = await this.has('SASL-IR')
     let isSent = isInitial
     const onContinue = (): void => {
-      void this.#wire.write(isSent ? '\r\n' : `${response}\r\n`)
+      this.#line.write(isSent ? '\r\n' : `${response}\r\n`)
       isSent = true
     }
-    this.#capabilities = undefined
-    await this.#run(`AUTHENTICATE ${mechanism}${isInitial ? ` ${response}` : ''}`, { onContinue })
+    this.#line.forgetCapabilities()
+    await this.#line.run(`AUTHENTICATE ${mechanism}${isInitial ? ` ${response}` : ''}`, { onContinue })
   }
 
   async #untilChange(ms: number, signal: AbortSignal): Promise<void> {
@@ -244,94 +163,6 @@ export class Imap {
     await Promise.race([change.promise, this.#clock.sleep(ms, scope.signal)])
     this.#onChange = undefined
   }
-
-  /** Runs a command. Returns the text of its completion. Throws `ImapRefusal`, or the reason why the connection closed. */
-  #run(line: string, options: CommandOptions = {}): Promise<string> {
-    const tag = `A${++this.#commands}`
-    const outcome = this.#begin(tag, options)
-    void this.#wire.write(`${tag} ${line}\r\n`)
-    return this.#inTime(outcome, options.silentMs ?? COMMAND_MS)
-  }
-
-  #begin(tag: string, { onData = () => undefined, onContinue = () => undefined }: CommandOptions): Promise<string> {
-    if (this.#command) throw new Error('an IMAP command runs already')
-    const { promise, resolve, reject } = Promise.withResolvers<string>()
-    this.#command = { tag, onData, onContinue, resolve, reject }
-    if (this.signal.aborted) void this.#wire.closed.then(reject)
-    return promise.finally(() => {
-      this.#command = undefined
-    })
-  }
-
-  /** Breaks the connection when no byte comes for `silentMs`. */
-  async #inTime(outcome: Promise<string>, silentMs: number): Promise<string> {
-    const over = new AbortController()
-    const watch = async (): Promise<void> => {
-      this.#lastBytesMs = this.#clock.monotonicMs()
-      for (let leftMs = silentMs; leftMs > 0 && !over.signal.aborted; ) {
-        await this.#clock.sleep(leftMs, over.signal)
-        leftMs = silentMs - (this.#clock.monotonicMs() - this.#lastBytesMs)
-      }
-      if (!over.signal.aborted) this.#wire.destroy('it did not answer in time')
-    }
-    void watch()
-    return outcome.finally(() => over.abort())
-  }
-
-  #take(bytes: Buffer): void {
-    this.#lastBytesMs = this.#clock.monotonicMs()
-    try {
-      for (const response of this.#splitter.take(bytes)) this.#respond(response)
-    } catch (error) {
-      const command = this.#command
-      command?.reject(new UnreadableResponse(errorText(error)))
-      this.#wire.destroy(errorText(error))
-    }
-  }
-
-  #respond(response: ImapResponse): void {
-    const { tag, text } = response
-    const command = this.#command
-    if (tag === '+') return void command?.onContinue(text)
-    if (tag !== '*') return void this.#complete(tag, text)
-    if (command?.tag === GREETING) return void this.#greet(command, text)
-    this.#learn(text)
-    if (/^\d{1,10} (?:EXISTS|RECENT)/i.test(text)) this.#change()
-    if (/^BYE\b/i.test(text)) this.#farewell = text.slice(4, REASON_CHARS_MAX)
-    command?.onData(response)
-  }
-
-  #greet(command: Command, text: string): void {
-    this.#learn(text)
-    this.#isLoggedIn = /^PREAUTH\b/i.test(text)
-    if (/^(?:OK|PREAUTH)\b/i.test(text)) command.resolve(text)
-    else command.reject(new AppError('unavailable', `The IMAP server refuses the connection: ${text.slice(0, REASON_CHARS_MAX)}`))
-  }
-
-  #complete(tag: string, text: string): void {
-    const command = this.#command
-    if (command?.tag !== tag) return
-    this.#learn(text)
-    const [, status = '', code = '', rest = ''] = /^(OK|NO|BAD)\b ?(?:\[([A-Z-]+)(?: [^\]]{0,200})?\] ?)?(.*)$/i.exec(text) ?? []
-    if (status.toUpperCase() === 'OK') command.resolve(text)
-    else command.reject(new ImapRefusal(rest.slice(0, REASON_CHARS_MAX) || status || 'no reason', code.toUpperCase()))
-  }
-
-  /** Capabilities come as an answer, or as a code of another response. */
-  #learn(text: string): void {
-    const list = /^CAPABILITY (.*)$/i.exec(text)?.[1] ?? /^(?:OK|PREAUTH) \[CAPABILITY ([^\]]*)\]/i.exec(text)?.[1]
-    if (list !== undefined) this.#capabilities = new Set(list.toUpperCase().split(' '))
-  }
-
-  #change(): void {
-    this.#hasChanged = true
-    this.#onChange?.()
-  }
-}
-
-/** A response that this client cannot read. The message that was asked for may be the cause. */
-export class UnreadableResponse extends Error {
-  override readonly name = 'UnreadableResponse'
 }
 
 function ignoreRefusal(error: unknown): void {

@@ -5,7 +5,8 @@ import { AppError, type Deliver, errorText, type Host, type Inbound, isAllowed }
 import { whyUnverified } from './authentication.ts'
 import { fetchMail } from './fetch-mail.ts'
 import { coversSender } from './identity.ts'
-import { type Imap, ImapRefusal, UnreadableResponse } from './imap.ts'
+import type { Imap } from './imap.ts'
+import { ImapRefusal, UnreadableResponse } from './imap-line.ts'
 import { type FetchedMail, type MailPolicy, readMail } from './parse.ts'
 import { SenderLimit } from './sender-limit.ts'
 

@@ -2,7 +2,8 @@
 import { isTokenRefused } from '@sluice/mail-common'
 import { AppError, errorText, type Host, withoutSecrets } from '@sluice/sdk'
 import type { Credentials, Login } from './credentials.ts'
-import { type Folder, Imap, ImapRefusal } from './imap.ts'
+import { type Folder, Imap } from './imap.ts'
+import { ImapRefusal } from './imap-line.ts'
 import type { Settings } from './settings.ts'
 
 export interface OpenFolder {

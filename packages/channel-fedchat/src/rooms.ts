@@ -4,7 +4,7 @@ import { list, type Members, members, parsedOrUndefined, text } from '@sluice/ki
 import { AppError, type Logger, sha256Hex } from '@sluice/sdk'
 import { isRefused, type MatrixApi } from './api.ts'
 import type { FedchatConfig } from './config.ts'
-import type { RoomEncryption } from './crypto/device.ts'
+import type { RoomEncryption } from './crypto/requests.ts'
 import type { Vault } from './vault.ts'
 
 const ROOMS_MAX = 2000

@@ -1,7 +1,8 @@
 /** Voice calls through Twilio, Telnyx or Plivo; signed webhooks and media streams in, REST API out. See `README.md`. */
 import { randomUUID } from 'node:crypto'
 import { type Channel, defineFeature, type Host, type Parts, type SocketRoute } from '@sluice/sdk'
-import { Calls, type CallsOptions } from './calls.ts'
+import { Calls } from './calls.ts'
+import type { CallsOptions } from './calls-options.ts'
 import { telnyx } from './command-provider.ts'
 import { API_URLS, missingKeys, type VoiceCallConfig, voiceCallSection } from './config.ts'
 import { plivo, twilio } from './form-provider.ts'

@@ -7,8 +7,7 @@ import { type MatrixApi, refusalOf } from '../api.ts'
 import type { Vault } from '../vault.ts'
 import type { DatabaseShape, JournaledDatabase, RecordChange } from './indexed-db.ts'
 import { Replays } from './replays.ts'
-
-export type CryptoSdk = typeof Sdk
+import { type CryptoSdk, encryptionSettings, endpointOf, type OutgoingRequest, type RoomEncryption } from './requests.ts'
 
 /** The records of the crypto library in the vault. */
 const RECORDS = 'olm/'
@@ -16,7 +15,6 @@ const SHAPE = 'olm-shape'
 /** Requests lead to others, such as a query to a claim. More rounds would mean a fault. */
 const ROUNDS_MAX = 20
 const TRACKED_MAX = 10_000
-const MICROSECONDS = 1000n
 
 export interface DeviceOptions {
   readonly api: MatrixApi
@@ -25,12 +23,6 @@ export interface DeviceOptions {
   readonly userId: string
   readonly deviceId: string
   readonly database: JournaledDatabase
-}
-
-/** The encryption of a room: the content of its state event `m.room.encryption`, and who may read its history. */
-export interface RoomEncryption {
-  readonly content: Members
-  readonly historyVisibility: string
 }
 
 /** An event of a room as the homeserver sent it. */
@@ -45,21 +37,6 @@ export type Decrypted =
   /** The key is missing, and may still arrive. `withheld` says why its sender does not give it. */
   | { readonly outcome: 'waiting'; readonly session: string; readonly why: string; readonly withheld?: string }
   | { readonly outcome: 'refused'; readonly why: string }
-
-export interface OutgoingRequest {
-  /** Absent for a request whose answer the library does not need. */
-  readonly id?: string
-  readonly type: Sdk.RequestType
-  readonly body: string
-  readonly event_type?: string
-  readonly txn_id?: string
-  readonly room_id?: string
-  readonly version?: string
-}
-
-/** Tells whether a value is a request of the library. */
-export const isOfType = (value: unknown): value is OutgoingRequest =>
-  typeof value === 'object' && value !== null && 'type' in value && 'body' in value
 
 /** The private keys of cross-signing, in base64. */
 export interface CrossSigningSeeds {
@@ -181,7 +158,7 @@ export class Device {
       }
       const claim = await this.machine.getMissingSessions(recipients())
       if (claim) await this.sendRequest(claim as unknown as OutgoingRequest, signal)
-      const shares = await this.machine.shareRoomKey(new RoomId(room), recipients(), this.#settings(encryption))
+      const shares = await this.machine.shareRoomKey(new RoomId(room), recipients(), encryptionSettings(this.sdk, encryption))
       for (const share of shares) await this.sendRequest(share as unknown as OutgoingRequest, signal)
       const encrypted = await this.machine.encryptRoomEvent(new RoomId(room), type, JSON.stringify(content))
       await this.#options.vault.flush()
@@ -220,7 +197,7 @@ export class Device {
     const { type, id, body } = request
     let answer: Members
     try {
-      answer = await api.call({ ...this.#endpoint(request), body: JSON.parse(body), signal })
+      answer = await api.call({ ...endpointOf(this.sdk, request), body: JSON.parse(body), signal })
     } catch (error) {
       if (type === RequestType.KeysUpload && /already exists/i.test(refusalOf(error)?.text ?? '')) {
         throw new AppError(
@@ -231,44 +208,6 @@ export class Device {
       throw error
     }
     if (id !== undefined) await this.machine.markRequestAsSent(id, type, JSON.stringify(answer))
-  }
-
-  #endpoint({ type, id = crypto.randomUUID(), event_type = '', txn_id = '', room_id = '', version }: OutgoingRequest) {
-    const { RequestType } = this.sdk
-    const client = (method: 'POST' | 'PUT', ...path: string[]) => ({ method, path: ['client', 'v3', ...path] }) as const
-    switch (type) {
-      case RequestType.KeysUpload:
-        return client('POST', 'keys', 'upload')
-      case RequestType.KeysQuery:
-        return client('POST', 'keys', 'query')
-      case RequestType.KeysClaim:
-        return client('POST', 'keys', 'claim')
-      case RequestType.ToDevice:
-        return client('PUT', 'sendToDevice', event_type, txn_id || id)
-      case RequestType.SignatureUpload:
-        return client('POST', 'keys', 'signatures', 'upload')
-      case RequestType.RoomMessage:
-        return client('PUT', 'rooms', room_id, 'send', event_type, txn_id || id)
-      case RequestType.KeysBackup:
-        return { ...client('PUT', 'room_keys', 'keys'), query: { version } }
-      default:
-        throw new Error(`The crypto library sent a request of the unknown type ${String(type)}`)
-    }
-  }
-
-  #settings({ content, historyVisibility }: RoomEncryption): Sdk.EncryptionSettings {
-    const { EncryptionSettings, HistoryVisibility } = this.sdk
-    const settings = new EncryptionSettings()
-    const { rotation_period_ms: ms, rotation_period_msgs: count } = content
-    if (isPositive(ms)) settings.rotationPeriod = BigInt(ms) * MICROSECONDS
-    if (isPositive(count)) settings.rotationPeriodMessages = BigInt(count)
-    settings.historyVisibility =
-      {
-        invited: HistoryVisibility.Invited,
-        joined: HistoryVisibility.Joined,
-        world_readable: HistoryVisibility.WorldReadable,
-      }[historyVisibility] ?? HistoryVisibility.Shared
-    return settings
   }
 
   #alone<Result>(task: () => Promise<Result>): Promise<Result> {
@@ -374,5 +313,3 @@ function userIdsOf(UserId: CryptoSdk['UserId'], ids: readonly unknown[]): Sdk.Us
     }
   })
 }
-
-const isPositive = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0

@@ -6,7 +6,8 @@
 import type { Sas } from '@matrix-org/matrix-sdk-crypto-wasm'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Logger } from '@sluice/sdk'
-import { type Device, isOfType, type OutgoingRequest } from './device.ts'
+import type { Device } from './device.ts'
+import { isOfType, type OutgoingRequest } from './requests.ts'
 
 const FLOWS_MAX = 100
 const BEGINS = new Set(['m.key.verification.request', 'm.key.verification.start'])

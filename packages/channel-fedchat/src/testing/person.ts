@@ -2,7 +2,8 @@
 import type { Sas } from '@matrix-org/matrix-sdk-crypto-wasm'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import { MatrixApi } from '../api.ts'
-import { type CryptoSdk, loadSdk, type OutgoingRequest } from '../crypto/device.ts'
+import { loadSdk } from '../crypto/device.ts'
+import type { CryptoSdk, OutgoingRequest } from '../crypto/requests.ts'
 import type { FedchatFake } from './fake.ts'
 
 type Machine = Awaited<ReturnType<CryptoSdk['OlmMachine']['initialize']>>

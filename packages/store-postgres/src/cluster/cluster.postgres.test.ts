@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openPostgresStore } from '../open-store.ts'
 import { startProxy } from '../testing/cut-proxy.ts'
 import { startPostgres, type TestServer } from '../testing/postgres-server.ts'
-import { TTL_MS } from './leases.ts'
+import { TTL_MS } from './membership.ts'
 
 let server: TestServer
 beforeAll(async () => {

@@ -12,7 +12,9 @@ import {
 import { sql } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
 import { messagesBeside } from '../tables/inbox.ts'
-import { FREED, type Leases, TTL_MS } from './leases.ts'
+import type { Leases } from './leases.ts'
+import { TTL_MS } from './membership.ts'
+import { FREED } from './notice-line.ts'
 
 const LIVES = `beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond'`
 /** Shards that an earlier process of this node holds are free for it: it has ended, or is about to. */

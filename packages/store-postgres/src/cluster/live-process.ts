@@ -1,5 +1,5 @@
 /** Which processes live, as statements ask. */
-import { TTL_MS } from './leases.ts'
+import { TTL_MS } from './membership.ts'
 
 /** True in a statement for the id of a process that beats. Null is no process. */
 export const isAliveProcess = (id: string): string =>

@@ -8,7 +8,8 @@ import { type BeginningTurn, type ClusterTurns, type Lease, type LeaseName, type
 import { sql } from '../connection/connection.ts'
 import { columnsOf, type Database } from '../connection/database.ts'
 import type { Kind } from '../connection/group-commit.ts'
-import { type Leases, LOCK } from './leases.ts'
+import type { Leases } from './leases.ts'
+import { LOCK } from './take-leases.ts'
 import { isAliveProcess } from './live-process.ts'
 import type { Notices, SessionNotice } from './notices.ts'
 

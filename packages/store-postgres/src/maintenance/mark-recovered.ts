@@ -5,7 +5,7 @@
 import { AppError, type NewAudit, type SopRun, type StoreRecovered, type StoreToolOptions } from '@sluice/sdk'
 import { appendAudit, RESTORED, toBytes } from '@sluice/store/shared'
 import type pg from 'pg'
-import { TTL_MS } from '../cluster/leases.ts'
+import { TTL_MS } from '../cluster/membership.ts'
 import { type ConnectionSettings, connect, databaseName, disconnect, PUT_META, queryOf } from '../connection/connection.ts'
 import type { Tx } from '../connection/group-commit.ts'
 import { storeError } from '../connection/postgres-error.ts'

@@ -1,6 +1,6 @@
 /** Keeps commands that change the data as a whole away from running daemons. */
 import { AppError } from '@sluice/sdk'
-import { TTL_MS } from '../cluster/leases.ts'
+import { TTL_MS } from '../cluster/membership.ts'
 import type { Tx } from '../connection/group-commit.ts'
 import { sqlState } from '../connection/postgres-error.ts'
 

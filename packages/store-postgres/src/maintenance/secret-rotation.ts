@@ -2,7 +2,7 @@
 import { AppError, type Logger, type RowSigner } from '@sluice/sdk'
 import { openSecretBox, secretKeyIds } from '@sluice/store/secret-box'
 import { toText } from '@sluice/store/shared'
-import { TTL_MS } from '../cluster/leases.ts'
+import { TTL_MS } from '../cluster/membership.ts'
 import {
   type All,
   type ConnectionSettings,

@@ -1,7 +1,7 @@
 /** Signs the rows that an operator has seen, and makes every node demand signed rows. */
 import { AppError, type StoreSignOptions } from '@sluice/sdk'
 import type pg from 'pg'
-import { TTL_MS } from '../cluster/leases.ts'
+import { TTL_MS } from '../cluster/membership.ts'
 import { type All, type ConnectionSettings, connect, databaseName, disconnect, metaOf, queryOf } from '../connection/connection.ts'
 import { storeError } from '../connection/postgres-error.ts'
 import { demandSignatures } from '../schema/demand-signatures.ts'
