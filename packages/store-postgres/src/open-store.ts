@@ -140,8 +140,8 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   leases.onWork((change) => foreign.notify(change))
   const createWork = workOf(db, process, foreign)
   const over = new AbortController()
-  // A server that cannot be asked now is noted later.
-  void every(clock, NOTE_EVERY_MS, over.signal, () => history.look(db.all).catch(() => undefined))
+  // A server that cannot be asked now is noted later. The time of the database does not matter for the pace.
+  void every(systemClock, NOTE_EVERY_MS, over.signal, () => history.look(db.all).catch(() => undefined))
   const shared = member && createSharedState({ settings, process, db, leases, notices, clock, log })
   const known = new WeakMap<Lease, OwnedStore>()
   let closing: Promise<void> | undefined
