@@ -1,5 +1,5 @@
-// Turns the changesets that wait in `.changeset` into the entry of a release in CHANGELOG.md: the text that was written by hand for it, and
-// then every change, grouped by what it concerns. What operators need to know before an upgrade comes first.
+// Turns the changesets that wait in `.changeset` into the entry of a release in CHANGELOG.md, below the text that was written by hand for
+// it, and into a page with every change, grouped by what it concerns.
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -38,16 +38,38 @@ const groupOf = ({ packages, text }) =>
 const bullet = ({ bump, text }) =>
   `- ${bump === 'major' ? '**Breaking:** ' : ''}${text.replace(UPGRADE_MARK, '').replaceAll('\n', '\n  ').replaceAll(/ +$/gm, '')}`
 
-/** Returns the changelog with the entry of a release, in place of the one in preparation if there is one. */
+/** The page with every change of a release. */
+export const changesFile = (version) => `docs/changes/${version}.md`
+
+/** Returns the page with every change but those that operators need to know before an upgrade. */
+export function changesPage({ version, changesets }) {
+  const groups = GROUPS.flatMap(([title]) => {
+    const own = changesets.filter((each) => groupOf(each) === title)
+    const sorted = BUMPS.flatMap((bump) => own.filter((each) => each.bump === bump))
+    return sorted.length === 0 ? [] : [`## ${title}\n\n${sorted.map(bullet).join('\n')}`]
+  })
+  return [`# All changes of ${version}`, 'What matters most is in [CHANGELOG.md](../../CHANGELOG.md).', ...groups].join('\n\n').concat('\n')
+}
+
+/**
+ * Returns the changelog with the entry of a release, in place of the one in preparation if there is one: the text that was written by hand,
+ * with what operators need to know before an upgrade, and a link to every change.
+ */
 export function withEntry(changelog, { version, date, changesets }) {
   const [head, ...entries] = changelog.split(/^(?=## )/m)
   const isPrepared = entries[0]?.startsWith(`## ${version} (in preparation)`)
   const written = isPrepared ? entries[0].split('\n').slice(1).join('\n').trim() : ''
-  const groups = [UPGRADE, ...GROUPS.map(([title]) => title)].flatMap((title) => {
-    const own = changesets.filter((each) => groupOf(each) === title)
-    const sorted = BUMPS.flatMap((bump) => own.filter((each) => each.bump === bump))
-    return sorted.length === 0 ? [] : [`#### ${title}\n\n${sorted.map(bullet).join('\n')}`]
-  })
-  const entry = [`## ${version}, ${date}`, written, '### All changes', ...groups].filter(Boolean).join('\n\n')
+  const notes = changesets.filter((each) => groupOf(each) === UPGRADE).map(bullet)
+  const link = `Every change: [${changesFile(version)}](${changesFile(version)}).`
+  const entry = [`## ${version}, ${date}`, withNotes(written, notes), link].filter(Boolean).join('\n\n')
   return [head.trimEnd(), entry, ...entries.slice(isPrepared ? 1 : 0).map((each) => each.trimEnd())].join('\n\n').concat('\n')
+}
+
+/** Adds notes to the section of the text for operators who upgrade, or adds that section. */
+function withNotes(written, notes) {
+  if (notes.length === 0) return written
+  const sections = written.split(/^(?=### )/m).map((section) => section.trimEnd())
+  const at = sections.findIndex((section) => section.startsWith(`### ${UPGRADE}\n`))
+  if (at < 0) return [...sections, `### ${UPGRADE}\n\n${notes.join('\n')}`].filter(Boolean).join('\n\n')
+  return sections.with(at, `${sections[at]}\n${notes.join('\n')}`).join('\n\n')
 }

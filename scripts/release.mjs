@@ -1,15 +1,15 @@
-// Makes a release: `pnpm release 0.2.0 --key release.pem`. Writes the entry of CHANGELOG.md from the changesets, sets the version, records the
+// Makes a release: `pnpm release 0.2.0 --key release.pem`. Writes the entry of CHANGELOG.md and the page of all changes from the changesets, sets the version, records the
 // public surface, commits, builds every profile, checks and signs the artefacts in dist/release/<version>, and tags the commit. Nothing is
 // pushed. `--dry-run` does the same without commit and tag, keeps the artefacts, and restores the working tree.
 import { spawnSync } from 'node:child_process'
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
 import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { extract } from 'tar'
 import { CHECKSUMS, checksums } from './artefact/checksums.mjs'
-import { readChangesets, withEntry } from './release-notes.mjs'
+import { changesFile, changesPage, readChangesets, withEntry } from './release-notes.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const CALLER = process.cwd()
@@ -91,6 +91,9 @@ function writeRelease({ version, last, changesets }) {
   for (const [file, before] of NAMING) edit(file, (text) => text.replaceAll(before + last, before + version))
   const date = new Date().toISOString().slice(0, 10)
   edit('CHANGELOG.md', (text) => withEntry(text, { version, date, changesets }))
+  const page = join(ROOT, changesFile(version))
+  mkdirSync(dirname(page), { recursive: true })
+  writeFileSync(page, changesPage({ version, changesets }))
   for (const { file } of changesets) rmSync(join(ROOT, file))
 }
 
@@ -168,7 +171,7 @@ async function release({ version, isDry, key }) {
   } finally {
     if (isDry) {
       git('restore', '--staged', '--worktree', '.')
-      git('clean', '--quiet', '--force', '-d', 'qa/fixtures/public-surface')
+      git('clean', '--quiet', '--force', '-d', 'qa/fixtures/public-surface', 'docs/changes')
     }
   }
   const made = isDry ? 'would be' : 'is'

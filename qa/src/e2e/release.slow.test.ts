@@ -23,8 +23,14 @@ interface Changeset {
   readonly bump: 'major' | 'minor' | 'patch'
   readonly text: string
 }
-const { withEntry } = (await import(join(ROOT, 'scripts/release-notes.mjs'))) as {
-  withEntry(changelog: string, release: { version: string; date: string; changesets: readonly Changeset[] }): string
+interface Release {
+  readonly version: string
+  readonly date: string
+  readonly changesets: readonly Changeset[]
+}
+const { withEntry, changesPage } = (await import(join(ROOT, 'scripts/release-notes.mjs'))) as {
+  withEntry(changelog: string, release: Release): string
+  changesPage(release: Release): string
 }
 
 describe('the entry of a release', () => {
@@ -40,8 +46,9 @@ describe('the entry of a release', () => {
     ],
   } as const
 
-  test('keeps the text that is written by hand, and groups the changes with those of operators first', () => {
-    const changelog = '# Changelog\n\nIntroduction.\n\n## 0.2.0 (in preparation)\n\nBy hand.\n\n## 0.1.0\n\nThe first.\n'
+  test('keeps the text that is written by hand, adds what operators need to know, and links to every change', () => {
+    const changelog =
+      '# Changelog\n\nIntroduction.\n\n## 0.2.0 (in preparation)\n\nBy hand.\n\n### Before you upgrade\n\n- Make a copy.\n\n### Delivery\n\n- More.\n\n## 0.1.0\n\nThe first.\n'
     expect(withEntry(changelog, release)).toBe(`# Changelog
 
 Introduction.
@@ -50,26 +57,16 @@ Introduction.
 
 By hand.
 
-### All changes
+### Before you upgrade
 
-#### Before you upgrade
-
+- Make a copy.
 - Sign the rows.
 
-#### Running and configuration
+### Delivery
 
-- **Breaking:** A command is gone.
-- A list:
+- More.
 
-  - one
-
-#### Messages and channels
-
-- IRC joins again.
-
-#### For programs that embed Sluice
-
-- A new port.
+Every change: [docs/changes/0.2.0.md](docs/changes/0.2.0.md).
 
 ## 0.1.0
 
@@ -79,7 +76,31 @@ The first.
 
   test('stands above the earlier ones when none is in preparation', () => {
     const made = withEntry('# Changelog\n\n## 0.1.0\n\nThe first.\n', release)
-    expect(made).toMatch(/^# Changelog\n\n## 0\.2\.0, 2030-01-31\n\n### All changes\n[\s\S]*\n\n## 0\.1\.0\n\nThe first\.\n$/)
+    expect(made).toMatch(
+      /^# Changelog\n\n## 0\.2\.0, 2030-01-31\n\n### Before you upgrade\n\n- Sign the rows\.\n[\s\S]*\n\n## 0\.1\.0\n\nThe first\.\n$/,
+    )
+  })
+
+  test('every other change is on a page, in groups of which that for operators is the first', () => {
+    expect(changesPage(release)).toBe(`# All changes of 0.2.0
+
+What matters most is in [CHANGELOG.md](../../CHANGELOG.md).
+
+## Running and configuration
+
+- **Breaking:** A command is gone.
+- A list:
+
+  - one
+
+## Messages and channels
+
+- IRC joins again.
+
+## For programs that embed Sluice
+
+- A new port.
+`)
   })
 })
 
@@ -156,7 +177,7 @@ await packBuild(folder, 'dist/packed/' + profile)
     expect(git('status', '--porcelain')).toBe('')
     expect([read('package.json'), read('qa/package.json'), read('packages/sdk/package.json')].join('')).not.toContain('0.1.0')
     expect([read('README.md'), read('docs/install.md')]).toEqual(['sluice 0.2.0 (full) listening', './sluice-0.2.0-full/install.sh'])
-    expect(read('CHANGELOG.md')).toContain('- One change.')
+    expect(read('docs/changes/0.2.0.md')).toContain('- One change.')
     expect(read('qa/src/public-surface/accepted.ts')).toBe('export const ACCEPTED: readonly Accepted[] = []\n')
     expect(readdirSync(join(root, '.changeset'))).toEqual([])
     const folder = 'dist/release/0.2.0'
@@ -181,7 +202,7 @@ await packBuild(folder, 'dist/packed/' + profile)
     })
     expect([git('log', '--format=%s'), git('tag'), git('status', '--porcelain')]).toEqual(['first', '', ''])
     expect(existsSync(join(root, 'dist/release/0.2.0/sluice-0.2.0-full.tar.gz'))).toBe(true)
-    expect(read('dist/release/0.2.0/CHANGELOG.md')).toContain('- One change.')
+    expect(read('dist/release/0.2.0/CHANGELOG.md')).toContain('docs/changes/0.2.0.md')
   })
 
   test('refuses an archive whose program is of another version', () => {
