@@ -31,7 +31,7 @@ const ACTS = { edits: 'edits of its messages', typing: 'a sign that it writes', 
 const NAMES = { payload: 'with each message', lookup: 'looked up once a day', none: 'no' }
 const listed = (values, words) => values.map((value) => words[value] ?? value).join(', ') || 'nothing'
 
-/** Returns the name of the platform, what arrives, whether the names of writers do, what can be sent, and what is kept. */
+/** Returns the name of the platform, the kinds that arrive, whether names of writers arrive, the kinds that can be sent, and the kept state. */
 export const abilityCells = ({ platform, arrives, names, sends, keeps }) => [
   platform,
   listed(arrives, WORDS),

@@ -1,5 +1,5 @@
 // Turns the changesets that wait in `.changeset` into the entry of a release in CHANGELOG.md, below the text that was written by hand for
-// it, and into a page with every change, grouped by what it concerns.
+// it, and into a page with every change, grouped by subject.
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -41,7 +41,7 @@ const bullet = ({ bump, text }) =>
 /** The page with every change of a release. */
 export const changesFile = (version) => `docs/changes/${version}.md`
 
-/** Returns the page with every change but those that operators need to know before an upgrade. */
+/** Returns the page with every change except the notes for operators who upgrade. */
 export function changesPage({ version, changesets }) {
   const groups = GROUPS.flatMap(([title]) => {
     const own = changesets.filter((each) => groupOf(each) === title)

@@ -1,4 +1,4 @@
-// What the tasks of an agent cost: a scripted model records every request. With --peers, pi and OpenClaw do the same tasks.
+// Measures the cost of an agent's tasks: a scripted model records every request. With --peers, pi and OpenClaw do the same tasks.
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -141,7 +141,7 @@ const DRIVERS = {
   },
 }
 
-/** Counts the shell blocks of the skills of OpenClaw, and those that `shell` takes in the mode `script` within a sandbox. */
+/** Counts the shell blocks of the skills of OpenClaw, and how many of them `shell` takes in the mode `script` within a sandbox. */
 async function shellBlocks(folder) {
   const { checkScript } = await import(pathToFileURL(join(import.meta.dirname, '../../packages/tool-shell/src/check-script.ts')).href)
   const policy = { forbidden_paths: ['/etc', '/root', '~/.ssh'], shell: 'script', level: 'supervised' }

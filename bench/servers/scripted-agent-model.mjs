@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 const call = (name, args) => ({ name, args })
 const STEPS = 30
 
-/** The steps of each task: the calls of a reply, or its text. Files are those of `writeFiles` in measures/agent.mjs. */
+/** The steps of each task: the calls of a reply, or its text. `writeFiles` in measures/agent.mjs makes the files. */
 const TASKS = {
   short: [{ text: 'Fine.' }],
   edit: [
@@ -28,7 +28,7 @@ const TASKS = {
   ],
 }
 
-/** The names of the tools of each program, by those of the tasks. */
+/** The names of the tools of each program, by the names in the tasks. */
 const TOOLS = {
   sluice: { list: 'file_list', read: 'file_read', write: 'file_write', shell: 'shell' },
   pi: { list: ['bash', { command: 'ls' }], read: 'read', write: 'write', shell: 'bash' },

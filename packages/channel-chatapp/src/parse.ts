@@ -65,7 +65,7 @@ function parseMessage(message: Members, account: string, contacts: readonly unkn
   }
 }
 
-/** The profile of a sender stands beside the messages of the request. A sender who hides the number has only a user id. */
+/** The profile of a sender is a member next to the messages of the request. A sender who hides the number has only a user id. */
 function nameIn(contacts: readonly unknown[], { from, from_user_id }: Members): string {
   const isSender = ({ wa_id, user_id }: Members): boolean => (text(from) === '' ? user_id === from_user_id : wa_id === from)
   return text(members(contacts.map(members).find(isSender)?.profile).name)

@@ -31,7 +31,7 @@ export async function sendMessage(api: SlackApi, to: Address, message: Outbound,
   }
 }
 
-/** Shares files with a text below them. Slack ignores blocks beside a comment, and a comment is its only text without blocks. */
+/** Shares files with a text below them. Slack ignores the blocks of a message with a comment, and a comment is its only text without blocks. */
 async function shareFiles(
   api: SlackApi,
   to: Address,

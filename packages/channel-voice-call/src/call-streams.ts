@@ -1,4 +1,4 @@
-/** The media streams of calls: who may open one, what it says first, and what is said in it. */
+/** The media streams of calls: the check of each caller, the greeting, and the words in both directions. */
 import { storePatiently } from '@sluice/kit'
 import { AppError, type Deliver, equalTexts, errorText, type FeatureSocket, hmacSha256, type SocketListener } from '@sluice/sdk'
 import type { CallsOptions } from './calls-options.ts'
@@ -46,9 +46,11 @@ export class CallStreams {
     if (!found || !parts || !isAllowed(found.parties)) throw new AppError('forbidden', 'There is no such call')
     const { parties } = found
     found.streams++
-    void live.store(found).catch((error: unknown) =>
-      log.warn('the media stream of a call could not be stored', { call: parties.call, error: errorText(error) }),
-    )
+    void live
+      .store(found)
+      .catch((error: unknown) =>
+        log.warn('the media stream of a call could not be stored', { call: parties.call, error: errorText(error) }),
+      )
     return (socket) =>
       new MediaSession(socket, {
         ...parts,

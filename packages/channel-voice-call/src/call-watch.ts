@@ -1,4 +1,4 @@
-/** Watches the calls that go on: ends those beyond a limit, speaks to those that stay silent, and counts what they have used. */
+/** Watches the running calls: ends calls beyond a limit, speaks to silent callers, and counts the minutes. */
 import { every, signalScope } from '@sluice/kit'
 import { members } from '@sluice/kit/foreign-json'
 import { AppError, errorText } from '@sluice/sdk'

@@ -9,7 +9,7 @@ export interface CallsOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly keyValue: KeyValue
-  /** What a media stream needs; undefined while [transcription] or [speech] is off. */
+  /** The parts of a media stream; undefined while [transcription] or [speech] is off. */
   audio(): Pick<MediaSessionOptions, 'speak' | 'transcribe' | 'workspace'> | undefined
   /** Names a call that is placed. Unique. */
   newToken(): string

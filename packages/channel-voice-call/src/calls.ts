@@ -1,7 +1,17 @@
 /** The calls that go on: who may call, what each request of the provider is answered, and when a call ends. */
 import { signalScope } from '@sluice/kit'
 import { textAt } from '@sluice/kit/foreign-json'
-import { type Address, AppError, type Deliver, type FeatureSocket, isAllowed, type Outbound, type Raw, type Sent, type SocketListener } from '@sluice/sdk'
+import {
+  type Address,
+  AppError,
+  type Deliver,
+  type FeatureSocket,
+  isAllowed,
+  type Outbound,
+  type Raw,
+  type Sent,
+  type SocketListener,
+} from '@sluice/sdk'
 import { CallStreams, CONNECT_MS } from './call-streams.ts'
 import { CallWatch, REQUEST_MS, SILENCES_MAX } from './call-watch.ts'
 import type { CallsOptions } from './calls-options.ts'

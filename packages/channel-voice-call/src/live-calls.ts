@@ -10,7 +10,7 @@ export interface LiveCall {
   readonly parties: Parties
   readonly startedAtMs: number
   session?: MediaSession
-  /** When something was last heard or spoken on the media stream. */
+  /** When the media stream last carried speech, in either direction. */
   activeAtMs: number
   silences: number
   utterances: number
@@ -18,7 +18,7 @@ export interface LiveCall {
   streams: number
   /** The provider was asked to connect the media stream again, and has not done so. */
   isReconnecting?: true
-  /** The call is over if the provider is not heard of until then. */
+  /** The call is over if the provider reports nothing until then. */
   expectedByMs?: number
   /** When the provider was asked to end the call. */
   endingAtMs?: number
@@ -88,7 +88,7 @@ export class LiveCalls {
     return firstWords
   }
 
-  /** Removes a call that has ended. Returns undefined when it had ended before. `stored` is called before the call is no longer stored. */
+  /** Removes a call that has ended. Returns undefined when it had ended before. Calls `stored` before the call leaves the store. */
   async delete(id: string, stored: (call: LiveCall) => Promise<void>): Promise<LiveCall | undefined> {
     const call = this.#live.get(id)
     if (!call) return undefined

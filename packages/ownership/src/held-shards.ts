@@ -1,8 +1,8 @@
-/** The leases of shards that this process holds, and those who work in the shards. */
+/** The leases of shards that this process holds, and the parts of Sluice that work in the shards. */
 import type { Lease, Logger, OwnedStore, Store, StoreChange } from '@sluice/sdk'
 import { Homes } from './homes.ts'
 
-/** Takes up the work of the shards of a lease. The work must end when `owned.lease.lost` aborts. */
+/** Begins the work of the shards of a lease. The work must end when `owned.lease.lost` aborts. */
 export type ShardListener = (owned: OwnedStore) => Promise<void>
 
 interface Listening {
@@ -14,7 +14,7 @@ export class HeldShards {
   readonly #store: Pick<Store, 'under'>
   readonly #log: Logger
   readonly #held = new Map<Lease, OwnedStore>()
-  /** Those that are not being given up. */
+  /** The leases that are not being given up. */
   readonly #staying = new Homes<OwnedStore>()
   /** The leases that are being given up, each with the promise of its release. */
   readonly #leaving = new Map<OwnedStore, Promise<void>>()
@@ -29,7 +29,7 @@ export class HeldShards {
     return this.#held.size
   }
 
-  /** Returns the stores of the leases that are not being given up, oldest first; with a change, only those that it may concern. */
+  /** Returns the stores of the leases that are not being given up, oldest first; with a change, only the stores that it may concern. */
   staying(change?: StoreChange): readonly OwnedStore[] {
     return change ? this.#staying.concernedBy(change) : [...this.#staying]
   }

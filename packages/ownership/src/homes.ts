@@ -1,7 +1,7 @@
-/** Where a part of Sluice works: the shards of the leases that it has taken up, or everything without a lease. */
+/** The homes of a part of Sluice: the shards of the leases that it works under, or everything without a lease. */
 import { ALL_SHARDS, type Lease, type OwnedStore, SHARDS, type StoreChange } from '@sluice/sdk'
 
-/** What a part of Sluice works on under one lease. A process that owns no shards works without one. */
+/** The stores of one lease, under which a part of Sluice works. A process that owns no shards works without one. */
 export interface Home {
   readonly lease?: Lease
 }

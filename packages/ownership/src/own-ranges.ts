@@ -1,4 +1,4 @@
-/** The shards of a process that shares them with nobody who takes its place: fixed ranges, from the start to the stop. */
+/** The shards of a process that no other process takes over: fixed ranges, from the start to the stop. */
 import { backoffMs } from '@sluice/kit'
 import { ALL_SHARDS, type Clock, type Lease, type LeaseName, type LeaseStore, type Logger, type ShardRange, shardsLease } from '@sluice/sdk'
 import { hasAborted, REACQUIRE, STABLE_MS } from './acquire-again.ts'
@@ -67,7 +67,7 @@ export class OwnRanges implements ShardSource {
     }
   }
 
-  /** Resolves to undefined for a lease that was not granted, or whose work could not be taken up. */
+  /** Resolves to undefined for a lease that was not granted, or whose work could not begin. */
   async #acquireAgain(name: LeaseName): Promise<Lease | undefined> {
     const { held, leases, log, stopping } = this.#options
     try {

@@ -54,7 +54,7 @@ export interface HistorySources {
 /** An hour that is not written yet, or that goes on. */
 interface Open {
   readonly hour: Hour
-  /** Whether it has what the store had of it, such as from before a restart. */
+  /** Whether the counts of the store were added, such as counts from before a restart. */
   isRead: boolean
 }
 
@@ -78,7 +78,7 @@ export class History {
     this.#sources = sources
   }
 
-  /** Counts turns and runs that have ended. An aborted turn is none that failed. */
+  /** Counts turns and runs that have ended. An aborted turn does not count as failed. */
   readonly observe = (event: SluiceEvent): void => {
     if (event.type === 'turn_completed') this.#count({ channel: event.source }, { tookMs: event.took_ms })
     else if (event.type === 'turn_failed') this.#count({ channel: event.source }, { isFailed: event.code !== 'aborted' })
@@ -99,7 +99,7 @@ export class History {
     }
   }
 
-  /** Lists the hours since a time, oldest first, without those that had nothing. The nodes of a cluster are added up. */
+  /** Lists the hours since a time, oldest first, without empty hours. The nodes of a cluster are added up. */
   async list(sinceMs: number, subject?: Subject): Promise<readonly HourOfHistory[]> {
     await this.#takeOver()
     const { keyValue, node, clock } = this.#sources

@@ -22,7 +22,7 @@ import type { Scrub } from '../turn/scrub.ts'
 import { type TaskWorkspace, taskWorkspace } from './task-workspace.ts'
 import { type AskOnce, NotSupported, quotedText } from './tests.ts'
 
-/** What the tasks take from the agent that is configured. */
+/** The parts of the configured agent that the tasks use. */
 export interface TaskSurroundings {
   /** The tools of the agent. */
   readonly tools: ReadonlyMap<string, Tool>
@@ -75,7 +75,7 @@ export class TaskAgent {
     this.#messages = [{ role: 'system', content: around.systemPrompt(tools) }, ...before]
   }
 
-  /** Resolves to the answer to a message, after all calls. Rejects when there is none. */
+  /** Resolves to the answer to a message, after all calls. Rejects when the model gives no answer. */
   async say(content: Extract<ModelMessage, { role: 'user' }>['content'] | string): Promise<string> {
     this.#messages.push({ role: 'user', content: typeof content === 'string' ? [{ type: 'text', text: content }] : content })
     const specs = await describeTools(this.#tools)

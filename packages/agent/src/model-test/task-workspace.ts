@@ -2,7 +2,7 @@
 import { AppError, type Workspace, type WorkspaceEntry } from '@sluice/sdk'
 
 export interface TaskWorkspace extends Workspace {
-  /** Returns the text of a file; undefined where there is none. */
+  /** Returns the text of a file; undefined where the file does not exist. */
   text(path: string): string | undefined
 }
 

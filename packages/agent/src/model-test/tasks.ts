@@ -1,4 +1,4 @@
-/** The tasks of `sluice models test --tasks`: what each one asks of the model, and the check of what has come of it. */
+/** The tasks of `sluice models test --tasks`: the messages of each one, and the check of its result. */
 import { randomInt } from 'node:crypto'
 import { AppError, defineTool, type ModelMessage, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -22,7 +22,7 @@ const ownTool = <const Schema extends v.GenericSchema>(tool: Pick<Tool<Schema>, 
 const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
 const assistant = (text: string): ModelMessage => ({ role: 'assistant', content: [{ type: 'text', text }] })
 
-/** The tools of the files are those of the agent; all others exist only here and do nothing. */
+/** The tools for files are the agent's own; all others exist only here and do nothing. */
 export function modelTasks(around: TaskSurroundings): Readonly<Record<ModelTaskName, ModelTest>> {
   const agentFor = (ask: AskOnce, options: TaskOptions = {}) => new TaskAgent(ask, around, options)
   const toolsNamed = (...names: readonly string[]): Tool[] =>
@@ -94,8 +94,8 @@ export function modelTasks(around: TaskSurroundings): Readonly<Record<ModelTaskN
         'Send the report, with confirmed = false unless the tool tells you otherwise. Then say whether it was sent.',
       )
       const [first, ...later] = agent.calls.map(({ isOk }) => isOk)
-      agent.expect(first === true || later.includes(true), 'it did not mend the call as the error says', answer)
-      return first ? 'it confirmed at once' : 'it mended the call as the error says'
+      agent.expect(first === true || later.includes(true), 'it did not repair the call as the error says', answer)
+      return first ? 'it confirmed at once' : 'it repaired the call as the error says'
     },
     async two_languages(ask) {
       const agent = agentFor(ask)

@@ -32,7 +32,7 @@ export interface ModelTestOptions {
   readonly clock: Clock
   readonly scrub: Scrub
   readonly signal: AbortSignal
-  /** What the tasks take from the agent. Without it, no task runs. */
+  /** The parts of the agent that the tasks use. Without it, no task runs. */
   readonly tasks?: Pick<TaskSurroundings, 'tools' | 'policy' | 'systemPrompt'>
   /** Called before each request. A rejection ends the tests. */
   beforeRequest?(): Promise<void>

@@ -1,4 +1,4 @@
-/** What the crypto library asks for: its requests as calls of the homeserver, and its settings of a room. */
+/** Carries out the requests of the crypto library as calls of the homeserver, and reads its settings of a room. */
 import type * as Sdk from '@matrix-org/matrix-sdk-crypto-wasm'
 import type { Members } from '@sluice/kit/foreign-json'
 

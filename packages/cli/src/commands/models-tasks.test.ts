@@ -257,5 +257,5 @@ test('reads the recorded replies of two real models', async () => {
   const ofClaude = await (await arrange('anthropic', claude)).results('--only', 'parallel_calls')
   expect(ofClaude).toMatchObject([{ outcome: 'ok', detail: 'it made 4 calls in one reply', input_tokens: 1194, output_tokens: 279 }])
   const ofGpt = await (await arrange('openai', gpt)).results('--only', 'failing_tool')
-  expect(ofGpt).toMatchObject([{ outcome: 'ok', detail: 'it mended the call as the error says', input_tokens: 1336, output_tokens: 44 }])
+  expect(ofGpt).toMatchObject([{ outcome: 'ok', detail: 'it repaired the call as the error says', input_tokens: 1336, output_tokens: 44 }])
 })

@@ -240,7 +240,7 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
   async who({ people, texts }, { session, channel, message, client }) {
     const { standing } = client
     const others = people.personOf(client.client)?.filter(({ account }) => account !== client.client) ?? []
-    // Others in a room need not know which accounts are those of one person.
+    // Other people in a room need not know which accounts belong to one person.
     const isShown = others.length > 0 && !isInRoom(message)
     return [
       { key: 'who', values: { sender: message.sender, channel: channel.name, standing, agent: agentOfSession(session) } },

@@ -20,7 +20,7 @@ export const codeSchema = v.object({
   /** The account that asked for the code. */
   account: v.string(),
   name: v.exactOptional(v.string()),
-  /** The conversation that asked for the code, which is told that it was used. */
+  /** The conversation that asked for the code. It gets a message when the code is used. */
   to: v.exactOptional(addressSchema),
   hash: v.string(),
   untilMs: v.number(),

@@ -50,7 +50,7 @@ const accountSchema = v.object({
   /** As in `ToolContext.caller`, without the agent. */
   account: v.string(),
   name: v.exactOptional(v.string()),
-  /** Its conversation with the agent, which is told of changes. */
+  /** Its conversation with the agent, which gets a message about each change. */
   to: v.exactOptional(addressSchema),
   linkedAtMs: v.number(),
   /** The other accounts that may have the standing of this one. It counts only where the other account says so too. */
@@ -137,7 +137,7 @@ export class People {
     return { ...client, person: owner.account, standing: this.standing(client.client, client.standing) }
   }
 
-  /** Returns the standing of an account: the highest among its own and those of the accounts with which it is confirmed, in both directions. */
+  /** Returns the standing of an account: the highest among its own standing and the standings of the accounts with which it is confirmed, in both directions. */
   standing(account: string, own: Standing): Standing {
     if (!parseSenderKey(account) || !isAtLeast(own, 'listed')) return own
     const person = this.personOf(account) ?? []

@@ -41,7 +41,7 @@ async function runCheck(id: FeatureId, check: NonNullable<Parts['check']>): Prom
   }
 }
 
-/** What decides the abilities of the main agent beside its tools. */
+/** The settings that decide the abilities of the main agent, in addition to its tools. */
 export interface MainAgent {
   readonly policy: Pick<Policy, 'shell' | 'level'>
   readonly confines: boolean

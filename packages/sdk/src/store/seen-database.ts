@@ -1,4 +1,4 @@
-/** What a machine remembers of a database that it shares with others, outside of that database. */
+/** The memory of a machine about a database that it shares with others, outside of that database. */
 
 /** How far a database had come. Each number only grows while the database keeps what was committed. */
 export interface SeenDatabase {

@@ -1,4 +1,4 @@
-/** Those who wait for leases of other processes, and those who wait for any change of who holds what. */
+/** The callers that wait for leases of other processes, and the callers that wait for any lease to change hands. */
 import { EventEmitter } from 'node:events'
 import type { LeaseName, ShardRange } from '@sluice/sdk'
 import { columnsOf, type Database } from '../connection/database.ts'
@@ -18,7 +18,7 @@ const AVAILABLE = `
     WHERE (leases.name = wanted.name OR (leases.shard_from <= wanted.shard_to AND leases.shard_to >= wanted.shard_from))
       AND processes.id <> $1 AND beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond')`
 
-/** One lease that somebody waits for. */
+/** One lease that callers wait for. */
 interface Wanted {
   readonly name: LeaseName
   readonly shards: ShardRange | null

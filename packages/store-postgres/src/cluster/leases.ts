@@ -5,7 +5,16 @@
  */
 
 import { endsWithin, systemClock } from '@sluice/kit'
-import { type ClusterMember, type Lease, type LeaseName, type LeaseStore, type Logger, type StoreChange, shardsLease, shardsOf } from '@sluice/sdk'
+import {
+  type ClusterMember,
+  type Lease,
+  type LeaseName,
+  type LeaseStore,
+  type Logger,
+  type StoreChange,
+  shardsLease,
+  shardsOf,
+} from '@sluice/sdk'
 import { type ConnectionSettings, sql } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
 import type { Fence, GroupCommit, Kind } from '../connection/group-commit.ts'

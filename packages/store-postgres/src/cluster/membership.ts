@@ -1,4 +1,4 @@
-/** The life of this process among those of the database: it joins them, and beats until it ends. */
+/** The life of this process among the processes of the database: it joins them, and beats until it ends. */
 import { AppError, type ClusterMember, type Logger } from '@sluice/sdk'
 import { sql } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
@@ -9,7 +9,7 @@ import { MIGRATIONS } from '../schema/schema.ts'
 /** How long a process counts as alive after its last beat. */
 export const TTL_MS = 6_000
 const BEAT_MS = 1_500
-/** A process acts under its leases only while nobody else can count it as dead, with room for the time that an effect takes to begin. */
+/** A process acts under its leases only while no other process can count it as dead, with room for the time that an effect takes to begin. */
 const DOUBT_MS = TTL_MS - BEAT_MS
 /** How often a node looks whether another one of its name has gone. */
 const TWIN_POLL_MS = 250
@@ -148,7 +148,7 @@ export class Membership {
     return Date.now() - performance.now() - this.#wallAheadMs > DOUBT_MS
   }
 
-  /** Refuses to start beside another node of the same name, and in a cluster of another name. */
+  /** Refuses to start while another node has the same name, and in a cluster of another name. */
   async #join(): Promise<void> {
     const { db, node, place, cluster } = this.#options
     if (!cluster) return

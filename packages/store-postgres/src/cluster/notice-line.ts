@@ -1,10 +1,11 @@
 /** The connection over which the processes of a database send each other notices. A notice that is lost only delays what it is about. */
+
+import type { Logger } from '@sluice/sdk'
 import pg from 'pg'
 import { answered, type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
 import { isConnectionError, storeError } from '../connection/postgres-error.ts'
 import type { WorkNotice } from '../connection/work-notices.ts'
-import type { Logger } from '@sluice/sdk'
 
 /** A line that was lost is opened again after this time. */
 const AGAIN_MS = 1_500

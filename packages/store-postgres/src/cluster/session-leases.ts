@@ -9,9 +9,9 @@ import { sql } from '../connection/connection.ts'
 import { columnsOf, type Database } from '../connection/database.ts'
 import type { Kind } from '../connection/group-commit.ts'
 import type { Leases } from './leases.ts'
-import { LOCK } from './take-leases.ts'
 import { isAliveProcess } from './live-process.ts'
 import type { Notices, SessionNotice } from './notices.ts'
+import { LOCK } from './take-leases.ts'
 
 const PREFIX = 'session/'
 /** How long a process that waits does without a notice. */

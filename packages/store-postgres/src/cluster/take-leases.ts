@@ -50,7 +50,11 @@ export interface WantedLease {
 }
 
 /** Takes a lease. `lose` is called for each earlier lease of this process that is in the way, in the transaction that ends it. */
-export function takeLease({ db, process, node, channel }: Taker, { name, shards, isForced }: WantedLease, lose: (epoch: number) => void): Promise<Taken> {
+export function takeLease(
+  { db, process, node, channel }: Taker,
+  { name, shards, isForced }: WantedLease,
+  lose: (epoch: number) => void,
+): Promise<Taken> {
   const [from, to] = shards ? [shards.from, shards.to] : [null, null]
   return db.writer.transaction(async (tx: Tx): Promise<Taken> => {
     await tx.all(LOCK)

@@ -41,7 +41,7 @@ interface Standby {
   readonly lagBytes: number
 }
 
-/** `oldPrimaries` are servers that accept writes beside the right one. `snapshotSecsMax` is for tests. */
+/** `oldPrimaries` are servers that accept writes in addition to the right one. `snapshotSecsMax` is for tests. */
 export async function checkServer(
   db: Database,
   {

@@ -144,7 +144,7 @@ interface Opened {
 
 /**
  * Connects to the host that accepts writes. Where several servers do, it is the only one whose database did not go back. Rejects with the
- * first error of a host that is no standby, if there is one, and with a `WrongServerError` when no server is known to be the right one.
+ * first error of a host other than a standby, if one has such an error, and with a `WrongServerError` when no server is known to be the right one.
  */
 export async function connect(settings: ConnectionSettings, options: ConnectOptions = {}): Promise<pg.Client> {
   const { hosts } = parseUrl(settings.url)
@@ -171,7 +171,7 @@ export async function connect(settings: ConnectionSettings, options: ConnectOpti
   }
 }
 
-/** Resolves to a connection to each server that accepts writes, in the order of the hosts. Rejects when there is none. */
+/** Resolves to a connection to each server that accepts writes, in the order of the hosts. Rejects when no host accepts writes. */
 async function serversOf(asked: readonly Promise<Opened>[]): Promise<readonly Opened[]> {
   const opened: (Opened | undefined)[] = asked.map(() => undefined)
   const all = Promise.allSettled(

@@ -31,7 +31,7 @@ const EMPTY: Marks = { epoch: 0, commits: 0, acceptedAtMs: null }
 export interface Found extends SeenDatabase {
   /** `host:port` */
   readonly name: string
-  /** What the server lacks that was seen before; undefined when it lacks nothing. */
+  /** The part of the state seen before that the server lacks; undefined when it lacks nothing. */
   readonly why: string | undefined
 }
 
@@ -40,7 +40,7 @@ export class ServerHistory {
   readonly #database: string
   readonly #log: Logger
   #seen: SeenDatabase | undefined
-  /** What the file has. */
+  /** The state in the file. */
   #kept: SeenDatabase | undefined
   #oldPrimaries: readonly string[] = []
 
@@ -57,7 +57,7 @@ export class ServerHistory {
     return this.#seen
   }
 
-  /** The servers that accepted writes beside the right one when the last connection was made. */
+  /** The servers that accepted writes in addition to the right one when the last connection was made. */
   get oldPrimaries(): readonly string[] {
     return this.#oldPrimaries
   }

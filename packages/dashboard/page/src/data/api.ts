@@ -77,7 +77,7 @@ export const get = <Path extends GetPath>(path: Path, params: PathOf<Path> & Que
   return answered(call(path, { params, ...(signal && { signal }) }))
 }
 
-/** What the first page shows: the answers of five routes. */
+/** The data of the first page: the answers of five routes. */
 export type Overview = Got<'/api/overview'>
 
 export const getOverview = (signal?: AbortSignal): Promise<Overview> => get('/api/overview', {}, signal)
