@@ -263,22 +263,22 @@ const turns = [
     name: 'replies: a reply is queued after the commit that ends its turn',
     patches: [
       {
-        file: 'packages/delivery/src/inbox/inbox-worker.ts',
+        file: 'packages/delivery/src/inbox/message-turns.ts',
         find: 'const { replies } = await turns.agent.run({',
         replace: 'let later = []\n    await turns.agent.run({',
       },
       {
-        file: 'packages/delivery/src/inbox/inbox-worker.ts',
+        file: 'packages/delivery/src/inbox/message-turns.ts',
         find: 'reply: (said, files, span) =>\n          repliesOf(said, files, {',
         replace: 'reply: (said, files, span) =>\n          ((later = repliesOf(said, files, {',
       },
       {
-        file: 'packages/delivery/src/inbox/inbox-worker.ts',
+        file: 'packages/delivery/src/inbox/message-turns.ts',
         find: 'trace: telemetry.traces() ? formatTraceContext(span) : undefined,\n          }),',
         replace: 'trace: telemetry.traces() ? formatTraceContext(span) : undefined,\n          })), []),',
       },
       {
-        file: 'packages/delivery/src/inbox/inbox-worker.ts',
+        file: 'packages/delivery/src/inbox/message-turns.ts',
         find: '    const address = { channel: channel.name, account, to: message.to }\n',
         replace:
           '    const replies = await owned.outbox.add(later)\n    const address = { channel: channel.name, account, to: message.to }\n',

@@ -24,11 +24,9 @@ describe('a class', () => {
   const LINES_MAX = 250
   /** The classes that are longer, with their lines. A list that only shrinks. */
   const LONGER: Readonly<Record<string, number>> = {
-    InboxWorker: 655,
     Conversation: 408,
     GroupCommit: 290,
     RelayLink: 289,
-    RunningDeliveries: 258,
   }
 
   test('has at most 250 lines', () => {

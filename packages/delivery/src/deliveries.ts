@@ -14,7 +14,7 @@ import {
 import { type ArrivalOrder, arrivalOrder } from './cluster/arrival-order.ts'
 import { CommandMenus } from './command-menus.ts'
 import type { DeliveryOptions } from './delivery-options.ts'
-import { type Account, accountKey, type QueuedReply } from './delivery-queue.ts'
+import type { QueuedReply } from './delivery-queue.ts'
 import { ANY_ROW, ChangeFollower, type NoticedChange } from './follow-changes.ts'
 import { InboxWorker } from './inbox/inbox-worker.ts'
 import { Intake } from './inbox/intake.ts'
@@ -24,7 +24,7 @@ import { TakenShards } from './inbox/taken-shards.ts'
 import { Listeners } from './listeners.ts'
 import { watchIngress } from './observe.ts'
 import { HealthWatch } from './outbox/health-watch.ts'
-import { OutboxWorker } from './outbox/outbox-worker.ts'
+import { Outboxes } from './outbox/outboxes.ts'
 import { takeReports } from './outbox/undelivered.ts'
 
 /** The messages and replies that wait. The functions need no `this`. */
@@ -70,8 +70,7 @@ class RunningDeliveries implements Deliveries {
   readonly #cutOff = new AbortController()
   readonly #intake: Intake
   readonly #inbox: InboxWorker
-  /** The workers by account key; bounded by the number of accounts. */
-  readonly #outboxes = new Map<string, OutboxWorker>()
+  readonly #outboxes: Outboxes
   readonly #listeners: Listeners
   readonly #menus: CommandMenus
   readonly #shards = new TakenShards()
@@ -86,6 +85,7 @@ class RunningDeliveries implements Deliveries {
   constructor(options: DeliveryOptions) {
     const { store, features, approvals, clock, log, events, ownership } = options
     this.#options = options
+    this.#outboxes = new Outboxes(options, this.#cutOff.signal)
     const rooms = new Rooms({ store, rooms: features.rooms })
     const overheard = new Overheard({ store, clock })
     this.#inbox = new InboxWorker({
@@ -166,15 +166,12 @@ class RunningDeliveries implements Deliveries {
 
   readonly report: Deliveries['report'] = (channel, reports) => takeReports(this.#options, channel.name, reports, this.#stopping.signal)
 
-  readonly load: Deliveries['load'] = () => {
-    const replies = [...this.#outboxes.values()].reduce((sum, { queue }) => sum + queue.size, 0)
-    return { messages: this.#inbox.size, replies }
-  }
+  readonly load: Deliveries['load'] = () => ({ messages: this.#inbox.size, replies: this.#outboxes.size })
 
-  readonly ages: Deliveries['ages'] = () => {
-    const oldestReplyMs = Math.max(0, ...[...this.#outboxes.values()].map(({ queue }) => queue.oldestMs))
-    return { messageSecs: this.#inbox.oldestMs / 1000, replySecs: oldestReplyMs / 1000 }
-  }
+  readonly ages: Deliveries['ages'] = () => ({
+    messageSecs: this.#inbox.oldestMs / 1000,
+    replySecs: this.#outboxes.oldestMs / 1000,
+  })
 
   readonly wake = (): void => {
     this.#changes.notice(ANY_ROW)
@@ -183,7 +180,7 @@ class RunningDeliveries implements Deliveries {
   readonly queued = (replies: readonly QueuedReply[]): void => {
     for (const reply of replies) {
       const owned = this.#shards.of(reply.shard)
-      if (owned) this.#outboxOf(reply).queue.enter(reply, owned)
+      if (owned) this.#outboxes.enter(reply, owned)
     }
   }
 
@@ -192,20 +189,8 @@ class RunningDeliveries implements Deliveries {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     const ended = new AbortController()
     void this.#options.clock.sleep(graceMs, ended.signal).then(() => this.#cutOff.abort())
-    const outboxes = [...this.#outboxes.values()].map(({ queue }) => queue.stop())
-    await Promise.all([this.#listeners.stop(), this.#inbox.stop(), ...outboxes])
+    await Promise.all([this.#outboxes.stop(), this.#listeners.stop(), this.#inbox.stop()])
     ended.abort()
-  }
-
-  #outboxOf(account: Account): OutboxWorker {
-    const key = accountKey(account)
-    const known = this.#outboxes.get(key)
-    if (known) return known
-    const worker = new OutboxWorker({ ...this.#options, channel: account.channel, cutOff: this.#cutOff.signal })
-    this.#outboxes.set(key, worker)
-    // A turn may end while the daemon stops: its reply waits for the next start.
-    if (this.#stopping.signal.aborted) void worker.queue.stop()
-    return worker
   }
 
   /** Delivers the messages of a connection that the channel holds. */
@@ -245,7 +230,7 @@ class RunningDeliveries implements Deliveries {
   /** Starts nothing more of these shards. Resolves once the attempts under way have ended. */
   async #leave(owned: OwnedStore): Promise<void> {
     this.#drop(owned)
-    await Promise.all([this.#inbox.idle(owned), ...[...this.#outboxes.values()].map(({ queue }) => queue.idle(owned))])
+    await Promise.all([this.#inbox.idle(owned), this.#outboxes.idle(owned)])
   }
 
   /** Removes the rows of lost shards from their lanes. They stay unfinished in the store for the next owner. */
@@ -254,7 +239,7 @@ class RunningDeliveries implements Deliveries {
     for (const { row } of this.#shards.opened(owned)) this.#intake.left(row)
     this.#shards.delete(owned)
     this.#inbox.drop(owned)
-    for (const { queue } of this.#outboxes.values()) queue.drop(owned)
+    this.#outboxes.drop(owned)
   }
 
   /** Queues a message that was just stored. The owner of its shard learns about any other message from the store. */
@@ -281,7 +266,7 @@ class RunningDeliveries implements Deliveries {
     await eachPage(
       (page) => owned.outbox.waiting(page),
       (row) => {
-        if (this.#shards.has(owned) && present.has(row.channel) && this.#outboxOf(row).queue.enter(row, owned)) entered.replies += 1
+        if (this.#shards.has(owned) && present.has(row.channel) && this.#outboxes.enter(row, owned)) entered.replies += 1
       },
     )
     return entered

@@ -19,6 +19,7 @@ import {
   shardOfSession,
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
+import type { People } from '../people/people.ts'
 import { noticeTo } from './notice.ts'
 import { standingOfSender } from './standing-of-sender.ts'
 
@@ -75,6 +76,16 @@ export const clientOf = (
   standing: standingOfSender(channel, message, operators),
   channel: channel.name,
 })
+
+/** Resolves to the principal of a message, with the person of linked accounts. */
+export async function principalOf(
+  { limits, people }: { readonly limits: Pick<AdmissionOptions, 'operators'>; readonly people: Pick<People, 'refresh' | 'principal'> },
+  channel: Channel,
+  message: Inbound,
+): Promise<LimitedClient> {
+  await people.refresh()
+  return people.principal(clientOf(channel, message, limits.operators(channel.name)))
+}
 
 /** Resolves to undefined when the message may run; otherwise it has ended as `limited`, or asks again later. */
 export async function admitMessage(options: AdmitOptions, asking: AskingMessage): Promise<JobOutcome | undefined> {

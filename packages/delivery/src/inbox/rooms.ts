@@ -10,6 +10,7 @@ import {
   roomKey,
   roomOwner,
   type Store,
+  sharedRoom,
 } from '@sluice/sdk'
 
 /** The keys of a channel for rooms without a rule. */
@@ -34,6 +35,11 @@ export interface Room extends RoomDefaults {
 /** Whether a message comes from a conversation of several people. A channel that cannot tell has direct chats only. */
 export const isInRoom = ({ addressed }: Pick<Inbound, 'addressed'>): boolean => addressed !== undefined && addressed !== 'direct'
 
+/** The ids of messages that the daemon sends itself in the name of a sender. */
+const REMINDERS = 'schedule:'
+
+export const isReminder = ({ id }: Pick<Inbound, 'id'>): boolean => id.startsWith(REMINDERS)
+
 export class Rooms {
   readonly #options: RoomsOptions
 
@@ -46,6 +52,12 @@ export class Rooms {
     const rule = parseRoomRule(await this.#options.store.keyValue(ROOMS).get(roomKey(place)))
     const { isShared, overhears } = this.#options.rooms(place.channel)
     return { place, rule, isShared: rule.session === undefined ? isShared : rule.session === 'shared', overhears }
+  }
+
+  /** Resolves to undefined for a direct chat. A reminder in a room says nothing about how it is addressed. */
+  async of({ name }: Channel, message: Inbound, session: string): Promise<Room | undefined> {
+    if (!isInRoom(message) && !isReminder(message) && !sharedRoom(session)) return undefined
+    return this.at({ channel: name, account: message.account, conversation: message.to.to })
   }
 }
 

@@ -1,0 +1,168 @@
+/** Begins the attempts of messages durably, and records how one ends that fails: with another attempt, or as a dead letter. */
+
+import { newTurnId } from '@sluice/agent'
+import { BoundedMap, type JobOutcome } from '@sluice/kit'
+import {
+  AppError,
+  agentOfSession,
+  errorText,
+  gatewayText,
+  type Inbound,
+  isLeaseLost,
+  type MessageNews,
+  type OwnedStore,
+  type SpentMessage,
+  type StartedMessage,
+} from '@sluice/sdk'
+import { channelNamed } from '../delivery-options.ts'
+import { waitingReplies } from '../delivery-queue.ts'
+import { awayDelayMs, retryDelayMs } from '../outbox/retry-delay.ts'
+import { noticeTo } from './notice.ts'
+import type { InboxWorkerOptions } from './worker-options.ts'
+
+const STOPPED_MAX = 1000
+/** A message whose channel is absent, or that a stop interrupts, is checked again after this time. */
+export const ABSENT_DELAY_MS = 5000
+export const HOUR_MS = 3_600_000
+
+/** A message that begins an attempt. */
+interface Starting {
+  readonly number: number
+  readonly message: Inbound
+  /** Its session, or what stands in its place. */
+  readonly lane: string
+}
+
+/** A message whose sender is told something. */
+interface Told extends Omit<Starting, 'number'> {
+  readonly channel: string
+}
+
+/** A message whose reply was shown while it was written. */
+type Drafted = Pick<StartedMessage, 'channel' | 'account' | 'message' | 'turnId' | 'trace'>
+
+export class Attempts {
+  readonly #options: InboxWorkerOptions
+  /** The turns that their senders stopped and that have not ended. One that ends in another process is dropped at last. */
+  readonly stopped = new BoundedMap<string, true>(STOPPED_MAX)
+
+  constructor(options: InboxWorkerOptions) {
+    this.#options = options
+  }
+
+  /** Begins an attempt durably; `turnId` names the turn of a first attempt. Resolves to undefined if the message has ended, or crashes have interrupted all its attempts. */
+  async start(owned: OwnedStore, { number, message, lane }: Starting, turnId?: string): Promise<StartedMessage | undefined> {
+    const { clock, features } = this.#options
+    const started = await owned.inbox.start(number, turnId ?? newTurnId(clock.nowMs()), features.config().max_attempts, message)
+    if (!started || !('spent' in started)) return started
+    const { draft, turnId: ofTurn, attempts } = started
+    // The edit of a draft tells the sender.
+    const isTold = draft !== null && ofTurn !== null
+    if (isTold) await this.#endDraft(owned, { ...started, message, turnId: ofTurn }, { draft, isStopped: false })
+    const news = isTold ? undefined : this.newsFor({ ...started, lane, message }, 'unanswered')
+    await this.giveUp(owned, started, { error: `it was started ${attempts} times and never reached its end`, news })
+    return undefined
+  }
+
+  /** Records the end of an attempt that failed: the message runs again, or ends. */
+  async failed(owned: OwnedStore, started: StartedMessage, error: unknown, draft: string | undefined): Promise<JobOutcome> {
+    const { clock, features, onReplies, scrub, stopping } = this.#options
+    const { number, attempts } = started
+    const failure = error instanceof AppError ? error : undefined
+    if (isLeaseLost(error)) throw error
+    if (stopping.aborted) {
+      await owned.inbox.release(number)
+      return { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
+    }
+    if (failure?.code === 'rate_limited') {
+      // The operator's budget is spent, so the attempt does not count.
+      await owned.inbox.release(number)
+      return { retryAtMs: clock.nowMs() + retryDelayMs(1, failure.retryAfterSecs) }
+    }
+    const { max_attempts, max_age_hours, notice_after_secs } = features.config()
+    const nowMs = clock.nowMs()
+    const ageMs = nowMs - started.sinceMs
+    // The model was away or the turn was refused, so the attempt does not count either.
+    const isAway = failure !== undefined && (failure.isPassing || failure.code === 'unavailable')
+    const isSpent = isAway ? ageMs >= max_age_hours * HOUR_MS : attempts >= max_attempts
+    const refusal = failure?.refusedFor
+    const reason = scrub(errorText(error))
+    const lane = started.session
+    if (isSpent || refusal !== undefined || failure?.code === 'aborted') {
+      const isStopped = this.stopped.delete(started.turnId)
+      if (draft !== undefined) await this.#endDraft(owned, started, { draft, isStopped })
+      if (refusal !== undefined) this.#tellOperators(started, refusal, reason)
+      // The edit of a draft tells the sender.
+      const news = draft === undefined ? this.newsFor({ ...started, lane }, 'unanswered', refusal) : undefined
+      if (!isStopped) return this.giveUp(owned, started, { error: refusal === undefined ? reason : `refused: ${reason}`, news })
+      await owned.inbox.done(number, nowMs)
+      return 'done'
+    }
+    const asked = failure?.retryAfterSecs
+    const retryAtMs = nowMs + (isAway ? awayDelayMs(ageMs, asked) : retryDelayMs(attempts, asked))
+    const isLong = notice_after_secs > 0 && ageMs >= notice_after_secs * 1000
+    const news = isLong ? this.newsFor({ ...started, lane }, 'waiting') : undefined
+    const replies = await owned.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted: isAway, ...(news && { news }) })
+    onReplies(waitingReplies(news?.notice ?? [], replies))
+    return { retryAtMs }
+  }
+
+  /** Returns the notice for the sender of a message; undefined where nothing may be written. A conversation gets each notice once an hour and reason. */
+  newsFor({ channel: name, lane, message }: Told, key: 'unanswered' | 'waiting', reason?: string): MessageNews | undefined {
+    const { clock, features } = this.#options
+    const channel = channelNamed(features, name)
+    const text = gatewayText(key, features.texts())
+    // A program may have written what nobody vouches for, and would answer the notice.
+    if (!channel || text.trim() === '' || message.unverified === true) return undefined
+    const nowMs = clock.nowMs()
+    const cause = key === 'unanswered' && reason !== undefined ? (`unanswered:${reason}` as const) : key
+    const held = { client: lane, cause, sinceMs: nowMs, untilMs: nowMs }
+    return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, message, text, nowMs)] }
+  }
+
+  /** Makes the message a dead letter, and tells its sender. */
+  async giveUp(
+    owned: OwnedStore,
+    { number, channel, attempts }: Pick<SpentMessage, 'number' | 'channel' | 'attempts'>,
+    { error, news }: { readonly error: string; readonly news?: MessageNews | undefined },
+  ): Promise<JobOutcome> {
+    const { clock, events, log, onReplies } = this.#options
+    const replies = await owned.inbox.markDead(number, { error, atMs: clock.nowMs(), ...(news && { news }) })
+    onReplies(waitingReplies(news?.notice ?? [], replies))
+    log.error('message given up', { channel, inbox: number, attempts, error, see: `sluice inbox show ${number}` })
+    events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })
+    return 'done'
+  }
+
+  /** Tells the operators that a model refuses. */
+  #tellOperators({ channel, number, session }: StartedMessage, refusal: string, reason: string): void {
+    this.#options.limits.notify({
+      kind: 'refused',
+      about: `${agentOfSession(session)} ${refusal}`,
+      text: `Sluice could not answer a message on ${channel}, and repeating it would fail too: ${reason}. \`sluice inbox replay ${number}\` runs it again.`,
+    })
+  }
+
+  /** Replaces the draft of a reply that will never be sent. */
+  async #endDraft(
+    owned: OwnedStore,
+    { channel, account, message, turnId, trace }: Drafted,
+    { draft, isStopped }: { readonly draft: string; readonly isStopped: boolean },
+  ): Promise<void> {
+    const { clock, features, onReplies } = this.#options
+    const edit = {
+      channel,
+      account,
+      to: message.to,
+      text: gatewayText(isStopped ? 'stopped' : 'unanswered', features.texts()),
+      part: 1,
+      parts: 1,
+      clientId: `draft-${turnId}`,
+      turnId,
+      createdAtMs: clock.nowMs(),
+      extras: { edits: draft, styles: [] },
+      ...(trace !== undefined && { trace }),
+    }
+    onReplies(waitingReplies([edit], await owned.outbox.add([edit])))
+  }
+}

@@ -1,0 +1,127 @@
+/** Processes the messages that are no turns: replies to approvals, commands, and changes of earlier messages. */
+import type { Attempt, JobOutcome } from '@sluice/kit'
+import { type Channel, errorText, type Inbound, type OwnedStore } from '@sluice/sdk'
+import type { DeliveryQueue, OwnedRow } from '../delivery-queue.ts'
+import { retryDelayMs } from '../outbox/retry-delay.ts'
+import { admitMessage, principalOf } from './admit-message.ts'
+import type { ArrivedMessages } from './arrived-messages.ts'
+import type { Attempts } from './attempts.ts'
+import { EarlyChanges, runChange } from './changes.ts'
+import { runCommand } from './commands.ts'
+import { withMessage } from './read-message.ts'
+import { roomLimits } from './rooms.ts'
+import type { RunningTurns } from './running-turns.ts'
+import type { InboxWorkerOptions } from './worker-options.ts'
+
+export interface BesideTurnsParts {
+  readonly attempts: Attempts
+  readonly running: RunningTurns
+  readonly arrived: ArrivedMessages
+  /** The messages that wait for their turns. */
+  readonly messages: Pick<DeliveryQueue, 'size' | 'end'>
+}
+
+export class BesideTurns {
+  readonly #options: InboxWorkerOptions
+  readonly #parts: BesideTurnsParts
+  readonly #early = new EarlyChanges()
+
+  constructor(options: InboxWorkerOptions, parts: BesideTurnsParts) {
+    this.#options = options
+    this.#parts = parts
+  }
+
+  /** Whether a change may wait for its message, which has not arrived. */
+  get takesEarlyChanges(): boolean {
+    return !this.#early.isFull
+  }
+
+  /** Decides an approval by a reply. */
+  async approvalReply(owned: OwnedStore, { number, lane }: OwnedRow, message: Inbound): Promise<JobOutcome> {
+    const { approvals, clock, features, log, scrub } = this.#options
+    const { attempts } = this.#parts
+    const started = await attempts.start(owned, { number, message, lane })
+    if (!started) return 'done'
+    try {
+      await approvals.handleReply(started)
+      return 'done'
+    } catch (error) {
+      log.error('reply to an approval failed', { inbox: number, error })
+      const reason = scrub(errorText(error))
+      if (started.attempts >= features.config().max_attempts)
+        return attempts.giveUp(owned, started, { error: reason, news: attempts.newsFor({ ...started, lane }, 'unanswered') })
+      const retryAtMs = clock.nowMs() + retryDelayMs(started.attempts)
+      await owned.inbox.retry(number, { error: reason, atMs: retryAtMs })
+      return { retryAtMs }
+    }
+  }
+
+  /** Carries out a command. */
+  async command({ owned, number, lane }: OwnedRow, channel: Channel, message: Inbound, { permit }: Attempt): Promise<JobOutcome> {
+    const { clock, features, limits, onDue, onReplies, people, rooms, store, turns } = this.#options
+    const { attempts, messages, running } = this.#parts
+    const entry = await owned.inbox.get(number)
+    if (!entry || entry.endedAtMs !== null) return 'done'
+    const stop = async (turnId: string): Promise<boolean> => {
+      // Set before the abort, because the turn may end at once.
+      attempts.stopped.set(turnId, true)
+      const isAborted = await turns.agent.requestAbort(turnId)
+      if (!isAborted) attempts.stopped.delete(turnId)
+      return isAborted
+    }
+    const giveUpWaiting = (waiting: number): Promise<boolean> =>
+      messages.end(waiting, async () => void (await owned.inbox.done(waiting, clock.nowMs())))
+    const whileWaiting = async <T>(wait: () => Promise<T>): Promise<T> => {
+      permit.release()
+      try {
+        return await wait()
+      } finally {
+        await permit.reacquire()
+      }
+    }
+    const { models, endCommands } = features
+    const client = await principalOf(this.#options, channel, message)
+    const texts = features.texts()
+    const room = await rooms.of(channel, message, lane)
+    const limited = { ...client, ...(room && roomLimits(room)) }
+    const asking = { owned, channel, number, message, client: limited, session: lane, waiting: messages.size }
+    const admit = (): Promise<JobOutcome | undefined> => admitMessage({ ...this.#options, ...limits, texts }, asking)
+    return runCommand(
+      {
+        clock,
+        texts,
+        store,
+        people,
+        channels: features.channels,
+        models,
+        endCommands,
+        stop,
+        giveUpWaiting,
+        admit,
+        turns: running,
+        whileWaiting,
+        onDue,
+        onReplies,
+      },
+      { owned, channel, entry, message, client },
+    )
+  }
+
+  /** Carries out a change of an earlier message. */
+  change(owned: OwnedStore, number: number, message: Inbound): Promise<JobOutcome> {
+    const { clock, features } = this.#options
+    const onChanged = (changed: number): void => this.#parts.arrived.delete(changed)
+    return runChange({ owned, nowMs: clock.nowMs(), early: this.#early, channels: features.channels(), onChanged }, number, message)
+  }
+
+  /** Carries out the changes of a session that arrived before their messages. */
+  async earlyChanges(owned: OwnedStore, session: string): Promise<void> {
+    for (const number of this.#early.of(session)) await this.#earlyChange(owned, number)
+  }
+
+  async #earlyChange(owned: OwnedStore, number: number): Promise<void> {
+    const entry = await owned.inbox.get(number)
+    const message = this.#parts.arrived.get(number) ?? (entry && (await withMessage(this.#options.features.channels(), entry)).message)
+    if (message) await this.change(owned, number, message)
+  }
+}

@@ -1,0 +1,297 @@
+/** Runs the turn of a message: what its sender sees meanwhile, what the model gets, and the replies, which its end commits. */
+import { type FurtherWords, type LimitedClient, newTurnId, notConfigured } from '@sluice/agent'
+import type { Attempt, JobOutcome } from '@sluice/kit'
+import {
+  AppError,
+  agentOfSession,
+  type Channel,
+  channelOwner,
+  fileOwner,
+  formatTraceContext,
+  type Inbound,
+  isLeaseLost,
+  type KeptBytes,
+  type OwnedStore,
+  replyLane,
+  type StartedMessage,
+  senderKey,
+  shardOfConversation,
+  type Trace,
+} from '@sluice/sdk'
+import type { OwnedRow, QueuedReply } from '../delivery-queue.ts'
+import { watchAttempt } from '../observe.ts'
+import { type Draft, openDraft } from '../outbox/draft.ts'
+import { repliesOf } from '../outbox/replies-of.ts'
+import { loadReplyParts, type ReplyParts } from '../outbox/reply-parts.ts'
+import { startTyping } from '../outbox/typing.ts'
+import { acknowledge } from './acknowledge.ts'
+import type { ArrivedMessages } from './arrived-messages.ts'
+import type { Attempts } from './attempts.ts'
+import { lateChanges } from './changes.ts'
+import { PIECES_MAX, type PiecesOptions, piecesSince } from './pieces.ts'
+import { resetIfDue } from './reset.ts'
+import { roomText } from './room-text.ts'
+import { isInRoom, isReminder, judgeInRoom, type Room } from './rooms.ts'
+import type { RunningTurns } from './running-turns.ts'
+import { chosenModel } from './session-settings.ts'
+import { hasWords, withStoredQuote } from './stored-quotes.ts'
+import { textForModel } from './text-for-model.ts'
+import type { InboxWorkerOptions } from './worker-options.ts'
+
+/** A message whose turn begins. */
+export interface Beginning {
+  readonly channel: Channel
+  readonly message: Inbound
+  /** The messages that have joined it just now, without the first one. */
+  readonly pieces: readonly Inbound[]
+  /** The sender. */
+  readonly client: LimitedClient
+  readonly attempt: Attempt
+  /** Undefined for a direct chat. */
+  readonly room: Room | undefined
+}
+
+interface Turn extends Omit<Beginning, 'message' | 'pieces'> {
+  /** Whether the turn may end without an answer. */
+  readonly maySilent: boolean
+  readonly owned: OwnedStore
+  readonly started: StartedMessage
+  readonly partsOf: ReplyParts
+  readonly draft: Draft | undefined
+  readonly trace: Trace
+  readonly onWait: (isWaiting: boolean) => void
+  readonly turnId: string
+  /** Aborts when the sender begins a new conversation, or interrupts the turn. */
+  readonly signal: AbortSignal
+}
+
+/** A running turn that reads what its person writes meanwhile. */
+interface Steered extends Pick<Turn, 'owned' | 'channel' | 'started' | 'attempt' | 'turnId'> {
+  textOf(message: Inbound): Promise<string>
+}
+
+export interface MessageTurnParts {
+  readonly attempts: Attempts
+  readonly running: RunningTurns
+  readonly arrived: ArrivedMessages
+  /** How what a person writes meanwhile joins the turn. */
+  readonly joining: PiecesOptions
+}
+
+export class MessageTurns {
+  readonly #options: InboxWorkerOptions
+  readonly #parts: MessageTurnParts
+
+  constructor(options: InboxWorkerOptions, parts: MessageTurnParts) {
+    this.#options = options
+    this.#parts = parts
+  }
+
+  /** Runs the turn of a message. */
+  async run({ owned, number, lane }: OwnedRow, { channel, message, pieces, client, attempt, room }: Beginning): Promise<JobOutcome> {
+    const { clock, log, onReplies, stopping, telemetry } = this.#options
+    const { attempts, running: turns } = this.#parts
+    await turns.open(lane)
+    const turnId = newTurnId(clock.nowMs())
+    const started = await attempts.start(owned, { number, message, lane }, turnId)
+    if (!started) return 'done'
+    // A turn that was begun before goes on with the conversation that it has read.
+    if (started.checkpoint.length === 0) {
+      const { approvals, features } = this.#options
+      const reset = features.reset(channel.name, agentOfSession(started.session))
+      const isAsking = () => approvals.isAsking(channel, message)
+      if (await resetIfDue({ clock, reset, isAsking }, owned, started.session)) await features.endCommands(started.session)
+    }
+    const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
+    const maySilent = mayBeSilent(channel, message, room)
+    for (const said of maySilent ? [] : [started.message, ...pieces])
+      void telemetry.within(trace, () =>
+        acknowledge({ owned, channel, started: { ...started, message: said }, turnId, log, signal: stopping }),
+      )
+    const partsOf = await loadReplyParts(channel)
+    const drafting = { ...this.#options, owned, channel, started, partsOf, signal: stopping }
+    const draft = maySilent ? undefined : await telemetry.within(trace, () => openDraft(drafting))
+    const typing = maySilent ? NO_TYPING : startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
+    const running = turns.begin(lane, message.sender, started.turnId)
+    const { signal } = running
+    let isStopped = false
+    try {
+      const replies = await this.#answer({
+        owned,
+        channel,
+        started,
+        client,
+        attempt,
+        partsOf,
+        draft,
+        trace,
+        turnId,
+        onWait: typing.pause,
+        signal,
+        room,
+        maySilent,
+      })
+      ended('ok')
+      await draft?.stop()
+      onReplies(replies)
+      return 'done'
+    } catch (error) {
+      await draft?.stop()
+      // A turn that was stopped ends, whatever its sender writes before or after that.
+      if (running.isInterrupted() && !attempts.stopped.has(started.turnId) && !stopping.aborted && !isLeaseLost(error)) {
+        ended('aborted')
+        await owned.inbox.release(number)
+        return { retryAtMs: clock.nowMs() }
+      }
+      if (!stopping.aborted) ended('error')
+      isStopped = signal.aborted
+      if (isStopped) attempts.stopped.set(started.turnId, true)
+      return await attempts.failed(owned, started, error, draft?.id)
+    } finally {
+      running.ended(isStopped)
+      typing.stop()
+    }
+  }
+
+  /** Runs the turn inside the permit of the job. Resolves to its replies, which are in the outbox by then. */
+  async #answer({
+    owned,
+    channel,
+    started,
+    client,
+    attempt,
+    partsOf,
+    draft,
+    trace,
+    turnId: newId,
+    onWait,
+    signal,
+    room,
+    maySilent,
+  }: Turn): Promise<readonly QueuedReply[]> {
+    const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
+    const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
+    const caller = senderKey(channel.name, message)
+    const agent = agentOfSession(started.session)
+    const workspace = features.workspace(agent)
+    if (!workspace) throw new AppError('unavailable', notConfigured(agent))
+    const keep = {
+      owner: fileOwner(started.session, caller),
+      pool: limits.shares.of(client).pool?.key,
+      check: (kept: KeptBytes) => limits.shares.checkAttachments(client, kept),
+    }
+    const media = { channel, standing: client.standing, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
+    const isInHistory = (words: string): Promise<boolean> => hasWords(owned, started.session, words)
+    const late = await lateChanges(owned, started.session)
+    const textOf = async (said: Inbound, preface = ''): Promise<string> => {
+      const asked = withPreface(await withStoredQuote(features.channels(), owned, { ...started, message: said }), preface)
+      return telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))
+    }
+    const about = { overheard: this.#options.overheard, channel, session: started.session, writer: client, atMs: receivedAtMs }
+    const around = await roomText({ owned, ...about, language: room?.rule.language })
+    const text = `${around.text}${await textOf(message, late.text)}`
+    const isSteered = features.pacing(channel.name).steering !== 'queue'
+    const models = features.models(agent)
+    const model = models.length > 1 ? await chosenModel(owned, started.session, models) : undefined
+    const { replies } = await turns.agent.run({
+      source: channel.name,
+      ...(model !== undefined && { model }),
+      session: started.session,
+      text,
+      client: turns.clients.ofCaller(caller),
+      owner: channelOwner(channel.name),
+      caller,
+      limited: client,
+      ...(room?.rule.tools && { tools: room.rule.tools }),
+      ...(maySilent && { maySilent }),
+      trace,
+      isInRoom: isInRoom(message),
+      permit: attempt.permit,
+      signal,
+      ...(attempt.superseded && { superseded: attempt.superseded }),
+      onWait,
+      ...(draft && { listen: draft.onPart }),
+      delivery: {
+        owned,
+        turnId,
+        inbox: number,
+        attempts,
+        receivedAtMs,
+        checkpoint,
+        ...(isSteered && { furtherWords: this.#furtherWords({ owned, channel, started, attempt, turnId: newId, textOf }) }),
+        reply: (said, files, span) =>
+          repliesOf(said, files, {
+            channel,
+            started,
+            nowMs: clock.nowMs(),
+            partsOf,
+            draft: draft?.id,
+            trace: telemetry.traces() ? formatTraceContext(span) : undefined,
+          }),
+      },
+    })
+    await late.told()
+    await this.#options.overheard.drop(started.session, around.lines)
+    const address = { channel: channel.name, account, to: message.to }
+    const row = { channel: channel.name, account, lane: replyLane(address), shard: shardOfConversation(address), atMs: 0, interruptions: 0 }
+    return replies.map((reply) => ({ ...row, number: reply }))
+  }
+
+  /** Returns the function that finds what the person of a turn has written since it began; see `TurnDelivery.furtherWords`. */
+  #furtherWords({ owned, channel, started, attempt, turnId, textOf }: Steered): () => Promise<FurtherWords | undefined> {
+    const { clock, log, stopping } = this.#options
+    const { arrived, joining } = this.#parts
+    const { number, session, message } = started
+    let left = PIECES_MAX
+    return async () => {
+      if (attempt.superseded?.aborted !== true) return undefined
+      try {
+        const since = await piecesSince(joining, { owned, channel, number, session, message, hasOthers: true })
+        const pieces = since.slice(0, left)
+        const [first] = pieces
+        if (!first) return undefined
+        const texts: string[] = []
+        for (const piece of pieces) texts.push(await textOf(piece.message))
+        return {
+          text: texts.join('\n'),
+          atMs: first.receivedAtMs,
+          take: async (messages) => {
+            const into = { turnId: started.turnId, messages }
+            const isTaken = await owned.inbox.join({ number, into, pieces, atMs: clock.nowMs() })
+            for (const piece of pieces) {
+              if (!isTaken) arrived.delete(piece.number)
+              else {
+                joining.onTaken(piece.number)
+                void acknowledge({ owned, channel, started: { ...started, message: piece.message }, turnId, log, signal: stopping })
+              }
+            }
+            if (isTaken) left -= pieces.length
+            return isTaken
+          },
+          superseded: () => attempt.renew(),
+        }
+      } catch (error) {
+        if (isLeaseLost(error)) throw error
+        log.warn('a message that came while a turn runs waits for the next turn', { channel: channel.name, inbox: number, error })
+        return undefined
+      }
+    }
+  }
+}
+
+/** Whether the turn of a message may end without an answer: that of a reminder, or of a message whose every piece the agent judges. */
+const mayBeSilent = (channel: Channel, message: Inbound, room: Room | undefined): boolean =>
+  isReminder(message) ||
+  (room !== undefined && (message.pieces ?? [message]).every((piece) => judgeInRoom(channel, room, piece) === 'judge'))
+
+const NO_TYPING: ReturnType<typeof startTyping> = { pause() {}, stop() {} }
+
+/** Returns the message with a text before its own words. */
+const withPreface = (message: Inbound, preface: string): Inbound =>
+  preface === ''
+    ? message
+    : {
+        ...message,
+        text: `${preface}${message.text}`,
+        ...(message.quotedFrom !== undefined && { quotedFrom: message.quotedFrom + preface.length }),
+      }
