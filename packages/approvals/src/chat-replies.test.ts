@@ -505,7 +505,7 @@ test('a reply that reaches another process than the one that asked is recognised
   const { store, clock, host, ask, settle, sent } = await bench()
   const elsewhere = new ApprovalRegistry({
     ...{ store: store.approvals, inbox: store.inbox, bus: (await bench()).bus, clock, log: host.log },
-    people: new People({ store, clock, events: host.events, channels: () => [], operators: () => [] }),
+    people: new People({ store, ownership: { ownsAll: true }, clock, events: host.events, channels: () => [], operators: () => [] }),
     ownership: { ownsAll: false, of: () => undefined, held: () => [], onShards: async () => () => undefined },
     ...{ channels: () => [], features: () => [], targets: () => [], operators: () => [], queued: () => undefined },
   })

@@ -76,7 +76,7 @@ test('expires an approval later when the store fails', async () => {
     isFull ? Promise.reject(new Error('the disk is full')) : store.approvals.decide(...args)
   const none = () => []
   const { log } = host
-  const people = new People({ store, clock, events: bus, channels: none, operators: none })
+  const people = new People({ store, ownership, clock, events: bus, channels: none, operators: none })
   const deps = { people, bus, clock, log, channels: none, features: none, targets: none, operators: none, queued: () => {}, ownership }
   const approvals = new ApprovalRegistry({ ...deps, inbox: store.inbox, store: { ...store.approvals, decide } })
   await approvals.start()

@@ -283,7 +283,14 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
   health.started()
   const history = new History({ clock, keyValue: store.keyValue('gateway:history'), node: null, log, waitedSecs: () => 0 })
   bus.observe(history.observe)
-  const people = new People({ store, clock, events: bus, channels: () => snapshots.current().channels, operators: () => [] })
+  const people = new People({
+    store,
+    ownership: { ownsAll: true },
+    clock,
+    events: bus,
+    channels: () => snapshots.current().channels,
+    operators: () => [],
+  })
   const workspaces = new Map([...snapshots.current().registries.keys(), MAIN_AGENT].map((name) => [name, memoryWorkspace()]))
   return {
     version: '0.0.0',

@@ -155,7 +155,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
   let listening = 0
   const ownership = options.ownership?.(store) ?? new ShardOwnership({ store, clock, log })
   await ownership.start()
-  const people = new People({ store, clock, events: bus, channels: () => channels, operators: () => options.operators ?? [] })
+  const people = new People({ store, ownership, clock, events: bus, channels: () => channels, operators: () => options.operators ?? [] })
   const approvals = new ApprovalRegistry({
     people,
     store: store.approvals,

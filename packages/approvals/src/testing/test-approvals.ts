@@ -31,7 +31,7 @@ export function openTestApprovals(deps: {
   const none = (): readonly never[] => []
   const approvals = new ApprovalRegistry({
     ...deps,
-    people: new People({ store, clock: deps.clock, events: deps.bus, channels: none, operators: none }),
+    people: new People({ store, ownership, clock: deps.clock, events: deps.bus, channels: none, operators: none }),
     store: store.approvals,
     ownership,
     inbox: store.inbox,

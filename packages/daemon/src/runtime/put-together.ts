@@ -104,9 +104,9 @@ function createHealth({ opened: { clock, store, bus, ownership }, features: { sn
   })
 }
 
-function createPeople({ opened: { store, clock, bus, config }, features: { snapshot } }: Base): People {
+function createPeople({ opened: { store, ownership, clock, bus, config }, features: { snapshot } }: Base): People {
   const channels = () => snapshot().channels
-  return new People({ store, clock, events: bus, channels, operators: (channel) => operatorsOf(config(), channel) })
+  return new People({ store, ownership, clock, events: bus, channels, operators: (channel) => operatorsOf(config(), channel) })
 }
 
 function createApprovals({ opened, features: { snapshot } }: Base, delivery: LateDelivery, people: People): ApprovalRegistry {

@@ -62,7 +62,8 @@ async function arrange(options: DeliveryBenchOptions = {}) {
   return { ...made, say, codeOf, link, stored, linked }
 }
 
-const peopleOn = (store: Store): People => new People({ store, clock, events: host.events, channels: () => [], operators: () => [] })
+const peopleOn = (store: Store, ownsAll = true): People =>
+  new People({ store, ownership: { ownsAll }, clock, events: host.events, channels: () => [], operators: () => [] })
 
 it('links two accounts by a code, and shows the link on both, to operators and in the audit log', async () => {
   const { link, say, linked, store } = await arrange()
@@ -306,7 +307,7 @@ describe('a crash', () => {
 
 test('an unlinked account is separated for others that have read the links before', async () => {
   const store = open()
-  const [here, there] = [peopleOn({ ...store, cluster: {} as never }), peopleOn(store)]
+  const [here, there] = [peopleOn(store, false), peopleOn(store)]
   const { code } = await there.newCode({ account: ANN_X, by: 'x:ann' })
   await there.redeem({ account: ANN_Y, by: 'y:ann' }, code)
   await here.refresh()

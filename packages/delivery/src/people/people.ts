@@ -3,6 +3,7 @@
  * which is swapped as a whole, so that no crash leaves half a link, and no account is in two links.
  */
 import type { LimitedClient } from '@sluice/config'
+import type { Ownership } from '@sluice/ownership'
 import {
   AppError,
   type AuditKind,
@@ -86,7 +87,8 @@ export type Redeemed =
   | { readonly outcome: 'wrong' | 'tries' | 'own' | 'taken' | 'full' }
 
 export interface PeopleOptions {
-  readonly store: Pick<Store, 'keyValue' | 'cluster' | 'sops'>
+  readonly store: Pick<Store, 'keyValue' | 'sops'>
+  readonly ownership: Pick<Ownership, 'ownsAll'>
   readonly clock: Pick<Clock, 'nowMs'>
   readonly events: Pick<Events, 'emit'>
   channels(): readonly Channel[]
@@ -111,7 +113,7 @@ export class People {
    * HMAC is wrong, links nobody; `link` and `unlink` then say why.
    */
   async refresh(): Promise<void> {
-    if (this.#hasRead && !this.#options.store.cluster) return
+    if (this.#hasRead && this.#options.ownership.ownsAll) return
     try {
       await this.#read()
     } catch (error) {

@@ -201,6 +201,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     },
     people: new People({
       store,
+      ownership,
       clock: options.clock ?? clock,
       events: host.events,
       channels: () => [channel, ...(options.others ?? [])],
