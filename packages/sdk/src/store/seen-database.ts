@@ -8,8 +8,6 @@ export interface SeenDatabase {
   readonly timeline: number | null
   /** The commits of all daemons. */
   readonly commits: number
-  /** The epoch of the newest lease. */
-  readonly epoch: number
   /** When an operator last accepted an earlier state of the data; null when that never happened. */
   readonly acceptedAtMs: number | null
 }

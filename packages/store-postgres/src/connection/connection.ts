@@ -152,10 +152,17 @@ export async function connect(settings: ConnectionSettings, options: ConnectOpti
   const seen = history?.seen
   const opened = await serversOf(hosts.map((host) => open(host, settings, options)))
   try {
-    const judged = await Promise.all(opened.map(async (one) => ({ one, found: await history?.find(queryOf(one.client), one.name, seen) })))
+    const settled = await Promise.allSettled(
+      opened.map(async (one) => ({
+        one,
+        found: history && (await answered(one.client, history.find(queryOf(one.client), one.name, seen))),
+      })),
+    )
+    // A server that does not answer is left out when another one is right.
+    const judged = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
     const right = judged.filter(({ found }) => found?.why === undefined)
     const [chosen] = right
-    if (!chosen) throw wentBack(judged.map(({ found }) => found))
+    if (!chosen) throw settled.find((result) => result.status === 'rejected')?.reason ?? wentBack(judged.map(({ found }) => found))
     if (right.length > 1) throw split(right.map(({ one }) => one.name))
     if (chosen.found)
       history?.accept(

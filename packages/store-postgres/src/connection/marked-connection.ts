@@ -171,7 +171,7 @@ export class MarkedConnection {
       const [row] = rows
       const writes = Number(row?.writes)
       if (row?.isKnown === true && writes < this.#committed) {
-        await settings.history?.lacks(queryOf(client), this.#committed - writes)
+        if (settings.history) await answered(client, settings.history.lacks(queryOf(client), this.#committed - writes))
         throw wentBack([
           { name: `${client.host}:${client.port}`, why: `has ${writes} commits of one connection, which made ${this.#committed}` },
         ])

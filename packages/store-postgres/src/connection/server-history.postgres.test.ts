@@ -6,6 +6,8 @@ import { afterEach, expect, test } from 'vitest'
 import { markRecovered } from '../maintenance/mark-recovered.ts'
 import { openPostgresStore } from '../open-store.ts'
 import { startPostgres, type TestServer } from '../testing/postgres-server.ts'
+import { connect, disconnect, queryOf } from './connection.ts'
+import { ServerHistory } from './server-history.ts'
 
 const NOW_MS = Date.parse('2026-03-01T00:00:00Z')
 const undo: (() => unknown)[] = []
@@ -138,4 +140,48 @@ test('a database whose tables are gone is refused', { timeout: 60_000 }, async (
   await store.close()
   await run(server.url, 'DROP SCHEMA sluice CASCADE')
   await expect(openAt(server.url, record)).rejects.toThrow(/^The database went back: .* has 0 commits of Sluice/)
+})
+
+test('a lease that was asked for but never granted does not make the standby look old', { timeout: 120_000 }, async () => {
+  const old = await started()
+  const standby = await old.addStandby()
+  const url = urlOf(old, standby)
+  const record = recordOf()
+  const store = await openAt(url, record)
+  await store.keyValue('test').set('first', 1)
+  // The primary is cut off from its standby: its commits wait from now on.
+  await standby.kill()
+  const waiting = new pg.Client(old.url)
+  waiting.on('error', () => undefined)
+  await waiting.connect()
+  undo.push(() => waiting.end().catch(() => undefined))
+  const taken = waiting.query(
+    "INSERT INTO sluice.leases (name, epoch, process) SELECT 'probe/' || i, nextval('sluice.epochs'), 'probe' FROM generate_series(1, 64) i",
+  )
+  taken.catch(() => undefined)
+  const hasTaken = async (): Promise<boolean> => {
+    const client = new pg.Client(old.url)
+    await client.connect()
+    const { rows } = await client.query('SELECT last_value FROM sluice.epochs')
+    await client.end()
+    return Number(rows[0]?.last_value) >= 64
+  }
+  await expect.poll(hasTaken, { timeout: 20_000 }).toBe(true)
+  const other = new ServerHistory(record, 'other', testHost().log)
+  const client = await connect({ url, history: other, connectMs: 2000 })
+  await other.look(queryOf(client))
+  await disconnect(client)
+
+  await old.kill()
+  await standby.start()
+  await standby.promote()
+  const isWritten = (): Promise<boolean> =>
+    store
+      .keyValue('test')
+      .set('second', 2)
+      .then(() => true)
+      .catch(() => false)
+  await expect.poll(isWritten, { timeout: 30_000 }).toBe(true)
+  await store.close()
+  await disconnect(await connect({ url, history: other, connectMs: 2000 }))
 })

@@ -13,8 +13,9 @@ export const ACCEPTED_KEY = 'accepted_at'
 const PLACE = `
   SELECT system_identifier::text AS system, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int AS timeline
   FROM pg_control_system()`
+// Only what is committed: the number of a sequence can be seen before its transaction has reached a standby.
 const MARKS = `
-  SELECT (SELECT last_value FROM epochs) AS epoch, (SELECT coalesce(sum(writes), 0)::bigint FROM connections) AS commits,
+  SELECT (SELECT coalesce(sum(writes), 0)::bigint FROM connections) AS commits,
     (SELECT value::float8 FROM meta WHERE key = '${ACCEPTED_KEY}') AS "acceptedAtMs"`
 const NO_TABLE = '42P01'
 
@@ -25,7 +26,7 @@ type Place = Pick<SeenDatabase, 'system' | 'timeline'>
 type Marks = Omit<SeenDatabase, keyof Place>
 
 const NOWHERE: Place = { system: null, timeline: null }
-const EMPTY: Marks = { epoch: 0, commits: 0, acceptedAtMs: null }
+const EMPTY: Marks = { commits: 0, acceptedAtMs: null }
 
 /** A server that accepts writes, as it is now. */
 export interface Found extends SeenDatabase {
@@ -117,7 +118,6 @@ const newestOf = (one: SeenDatabase, other: SeenDatabase): SeenDatabase => ({
   ...one,
   timeline: one.timeline === null ? other.timeline : Math.max(one.timeline, other.timeline ?? 0),
   commits: Math.max(one.commits, other.commits),
-  epoch: Math.max(one.epoch, other.epoch),
 })
 
 export const wentBack = (found: readonly (Pick<Found, 'name' | 'why'> | undefined)[]): WrongServerError =>
@@ -150,6 +150,5 @@ function stepBack(seen: SeenDatabase, now: SeenDatabase): string | undefined {
   if (now.system === seen.system && now.timeline !== null && seen.timeline !== null && now.timeline < seen.timeline)
     return `is on timeline ${now.timeline}, but this daemon has worked on timeline ${seen.timeline}`
   if (now.commits < seen.commits) return `has ${now.commits} commits of Sluice, but this daemon has seen ${seen.commits}`
-  if (now.epoch < seen.epoch) return `has given out lease ${now.epoch}, but this daemon has seen lease ${seen.epoch}`
   return undefined
 }

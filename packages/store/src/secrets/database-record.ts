@@ -26,5 +26,4 @@ const isSeen = (value: Partial<SeenDatabase>): value is SeenDatabase =>
   (value.system === null || typeof value.system === 'string') &&
   (value.timeline === null || Number.isFinite(value.timeline)) &&
   (value.acceptedAtMs === null || Number.isFinite(value.acceptedAtMs)) &&
-  Number.isFinite(value.commits) &&
-  Number.isFinite(value.epoch)
+  Number.isFinite(value.commits)
