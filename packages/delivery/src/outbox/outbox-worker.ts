@@ -156,8 +156,8 @@ export class OutboxWorker {
   async #outbound(channel: Channel, { text, clientId, turnId, extras = {} }: StartedReply): Promise<Outbound> {
     const { features, approvals } = this.#options
     const { limits } = channel
-    // Sluice's own texts are plain: the platform must not read their characters as marks.
-    const plain = turnId === null ? [] : undefined
+    // The platform must not read characters of Sluice's own texts as marks, except for those that quote code with backticks, as prompts do.
+    const plain = turnId === null && !text.includes('`') ? [] : undefined
     const { buttons, topic, styles = plain, files = [], agent = MAIN_AGENT, session } = extras
     const bytesMax = limits.attachments?.bytesMax ?? 0
     const all = features.workspace(agent)
