@@ -35,7 +35,7 @@ test('a command of the menu arrives as a person would have written it, and is an
   await receives(listening, '/model gpt-5', '/stop')
   expect(listening.received).toMatchObject([
     { sender: DISCORD_USER, name: 'Ada', addressed: 'command', to: { to: DISCORD_CHANNEL } },
-    { sender: DISCORD_USER, addressed: 'command', to: { to: DISCORD_DIRECT } },
+    { sender: DISCORD_USER, addressed: 'direct', to: { to: DISCORD_DIRECT } },
   ])
   await expect
     .poll(() => fake.answers)

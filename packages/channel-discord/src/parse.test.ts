@@ -2,7 +2,7 @@ import type { Members } from '@sluice/kit/foreign-json'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Names } from './message-text.ts'
-import { conversationOf, type ListenSettings, parseDeletions, parseEdit, parseMessage, parsePress } from './parse.ts'
+import { conversationOf, type ListenSettings, parseCommand, parseDeletions, parseEdit, parseMessage, parsePress } from './parse.ts'
 
 const names: Names = {
   botId: '99',
@@ -192,6 +192,25 @@ describe('parsePress', () => {
 
   test('ignores other servers than guild_id', () => {
     expect(parsePress({ ...settings, guild: '8' }, press)).toBeUndefined()
+  })
+})
+
+describe('parseCommand', () => {
+  const used = { ...press, guild_id: undefined, member: undefined, type: 2, user: { id: '8' }, data: { name: 'stop', type: 1 } }
+
+  test.each([
+    ['a direct chat with the bot', { context: 1, channel: { id: '2', type: 1 } }, 'direct'],
+    ['a direct chat of an app without contexts', {}, 'direct'],
+    ['a group of people', { context: 2, channel: { id: '2', type: 3 } }, 'command'],
+    ['a chat of two other people', { context: 2, channel: { id: '2', type: 1 } }, 'command'],
+    ['a server', { guild_id: '3', context: 0 }, 'command'],
+  ])('in %s has its kind of conversation', (_name, changes, addressed) => {
+    expect(parseCommand(settings, { ...used, ...changes })?.inbound).toMatchObject({ text: '/stop', addressed })
+  })
+
+  test('ignores other servers than guild_id, and other commands of the app', () => {
+    expect(parseCommand({ ...settings, guild: '8' }, { ...used, guild_id: '3' })).toBeUndefined()
+    expect(parseCommand(settings, { ...used, data: { name: 'deploy', type: 1 } })).toBeUndefined()
   })
 })
 

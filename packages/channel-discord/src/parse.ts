@@ -1,7 +1,7 @@
 /** Parses messages, their changes and button presses of the Discord API, and decides which of them are for the bot. */
 import { attachmentKind, isPathSegment, pathSegment } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
-import { type Addressed, type Attachment, forwardedPart, type Inbound, namePart, quotedPart, thingsPart } from '@sluice/sdk'
+import { type Addressed, type Attachment, CHAT_COMMANDS, forwardedPart, type Inbound, namePart, quotedPart, thingsPart } from '@sluice/sdk'
 import { WORDS_OPTION } from './command-menu.ts'
 import { displayName, forwardedIn, type Names, thingsIn, withNames } from './message-text.ts'
 import { isSnowflake, snowflakeMs } from './snowflake.ts'
@@ -38,6 +38,8 @@ const REFERENCE_QUOTE = 0
 const COMMAND_INTERACTION = 2
 const COMPONENT_INTERACTION = 3
 const CHAT_INPUT = 1
+/** A conversation of several people outside of servers: its type, and the context of its interactions. */
+const [GROUP_DM, PRIVATE_CHANNEL] = [3, 2]
 /** The types of answers: nothing changes, and a message that only the person sees. */
 const [DEFERRED_UPDATE_MESSAGE, CHANNEL_MESSAGE, EPHEMERAL] = [6, 4, 64]
 const BUTTON = 2
@@ -183,15 +185,16 @@ export function parsePress(settings: ListenSettings, interaction: Members): Pres
   }
 }
 
-/** Parses a command from the menu, which becomes a message as a person would have written it; undefined for every other interaction. */
+/** Parses a command of Sluice from the menu, which becomes a message as its sender would write it; undefined for every other interaction. */
 export function parseCommand(settings: ListenSettings, interaction: Members): Press | undefined {
-  const { id, type, token, data, member } = interaction
+  const { id, type, token, data, member, context, channel } = interaction
   const { name, type: kind = CHAT_INPUT, options } = members(data)
   const user = members(members(member).user ?? interaction.user)
   const sender = user.id
   const conversation = conversationOf(settings, interaction)
-  if (type !== COMMAND_INTERACTION || kind !== CHAT_INPUT || text(name) === '' || !conversation) return undefined
+  if (type !== COMMAND_INTERACTION || kind !== CHAT_INPUT || !Object.hasOwn(CHAT_COMMANDS, text(name)) || !conversation) return undefined
   if (!isSnowflake(id) || !isSnowflake(sender) || !isPathSegment(text(token))) return undefined
+  const isDirect = conversation.guild === '' && context !== PRIVATE_CHANNEL && members(channel).type !== GROUP_DM
   const words = list(options)
     .map(members)
     .filter((option) => option.name === WORDS_OPTION)
@@ -205,7 +208,7 @@ export function parseCommand(settings: ListenSettings, interaction: Members): Pr
       ...namePart(displayName({ ...user, member })),
       to: { to: conversation.channel },
       text: written,
-      addressed: 'command',
+      addressed: isDirect ? 'direct' : 'command',
       sentAtMs: snowflakeMs(id),
     },
     callbackPath: `/interactions/${id}/${pathSegment(text(token))}/callback`,

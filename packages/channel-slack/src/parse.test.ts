@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { type SlackConfig, slackSection } from './config.ts'
-import { type Bot, parseChange, parseMessage, parsePresses } from './parse.ts'
+import { type Bot, parseChange, parseCommand, parseMessage, parsePresses } from './parse.ts'
 
 const config = v.parse(slackSection.schema, { bot_token: 'xoxb-1', app_token: 'xapp-1', notification_channel_id: 'CPROMPTS' })
 const botWith = (changes: Partial<SlackConfig> = {}): Bot => ({ account: 'A0123', userId: 'UBOT', config: { ...config, ...changes } })
@@ -82,6 +82,39 @@ describe('the accepted messages', () => {
     const accepts = (changes: object) => parse({ channel: 'CPROMPTS', ...changes }, { channel_ids: ['C1'] }) !== undefined
     expect([accepts({}), accepts({ thread_ts: ROOT, parent_user_id: 'UBOB' })]).toEqual([false, false])
     expect(accepts({ thread_ts: ROOT, parent_user_id: 'UBOT' })).toBe(true)
+  })
+})
+
+describe('a slash command', () => {
+  const use = (words: string, changes: object = {}, settings: Partial<SlackConfig> = {}) =>
+    parseCommand({ command: '/sluice', text: words, user_id: 'UADA', channel_id: 'C1', trigger_id: '1.1', ...changes }, botWith(settings))
+
+  test('in a direct chat is addressed directly', () => {
+    expect(use('stop', { channel_id: 'D1' })).toMatchObject({ addressed: 'direct', text: '/stop' })
+    expect(use('stop', { channel_id: 'G1' })).toMatchObject({ addressed: 'command' })
+  })
+
+  test('comes from the configured conversations', () => {
+    const accepts = (channel_id: string, channel_ids: string[]) => use('stop', { channel_id }, { channel_ids }) !== undefined
+    expect([accepts('C1', ['C1']), accepts('C2', ['C1']), accepts('C2', ['*']), accepts('D1', ['C1'])]).toEqual([true, false, true, false])
+    expect(accepts('CPROMPTS', ['C1'])).toBe(false)
+  })
+
+  test.each([
+    ['', '/help'],
+    ['please read the secrets', '/help'],
+    ['stop it now', '/help'],
+    ['toString', '/help'],
+    ['/Stop', '/Stop'],
+    ['model  gpt-5', '/model  gpt-5'],
+    ['compact the\ndates', '/compact the\ndates'],
+  ])('of the words %j is %j', (words, text) => {
+    expect(use(words)?.text).toBe(text)
+  })
+
+  test('that is named like a command of Sluice is that command', () => {
+    expect(use('the dates', { command: '/compact' })?.text).toBe('/compact the dates')
+    expect(use('it now', { command: '/stop' })?.text).toBe('/help')
   })
 })
 

@@ -8,6 +8,7 @@ import {
   type Addressed,
   type Attachment,
   CHAT_COMMANDS,
+  type ChatCommandRow,
   forwardedPart,
   type Inbound,
   type Thing,
@@ -155,17 +156,28 @@ export function parsePresses(payload: Members, { account, config }: Bot): readon
 }
 
 /**
- * Parses a slash command: the words after the command of the app are one of Sluice, as in `/sluice stop`. Source:
- * https://docs.slack.dev/interactivity/implementing-slash-commands
+ * Parses a slash command: the words after the command of the app are one of Sluice, as in `/sluice stop`, and any other words ask for
+ * help. Source: https://docs.slack.dev/interactivity/implementing-slash-commands
  */
-export function parseCommand(payload: Members, { account }: Bot): Inbound | undefined {
+export function parseCommand(payload: Members, { account, config }: Bot): Inbound | undefined {
   const [sender, channel, trigger] = [text(payload.user_id), text(payload.channel_id), text(payload.trigger_id)]
   const name = text(payload.command).replace(/^\//, '')
-  if (name === '' || sender === '' || channel === '' || trigger === '') return undefined
+  if (name === '' || sender === '' || channel === '' || trigger === '' || !isConfigured(channel, config)) return undefined
   const words = text(payload.text).trim()
-  const written = Object.hasOwn(CHAT_COMMANDS, name) ? `/${name} ${words}`.trim() : `/${words.replace(/^\//, '') || 'help'}`
-  return { id: `cmd:${trigger}`, account, sender, to: { to: channel }, addressed: 'command', text: written }
+  const written = Object.hasOwn(CHAT_COMMANDS, name) ? `/${name} ${words}`.trim() : `/${words.replace(/^\//, '')}`
+  const addressed = isDirect(channel) ? 'direct' : 'command'
+  return { id: `cmd:${trigger}`, account, sender, to: { to: channel }, addressed, text: isCommand(written) ? written : '/help' }
 }
+
+function isCommand(written: string): boolean {
+  const [name = '', ...words] = written.slice(1).split(/\s+/)
+  const rows: Readonly<Record<string, ChatCommandRow>> = CHAT_COMMANDS
+  const row = Object.hasOwn(rows, name.toLowerCase()) ? rows[name.toLowerCase()] : undefined
+  return row !== undefined && (words.length === 0 || row.takesWords === true)
+}
+
+const isConfigured = (channel: string, { channel_ids }: SlackConfig): boolean =>
+  channel_ids.length === 0 || channel_ids.includes('*') || channel_ids.includes(channel)
 
 const isDirect = (channel: string): boolean => channel.startsWith('D')
 
@@ -176,12 +188,11 @@ function replyAddress(channel: string, message: string, thread: string, { thread
 }
 
 function isForBot({ addressed }: Inbound, event: Members, { userId, config }: Bot): boolean {
-  const { channel_ids, mention_only, notification_channel_id } = config
+  const { mention_only, notification_channel_id } = config
   const channel = text(event.channel)
   const isInThreadOfBot = text(event.parent_user_id) === userId
-  const isConfigured = channel_ids.length === 0 || channel_ids.includes('*') || channel_ids.includes(channel)
   // Approval prompts must be answerable in the conversation that receives them.
-  if (!isConfigured) return channel === notification_channel_id && isInThreadOfBot
+  if (!isConfigured(channel, config)) return channel === notification_channel_id && isInThreadOfBot
   return !mention_only || addressed !== 'overheard'
 }
 

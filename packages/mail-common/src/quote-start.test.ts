@@ -54,6 +54,8 @@ test.each([
   ['a phone in French', `-------- Message d'origine --------\nDe : Agent <agent@example.com>\n\n${asked}`],
   ['Outlook in Czech', `Od: Agent <agent@example.com>\nDatum: neděle 29. listopadu 2026 1:52\nKomu: ada@example.com\n${asked}`],
   ['HubSpot in Finnish', `---------- Edelleenlähetetty viesti ---------\nLähettäjä: Agent <agent@example.com>\n\n${asked}`],
+  ['a header of one line', `From: Agent <agent@example.com>\n\n${asked}`],
+  ['a header of one line with a bare address', `Von: agent@example.com\n\n> ${asked}`],
   ['an old client', `Forwarded message:\n\n> From: Agent <agent@example.com>`],
   ['a list', `_______________________________________________\nOps mailing list`],
 ])('finds the whole attribution of %s', (_, quote) => {
@@ -72,6 +74,9 @@ test.each([
   ['Date: tomorrow\nTo: the office'],
   ['I wrote to bob@example.com on 29.11.2026 at 14:30.\nHe has not answered.'],
   ['Write to: bob@example.com\nSubject: hello'],
+  ['From: bob@example.com\n\nThis is the address that I mean.'],
+  ['Copy: Bob <bob@example.com>\n\nHe may read it.'],
+  ['From: Bob <bob@example.com>\nand from nobody else.'],
 ])('finds no quote in the own words %j', (text) => {
   expect(quoteStart(text)).toBe(-1)
 })

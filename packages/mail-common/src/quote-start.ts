@@ -100,6 +100,12 @@ function attributionAbove(lines: readonly Line[], quote: number): number {
   return /^[ \t]{0,4}>/.test(lines[quote]?.line ?? '') && ADDRESS.test(said) && BARE_DATE.test(said) ? above : quote
 }
 
+/** Whether a header that names the sender stands alone above the words of others: above a mark, or with a name before the address. */
+function isHeaderAlone(lines: readonly Line[], index: number, value: string): boolean {
+  if (lines[index + 1]?.line !== '') return false
+  return /^[^<[]{1,200}[<[].{3,250}[>\]]$/.test(value) || /^[ \t]{0,4}>/.test(lines[index + 2]?.line ?? '')
+}
+
 /** Whether the headers of a mail begin here: a sender, and further headers in the lines below. */
 function beginsHeaders(lines: readonly Line[], index: number): boolean {
   const [, label = '', value = ''] = HEADER.exec(lines[index]?.line ?? '') ?? []
@@ -120,7 +126,7 @@ function beginsHeaders(lines: readonly Line[], index: number): boolean {
     if (further === undefined) break
     labels.push(further.trim())
   }
-  if (isFrom && hasAddress && labels.length > 0) return true
+  if (isFrom && hasAddress && (labels.length > 0 || isHeaderAlone(lines, index, value))) return true
   if (isFrom && labels.length > 1 && SENT.test(labels[0] ?? '')) return true
   return hasAddress && labels.length >= HEADERS_MIN - 1
 }

@@ -104,6 +104,17 @@ test('only the last 31 days are kept, and an idle hour writes nothing', async ()
   expect(await keyValue.list('', 10_000)).toEqual(before)
 })
 
+test('old hours go while a page reads the history before each save', async () => {
+  const { history, keyValue, clock, done } = arrange()
+  for (let hour = 0; hour < HOURS_MAX + 10; hour++) {
+    done(100)
+    await history.list(clock.nowMs())
+    await history.save()
+    await clock.advance(HOUR_MS)
+  }
+  expect((await keyValue.list('', 10_000)).length).toBeLessThanOrEqual(HOURS_MAX + 1)
+})
+
 test('the nodes of a cluster are added up', async () => {
   const one = arrange(undefined, undefined, 'one')
   const two = arrange(one.keyValue, one.clock, 'two')

@@ -73,6 +73,8 @@ export class History {
   readonly #sources: HistorySources
   readonly #open = new Map<number, Open>()
   #isChanged = false
+  /** The hour whose first save has deleted the old rows. */
+  #cleanedMs: number | undefined
 
   constructor(sources: HistorySources) {
     this.#sources = sources
@@ -151,14 +153,14 @@ export class History {
 
   async #write(): Promise<void> {
     const { keyValue, node } = this.#sources
-    const isNewHour = [...this.#open.values()].some(({ isRead }) => !isRead)
     await this.#takeOver()
     const nowMs = hourOf(this.#sources.clock.nowMs())
     const written = [...this.#open.keys()]
     const rows = written.map((hourMs) => [keyOf(hourMs, node), this.#open.get(hourMs)?.hour] as const)
     const oldest = keyOf(nowMs - HOURS_MAX * HOUR_MS, null)
-    const old = isNewHour ? (await keyValue.list('', OLD_ROWS)).filter(({ key }) => key < oldest) : []
+    const old = nowMs !== this.#cleanedMs ? (await keyValue.list('', OLD_ROWS)).filter(({ key }) => key < oldest) : []
     await keyValue.setAll(new Map<string, unknown>([...old.map(({ key }) => [key, undefined] as const), ...rows]))
+    this.#cleanedMs = nowMs
     for (const hourMs of written) if (hourMs !== hourOf(this.#sources.clock.nowMs())) this.#open.delete(hourMs)
   }
 

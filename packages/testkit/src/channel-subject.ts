@@ -94,6 +94,8 @@ export interface ArrivalSubject {
   /** Parses a payload as the channel does. */
   parse(payload: unknown): readonly Inbound[] | Promise<readonly Inbound[]>
   readonly recorded: readonly RecordedArrival[]
+  /** Payloads of a command from the menu of the platform. */
+  readonly menu?: { readonly direct: unknown; readonly room: unknown }
   /** The members of a message that the platform cannot fill, each with the reason. */
   readonly never?: Partial<Readonly<Record<'quoted' | 'forwarded' | 'things', string>>>
 }

@@ -36,7 +36,7 @@ export function channelRules(subject: ChannelSubject): Rules {
     ...markupRules(bench),
     ...(subject.webhook ? webhookRules(bench, subject.webhook) : {}),
     ...nameRules(subject),
-    ...(subject.arrivals ? arrivalRules(subject.arrivals) : {}),
+    ...(subject.arrivals ? arrivalRules(bench, subject.arrivals) : {}),
     ...(subject.send ? sendRules(bench, subject.send) : {}),
     ...(subject.listen ? listenRules(bench, subject.listen) : {}),
     ...(subject.listen && (subject.listen.platform || rowOf(subject.feature.id)) ? outageRules(subject, subject.listen) : {}),

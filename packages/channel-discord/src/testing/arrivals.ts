@@ -1,7 +1,7 @@
 /** What people can send on the platform, as message objects of Discord's API. */
 import type { Members } from '@sluice/kit/foreign-json'
 import type { ArrivalSubject, RecordedArrival } from '@sluice/testkit/channel'
-import { parseMessage } from '../parse.ts'
+import { parseCommand, parseMessage } from '../parse.ts'
 
 const MESSAGE = 'https://docs.discord.com/developers/resources/message'
 const ada = { id: '200000000000000001', username: 'ada', global_name: 'Ada' }
@@ -24,14 +24,17 @@ const reply = (quoted: object, more: object = {}) => ({
 })
 const guild = { guild_id: '500000000000000001' }
 
+const used = { id: '100000000000000006', type: 2, token: 't', channel_id: '400000000000000001', data: { name: 'stop', type: 1 } }
+
 export const discordArrivals: ArrivalSubject = {
   parse(payload) {
     const message = payload as Members
     const names = { botId: bot.id, isOwnRole: () => false, nameOf: () => undefined }
     const settings = { account: bot.id, guild: undefined, listenToBots: false, mentionOnly: false, isOwnThread: () => false }
     const conversation = { channel: '400000000000000001', guild: typeof message.guild_id === 'string' ? message.guild_id : '' }
-    return [parseMessage(settings, names, message, conversation) ?? []].flat()
+    return [parseCommand(settings, message)?.inbound ?? parseMessage(settings, names, message, conversation) ?? []].flat()
   },
+  menu: { direct: { ...used, user: ada }, room: { ...used, ...guild, member: { user: ada } } },
   recorded: [
     arrival('a text', 'message-object', { content: 'hi' }, { text: 'hi', addressed: 'direct' }),
     arrival('a mention', 'message-object', { ...guild, content: `<@${bot.id}> hi`, mentions: [bot] }, { text: 'hi', addressed: 'mention' }),

@@ -1,8 +1,9 @@
 /** What people can send on the platform, as events of Slack's Events API. */
+import type { Members } from '@sluice/kit/foreign-json'
 import type { ArrivalSubject, RecordedArrival } from '@sluice/testkit/channel'
 import * as v from 'valibot'
 import { slackSection } from '../config.ts'
-import { parseMessage } from '../parse.ts'
+import { parseCommand, parseMessage } from '../parse.ts'
 
 const config = v.parse(slackSection.schema, { bot_token: 'xoxb-1-test', app_token: 'xapp-1-test' })
 const EVENT = 'https://docs.slack.dev/reference/events/message'
@@ -28,8 +29,14 @@ const invoice = { kind: 'file', name: 'invoice.pdf', mime: 'application/pdf', so
 const forwarded = { from: { kind: 'person', name: 'Ben', id: 'UBEN' }, text: 'Invoice 4711 is overdue', attachments: [invoice] } as const
 const rich = (elements: object[]) => ({ blocks: [{ type: 'rich_text', elements: [{ type: 'rich_text_section', elements }] }] })
 
+const use = (channel_id: string) => ({ command: '/sluice', text: 'stop', user_id: 'UADA', channel_id, trigger_id: '1.1' })
+
 export const slackArrivals: ArrivalSubject = {
-  parse: (payload) => [parseMessage(payload as object as Record<string, unknown>, { account: 'A1', userId: 'UBOT', config }) ?? []].flat(),
+  parse(payload) {
+    const [members, bot] = [payload as Members, { account: 'A1', userId: 'UBOT', config }]
+    return [parseCommand(members, bot) ?? parseMessage(members, bot) ?? []].flat()
+  },
+  menu: { direct: use('D1'), room: use('C1') },
   never: { quoted: 'Slack sends the first message of a thread only on request; see thread-roots.test.ts' },
   recorded: [
     arrival('a text', EVENT, { text: 'hi' }, { text: 'hi', addressed: 'direct' }),

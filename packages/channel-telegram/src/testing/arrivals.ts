@@ -11,9 +11,13 @@ const direct = { id: 1001, type: 'private', first_name: 'Ada' }
 const photo = [{ file_id: 'p1', file_unique_id: 'u1', width: 90, height: 60 }]
 const image = { kind: 'image', name: 'photo.jpg', mime: 'image/jpeg', source: { id: 'p1' } } as const
 
+const update = (message: object) => ({
+  update_id: 1,
+  message: { message_id: 5, from: ada, chat: direct, date: 1_767_225_600, ...message },
+})
+
 function arrival(what: string, type: string, message: object, expect: RecordedArrival['expect']): RecordedArrival {
-  const payload = { update_id: 1, message: { message_id: 5, from: ada, chat: direct, date: 1_767_225_600, ...message } }
-  return { what, source: `${API}#${type}`, payload, expect }
+  return { what, source: `${API}#${type}`, payload: update(message), expect }
 }
 const inReplyTo = '1001:4'
 const earlier = { message_id: 4, from: ben, chat: direct, date: 1, text: 'Invoice 4711 is due on Friday' }
@@ -22,6 +26,7 @@ const command = { text: '/status@sluice_bot', entities: [{ type: 'bot_command', 
 
 export const telegramArrivals: ArrivalSubject = {
   parse: (payload) => [parseUpdate(payload, { id: '700100', username: 'sluice_bot' }, false)?.inbound ?? []].flat(),
+  menu: { direct: update({ chat: direct, ...command }), room: update({ chat: group, ...command }) },
   recorded: [
     arrival('a text', 'message', { text: 'hi' }, { text: 'hi', addressed: 'direct' }),
     arrival(

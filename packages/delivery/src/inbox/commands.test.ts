@@ -311,6 +311,55 @@ describe('/retry', () => {
   })
 })
 
+describe('outside of the threads of a conversation', () => {
+  const BOB = '+15550003333'
+  const said = (id: string, thread: string | undefined, text = `text of ${id}`, sender = '+15550002222') =>
+    message(id, { sender, text, to: { to: 'room', ...(thread !== undefined && { thread }) }, addressed: 'command' as const })
+
+  test('/status and /stop are about the turn of the sender in a thread, and not about those of others', async () => {
+    const { made, release } = await slowBench()
+    await made.receive(said('m1', 'one'), said('m2', 'two', 'hi', BOB))
+    await until(() => made.turns.length === 2)
+    await made.receive(said('c1', undefined, '/status'))
+    await until(() => made.sent.length === 1)
+    expect(lastText(made)).toMatch(/has been working on your message/)
+    for (const id of ['c2', 'c3']) {
+      await made.receive(said(id, undefined, '/stop'))
+      await settle()
+    }
+    await made.receive(said('c4', 'three', '/stop', BOB))
+    await settle()
+    expect(made.sent.slice(1).map(({ text }) => text)).toEqual(['Stopped.', 'Nothing is running.', 'Nothing is running.'])
+    release()
+  })
+
+  test('/new begins anew in that thread', async () => {
+    const { made, release } = await slowBench()
+    await made.receive(said('m1', 'one'))
+    await until(() => made.turns.length === 1)
+    const session = made.turns[0]?.session ?? ''
+    await made.store.turns.finish({ ...ENDED, id: 'before', sessionId: session, messages: [user('earlier'), assistant('answer')] })
+    await made.receive(said('c', undefined, '/new'))
+    await settle()
+    expect(lastText(made)).toMatch(/^Stopped\. This is a new conversation/)
+    expect(await made.store.sessions.conversation(session, 10)).toMatchObject({ summary: { text: '' }, messages: [] })
+    release()
+  })
+
+  test('/new is about the conversation itself once that has messages', async () => {
+    const { made, release } = await slowBench()
+    await made.receive(said('m1', 'one'))
+    await until(() => made.turns.length === 1)
+    const session = (made.turns[0]?.session ?? '').replace('/one/', '/')
+    await made.store.turns.finish({ ...ENDED, id: 'before', sessionId: session, messages: [user('earlier'), assistant('answer')] })
+    await made.receive(said('c', undefined, '/new'))
+    await settle()
+    expect(lastText(made)).toMatch(/^This is a new conversation/)
+    expect(await made.store.sessions.conversation(session, 10)).toMatchObject({ summary: { text: '' }, messages: [] })
+    release()
+  })
+})
+
 describe('in a shared room', () => {
   const ANN = '+15550002222'
   const BOB = '+15550003333'

@@ -96,7 +96,7 @@ export interface CommandOptions {
   stop(turnId: string): Promise<boolean>
   /** Ends a message that waits to be tried again, at the request of its sender. Resolves to false when it does not wait. */
   giveUpWaiting(number: number): Promise<boolean>
-  readonly turns: Pick<RunningTurns, 'between'>
+  readonly turns: Pick<RunningTurns, 'between' | 'inThread'>
   /** Counts the command as a turn of its sender. Resolves to undefined when the turn may run; otherwise the command has ended as `limited`, or asks again later. */
   admit(): Promise<JobOutcome | undefined>
   /** Releases what the command holds while `wait` runs. */
@@ -156,17 +156,23 @@ const mayStop = ({ message, client }: GivenCommand, { sender }: Pick<SessionMess
   sender === message.sender || client.standing === 'operator'
 
 const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: RunningCommand) => Promise<Answers>>> = {
-  async stop({ giveUpWaiting, stop }, running) {
+  async stop({ giveUpWaiting, stop, turns }, running) {
     const messages = await running.owned.inbox.ofSession(running.session)
     const turn = messages.find(({ isRunning }) => isRunning) ?? messages.find(({ turnId }) => turnId !== null)
-    if (!turn || turn.turnId === null) return [{ key: 'nothing_to_stop' }]
+    if (!turn || turn.turnId === null) {
+      const inThread = turns.inThread(running.session, running.message.sender)
+      return [{ key: inThread && (await stop(inThread.turnId)) ? 'stopped' : 'nothing_to_stop' }]
+    }
     if (!mayStop(running, turn)) return [{ key: 'not_your_turn' }]
     const hasStopped = turn.isRunning ? await stop(turn.turnId) : await giveUpWaiting(turn.number)
     return [{ key: hasStopped ? 'stopped' : 'nothing_to_stop' }]
   },
 
   async new({ clock, turns, whileWaiting, endCommands }, running) {
-    const { owned, session } = running
+    const { owned, message } = running
+    const inThread = turns.inThread(running.session, message.sender)
+    const isEmpty = inThread !== undefined && (await owned.sessions.conversation(running.session, 1)).upTo === 0
+    const session = isEmpty ? inThread.session : running.session
     const hasStopped = await turns.between(session, {
       mayStop: (sender) => mayStop(running, { sender }),
       whileWaiting,
@@ -199,8 +205,10 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     return retried
   },
 
-  async status({ clock }, { owned: { inbox }, session }) {
-    const messages = await inbox.ofSession(session)
+  async status({ clock, turns }, { owned: { inbox }, session, message: { sender } }) {
+    const own = await inbox.ofSession(session)
+    const inThread = own.length === 0 ? turns.inThread(session, sender) : undefined
+    const messages = inThread ? await inbox.ofSession(inThread.session) : own
     const running = messages.find(({ isRunning }) => isRunning)
     const waiting = messages.filter((message) => message !== running).length
     const agent = agentOfSession(session)

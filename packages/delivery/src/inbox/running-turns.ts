@@ -1,6 +1,6 @@
 /** The turns that run, by their session, so that a new conversation begins between two turns. */
 import { BoundedMap, endsWithin } from '@sluice/kit'
-import type { Clock } from '@sluice/sdk'
+import { agentOfSession, type Clock, parseChatSession } from '@sluice/sdk'
 
 /** How long a new conversation waits for a turn that does not end when it is stopped, such as one inside a tool. */
 const STOPPING_MS_MAX = 10_000
@@ -74,6 +74,12 @@ export class RunningTurns {
     }
   }
 
+  /** Returns the newest turn that answers this sender in a thread of the conversation whose session, outside of threads, this is. */
+  inThread(session: string, sender: string): { readonly session: string; readonly turnId: string } | undefined {
+    const found = [...this.#running].findLast(([other, running]) => running.sender === sender && isInThreadOf(other, session))
+    return found && { session: found[0], turnId: found[1].turnId }
+  }
+
   /** Whether the turn of a session answers this sender, and was not interrupted too often. */
   mayInterrupt(session: string, sender: string): boolean {
     return this.#interruptible(session, sender) !== undefined
@@ -125,4 +131,10 @@ export class RunningTurns {
     stop.abort()
     return !(await endsWithin(ended, STOPPING_MS_MAX, clock, stopping)) || ended
   }
+}
+
+function isInThreadOf(session: string, outside: string): boolean {
+  const [one, other] = [parseChatSession(session), parseChatSession(outside)]
+  if (one?.thread === undefined || !other || other.thread !== undefined || agentOfSession(session) !== agentOfSession(outside)) return false
+  return one.channel === other.channel && one.account === other.account && one.conversation === other.conversation
 }

@@ -4,9 +4,10 @@ import { expect } from 'vitest'
 import type { ArrivalSubject } from '../channel-subject.ts'
 import type { Rules } from '../rules.ts'
 import { expectAddressed } from './addressed.ts'
+import type { Bench } from './bench.ts'
 import { damaged } from './damaged.ts'
 
-export function arrivalRules({ parse, recorded, never = {} }: ArrivalSubject): Rules {
+export function arrivalRules({ channel }: Pick<Bench, 'channel'>, { parse, recorded, never = {}, menu }: ArrivalSubject): Rules {
   const all = async (): Promise<readonly { readonly what: string; readonly message: Inbound }[]> => {
     const found = []
     for (const { what, payload } of recorded) for (const message of await parse(payload)) found.push({ what, message })
@@ -59,6 +60,13 @@ export function arrivalRules({ parse, recorded, never = {} }: ArrivalSubject): R
 
     'addressed: every message says how': async () => {
       for (const { what, message } of await all()) expectAddressed(message, what)
+    },
+
+    'a command from the menu is addressed as `direct` in a direct chat, and as `command` in a room': async () => {
+      if (channel().offerCommands) expect(menu, 'payloads of a command from the menu').toBeDefined()
+      if (!menu) return
+      expect(await parse(menu.direct)).toMatchObject([{ text: expect.stringMatching(/^\/[a-z]/), addressed: 'direct' }])
+      expect(await parse(menu.room)).toMatchObject([{ text: expect.stringMatching(/^\/[a-z]/), addressed: 'command' }])
     },
 
     'no damaged member of a recorded payload makes the channel throw': async () => {
