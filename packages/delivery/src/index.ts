@@ -25,4 +25,5 @@ export {
   People,
   type PeopleOptions,
   shownAccount,
+  toldOfLink,
 } from './people/people.ts'

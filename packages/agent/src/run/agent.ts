@@ -72,8 +72,13 @@ export interface AgentDeps extends SettingsSource {
   readonly admission?: Admission
   /** What each client holds at once. Absent: no client has a share. */
   readonly shares?: Shares
-  /** Returns a client with its person, if its accounts are linked. Absent: no accounts are. */
-  readonly linked?: (client: LimitedClient) => LimitedClient
+  /** The clients whose accounts are linked. Absent: none are. */
+  readonly linked?: {
+    /** Reads the links again where other nodes write them too. */
+    refresh(): Promise<void>
+    /** Returns a client with its person, if its accounts are linked. */
+    principal(client: LimitedClient): LimitedClient
+  }
   /** Asks a person when the caller of the turn cannot. */
   readonly approve?: Approver
   /** Returns the values that tool results must not show. */
@@ -139,6 +144,7 @@ class TurnAgent implements Agent {
   }
 
   async run(asked: TurnRequest): Promise<TurnResult> {
+    if (this.#deps.linked) await this.#deps.linked.refresh()
     const request = this.#withPerson(asked)
     const { signal, idempotency, delivery, permit } = request
     const id = delivery?.turnId ?? this.#newId()
@@ -175,6 +181,7 @@ class TurnAgent implements Agent {
   }
 
   async accept(asked: Parameters<Agent['accept']>[0]): Promise<string> {
+    if (this.#deps.linked) await this.#deps.linked.refresh()
     const request = this.#withPerson(asked)
     const { id = this.#newId(), session } = request
     if (this.#admission.isLimited(request)) await this.#admission.admit(id, request)
@@ -197,7 +204,7 @@ class TurnAgent implements Agent {
     return turn.id
   }
 
-  readonly #linked = (client: LimitedClient): LimitedClient => this.#deps.linked?.(client) ?? client
+  readonly #linked = (client: LimitedClient): LimitedClient => this.#deps.linked?.principal(client) ?? client
 
   #withPerson<Request extends Pick<TurnRequest, 'limited'>>(request: Request): Request {
     return request.limited ? { ...request, limited: this.#linked(request.limited) } : request
@@ -313,7 +320,9 @@ class TurnAgent implements Agent {
     // A turn that ends while the rows are read is in them, and no longer live.
     const live = new Set(this.#live.ids())
     let resumed = 0
-    for (const row of await list()) {
+    const rows = await list()
+    if (rows.length > 0) await this.#deps.linked?.refresh()
+    for (const row of rows) {
       if (live.has(row.id) || this.#live.has(row.id)) continue
       const isDirect = this.#node.isDirect({ session: row.sessionId })
       const own = isDirect ? this.#deps.store : (home ?? this.#resumedHome(row))

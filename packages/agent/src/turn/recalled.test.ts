@@ -84,7 +84,10 @@ test('the person of a chat gets her own memories', async () => {
 test('a linked person has the memories of the person, in turns and in tools, also after a restart', async () => {
   const people: (string | undefined)[] = []
   const tool: Tool = { ...memory, run: async (_, { person }) => String(people.push(person)) }
-  const linked: TestAgentOptions['linked'] = (client) => ({ ...client, person: 'channel:x/bot/ann' })
+  const linked: TestAgentOptions['linked'] = {
+    refresh: async () => {},
+    principal: (client) => ({ ...client, person: 'channel:x/bot/ann' }),
+  }
   const books = memoryBooks()
   const call = { calls: [{ name: 'memory_recall', input: {} }] }
   const { agent, asked } = remembering([own('dog: is called Rex')], [call, { text: 'hi' }], { linked, books, tools: [tool] })
@@ -97,6 +100,22 @@ test('a linked person has the memories of the person, in turns and in tools, als
   await later.resume()
   await later.agent.ended('r')
   expect(later.asked).toEqual(['channel:x/bot/ann: go on'])
+})
+
+test('an account that another node has separated has its own memories from the next turn on', async () => {
+  let isLinked = true
+  const linked: TestAgentOptions['linked'] = {
+    refresh: async () => {
+      isLinked = false
+    },
+    principal: (client) => (isLinked ? { ...client, person: 'channel:x/bot/ann' } : client),
+  }
+  const { agent, asked } = remembering([], [{ text: 'hi' }, { text: 'hi' }], { linked })
+  const limited = { client: 'device:d', standing: 'client' } as const
+  await agent.run(request('feed my dog', { owner: 'd', caller: 'device:d', limited }))
+  isLinked = true
+  await agent.ended(await agent.accept(request('feed my cat', { owner: 'd', caller: 'device:d', limited })))
+  expect(asked).toEqual(['device:d: feed my dog', 'device:d: feed my cat'])
 })
 
 test('a conversation of one person in a room, where others read the answers, recalls nothing of the person', async () => {

@@ -166,7 +166,7 @@ function createAgentOf(
     config: (agent) => lifecycle.agents().get(agent),
     secrets: () => inForce.secrets,
     mintClient: clients.ofCaller,
-    linked: (client) => people.principal(client),
+    linked: people,
     admission,
     shares,
     placeOf: (turn) => placeOf(snapshot().channels, turn),

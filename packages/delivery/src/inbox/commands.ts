@@ -25,7 +25,7 @@ import {
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
 import { CODE_MINUTES, codeIn } from '../people/codes.ts'
-import { type LinkedAccount, type LinkingAccount, linkNotices, type People, shownAccount } from '../people/people.ts'
+import { type LinkedAccount, type LinkingAccount, linkNotices, type People, shownAccount, toldOfLink } from '../people/people.ts'
 import { noticesTo } from './notice.ts'
 import { isInRoom } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
@@ -42,6 +42,8 @@ interface WrittenCommand {
 
 /** Some platforms append the name of the bot: `/stop@mybot`. */
 const COMMAND = /^\/([a-z]{1,16})(?:@\S{1,100})?(?:\s+(\S.{0,100}))?$/i
+/** The words of `/link confirm`, with the account that they name. */
+const CONFIRM = /^confirm(?:$|\s+)(.*)$/i
 /** Beyond this length, white space included, a text is no command. */
 const COMMAND_CHARS_MAX = 120
 const LANE = 'command:'
@@ -271,14 +273,13 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
       by: `${channel.name}:${message.sender}`,
     }
     if (words === '') return codeFor(people, account)
-    if (words.toLowerCase() === 'confirm') {
-      const others = (await people.confirm(account))?.filter((one) => one.account !== account.account)
-      return others ? [{ key: 'link_confirmed', values: named(others, texts) }] : [{ key: 'not_linked' }]
-    }
+    const [, chosen] = CONFIRM.exec(words) ?? []
+    if (chosen !== undefined) return confirm(options, account, chosen)
     if (codeIn(words) === undefined) return [{ key: 'link_unclear' }]
     const redeemed = await people.redeem(account, words, `inbox:${entry.number}`)
     if (redeemed.outcome !== 'linked') return [{ key: `link_${redeemed.outcome}` }]
-    await tell(options, [redeemed.other], { key: 'linked', values: named([account], texts) })
+    for (const { to: other, accounts } of toldOfLink(redeemed.person, account.account))
+      await tell(options, [other], { key: 'linked', values: named(accounts, texts) })
     return [
       {
         key: 'linked',
@@ -327,6 +328,21 @@ async function codeFor(people: People, account: LinkingAccount): Promise<Answer[
     if (error instanceof AppError && error.code === 'rate_limited') return [{ key: 'link_busy', values: { minutes: CODE_MINUTES } }]
     throw error
   }
+}
+
+/** Confirms one account, and tells the others of it. Asks which one is meant when several wait. */
+async function confirm(options: CommandOptions, account: LinkingAccount, words: string): Promise<Answer[]> {
+  const { people, texts } = options
+  const confirmed = await people.confirm(account, words)
+  if (!confirmed) return [{ key: 'not_linked' }]
+  if (confirmed.waiting) {
+    const accounts = confirmed.waiting.map((one) => `${one.number}: ${shownAccount(one.account, texts)}`).join(', ')
+    return [{ key: accounts === '' ? 'link_unclear' : 'link_confirm_which', values: { accounts } }]
+  }
+  const values = named(confirmed.accounts, texts)
+  const others = confirmed.isNew ? confirmed.person.filter((one) => one.account !== account.account) : []
+  await tell(options, others, { key: 'link_confirmed_by', values: { account: shownAccount(account, texts), ...values } })
+  return [{ key: 'link_confirmed', values }]
 }
 
 /** Tells other accounts of a change of their link. */

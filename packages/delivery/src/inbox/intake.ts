@@ -18,6 +18,7 @@ import {
 } from '@sluice/sdk'
 import type { DeliveryApprovals, DeliveryFeatures, Procedures } from '../delivery-options.ts'
 import { type Account, accountKey } from '../delivery-queue.ts'
+import { codeIn } from '../people/codes.ts'
 import type { People } from '../people/people.ts'
 import { AllowedSenders } from './allowed-senders.ts'
 import { changeLane, isUnsignedDeletion } from './changes.ts'
@@ -44,7 +45,7 @@ export interface IntakeOptions {
   agentOf: DeliveryFeatures['agentOf']
   readonly rooms: Pick<Rooms, 'at'>
   readonly overheard: Pick<Overheard, 'add' | 'change'>
-  readonly people: Pick<People, 'refresh' | 'standing'>
+  readonly people: Pick<People, 'refresh' | 'revoke' | 'standing'>
   /** Returns the senders of a channel who are operators. */
   operators(channel: string): readonly string[]
 }
@@ -148,6 +149,8 @@ export class Intake {
     const room = isInRoom(message) ? await this.#options.rooms.at(place) : undefined
     const own = sessionOf(room?.rule.agent ?? this.#options.agentOf(place), channel.name, message, room?.isShared ?? false)
     const account = accountKey({ channel: channel.name, account: message.account })
+    const shownCode = room ? linkCodeIn(message) : undefined
+    if (shownCode !== undefined) await this.#options.people.revoke(shownCode)
     if (message.changes) return [{ message, kind: 'change', session: changeLane(own), account }]
     const verdict = room ? judgeInRoom(channel, room, message) : 'turn'
     const isForAgent = verdict === 'turn' || verdict === 'judge'
@@ -158,7 +161,8 @@ export class Intake {
       const session = approvalReplyLane(channel.name, approval, message)
       return [{ message, kind: 'approval_reply', session, account, ...(approval && { approval }) }]
     }
-    if (verdict === 'overheard') await this.#options.overheard.add(own, await this.#overheardLine(channel, message, receivedAtMs))
+    if (verdict === 'overheard' && shownCode === undefined)
+      await this.#options.overheard.add(own, await this.#overheardLine(channel, message, receivedAtMs))
     if (!isForAgent) return []
     const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
     return [{ message, kind, session: own, account }]
@@ -287,6 +291,12 @@ export class Intake {
 }
 
 const placeOf = ({ name }: Channel, { account, to }: Inbound): RoomPlace => ({ channel: name, account, conversation: to.to })
+
+/** Returns the code that a message types to link accounts. In a room others read it, whether the message is for the bot or not. */
+function linkCodeIn(message: Inbound): string | undefined {
+  const command = commandIn(typedText(message))
+  return command?.name === 'link' && codeIn(command.words) !== undefined ? command.words : undefined
+}
 
 const needsTurn = ({ kind }: Classified): boolean => kind !== 'approval_reply' && kind !== 'change' && kind !== 'command'
 

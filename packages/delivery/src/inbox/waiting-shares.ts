@@ -54,6 +54,8 @@ export class WaitingShares {
     const channel = channelNamed(features, row.channel)
     // Only the message says whether it proves its sender. Until it is read, nobody goes first as an operator.
     const client = channel && (message ? clientOf(channel, message, limits.operators(channel.name)) : clientOf(channel, row, []))
-    return client && people.principal(client)
+    if (!client || message) return client && people.principal(client)
+    const { person } = people.principal(client)
+    return { ...client, ...(person !== undefined && { person }) }
   }
 }

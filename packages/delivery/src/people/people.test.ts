@@ -1,5 +1,5 @@
 /** Linked people: codes, links, confirmations, and what follows the person. */
-import { type Channel, type Inbound, type Store, senderKey } from '@sluice/sdk'
+import { type Channel, type Inbound, ROOMS, roomKey, type Store, senderKey } from '@sluice/sdk'
 import { describe, expect, it, test } from 'vitest'
 import {
   bench,
@@ -128,7 +128,7 @@ describe('the standing of the other account', () => {
     await made.say('y', 'ann-y', '/link confirm')
     await made.say('x', 'ann', '/link confirm')
     await made.say('y', 'bob-y', `/link ${await made.codeOf('y', 'ann-y')}`)
-    await made.say('y', 'bob-y', '/link confirm')
+    await made.say('y', 'bob-y', '/link confirm ann')
     expect(await standingOf(made, 'y', 'bob-y')).toBe('listed')
     expect(await standingOf(made, 'y', 'ann-y')).toBe('operator')
     // The operator has confirmed `ann-y`, and not yet `bob-y`.
@@ -143,6 +143,43 @@ describe('the standing of the other account', () => {
     await made.say('x', 'ann', '/link confirm')
     expect(await standingOf(made, 'y', 'ann-y', { unverified: true })).toBe('unverified')
     expect(made.turns.at(-1)?.limited?.person).toBeUndefined()
+  })
+})
+
+describe('a person with several accounts', () => {
+  it('learns on each of them of a further one, also of one that made the code', async () => {
+    const made = await arrange()
+    await made.link()
+    const joined = await made.say('y', 'bob-y', `/link ${await made.codeOf('y', 'ann-y')}`)
+    expect(joined.x).toEqual([expect.stringContaining('is linked with bob-y on y:')])
+    expect(joined.y.toSorted()).toEqual([
+      expect.stringContaining('is linked with ann on x, ann-y on y:'),
+      expect.stringContaining('is linked with bob-y on y:'),
+    ])
+    const byMaker = await made.say('x', 'ann', `/link ${await made.codeOf('x', 'bob')}`)
+    expect(byMaker.x.filter((text) => text.includes('is linked with ann on x, ann-y on y, bob-y on y:'))).toHaveLength(1)
+    expect(byMaker.y).toEqual(Array(2).fill(expect.stringContaining('is linked with bob on x:')))
+  })
+
+  it('confirms the only account that waits, asks which one of several, and tells all the others', async () => {
+    const made = await arrange({ operators: ['ann'] })
+    await made.link()
+    const first = await made.say('x', 'ann', '/link confirm')
+    expect(first.x).toEqual([expect.stringContaining('Confirmed: ann-y on y may')])
+    expect(first.y).toEqual([expect.stringContaining('ann on x has confirmed ann-y on y')])
+    expect(await made.say('x', 'ann', '/link confirm')).toEqual({ x: first.x, y: [] })
+    expect(host.emitted.filter((event) => 'change' in event && event.change === 'confirmed')).toEqual([
+      { type: 'people_changed', change: 'confirmed', account: ANN_X, others: [ANN_Y] },
+    ])
+    await made.say('y', 'bob-y', `/link ${await made.codeOf('y', 'ann-y')}`)
+    const asked = await made.say('y', 'bob-y', '/link confirm')
+    expect(asked).toEqual({ x: [], y: [expect.stringContaining('1: ann on x, 2: ann-y on y.')] })
+    const confirmed = await made.say('y', 'bob-y', '/link confirm 2')
+    expect(confirmed.x).toEqual([expect.stringContaining('bob-y on y has confirmed ann-y on y')])
+    expect(confirmed.y).toContainEqual(expect.stringContaining('Confirmed: ann-y on y may'))
+    expect(confirmed.y).toHaveLength(2)
+    expect((await made.say('y', 'bob-y', '/link confirm eve')).y).toEqual([expect.stringContaining('wait to be confirmed: 1: ann on x.')])
+    expect((await made.say('y', 'bob-y', `/link confirm ${ANN_X}`)).y.join()).toContain('Confirmed: ann on x may')
   })
 })
 
@@ -179,6 +216,22 @@ describe('refuses', () => {
     expect((await say('y', 'ann-y', `/link ${code}`)).y.join()).toContain('wrong, used or too old')
     expect((await say('y', 'ann-y', '/unlink', inRoom)).y.join()).toContain('direct chats only')
     expect(await linked()).toEqual([])
+  })
+
+  it.each<[string, object]>([
+    ['that answers only what is addressed to the bot', { respond: 'mention', session: 'shared' }],
+    ['that answers nothing', { respond: 'never' }],
+    ['with a rule for other people', { people: ['bob'] }],
+  ])('a code that was written in a room %s, and keeps no line of it', async (_, rule) => {
+    const { say, codeOf, stored, store, channel } = await arrange()
+    const place = { channel: channel.name, account: 'our-number', conversation: 'room' }
+    await store.keyValue(ROOMS).set(roomKey(place), rule)
+    const code = await codeOf('x', 'ann')
+    const inRoom = { to: { to: 'room' }, addressed: 'overheard' } as const
+    expect(await say('x', 'ann', `/link ${code}`, inRoom)).toEqual({ x: [], y: [] })
+    expect((await stored())?.codes).toEqual([])
+    expect((await say('y', 'bob-y', `/link ${code}`)).y.join()).toContain('wrong, used or too old')
+    expect(await store.keyValue('overheard').list('', 9)).toEqual([])
   })
 
   it('a code that was used, replaced, or is too old', async () => {
@@ -278,7 +331,10 @@ describe('a crash', () => {
     expect(await linked()).toEqual([[ANN_X, ANN_Y]])
   })
 
-  it('after the link is stored answers as if there had been none', async () => {
+  it.each([
+    ['', false],
+    [', also when the account that made the code joins the person of the other', true],
+  ])('after the link is stored answers as if there had been none%s', async (_, isLinkedBefore) => {
     const store = open()
     let isCut = false
     const cutting = storeWith(store, ({ inbox }) => ({
@@ -292,15 +348,21 @@ describe('a crash', () => {
       },
     }))
     const made = await arrange({ store: cutting })
+    if (isLinkedBefore) await made.say('y', 'bob-y', `/link ${await made.codeOf('y', 'ann-y')}`)
+    const before = isLinkedBefore ? [ANN_Y, 'channel:y/our-number/bob-y'] : []
+    const all = [isLinkedBefore ? [...before, ANN_X] : [ANN_X, ANN_Y]]
     const code = await made.codeOf('x', 'ann')
     isCut = true
     await made.say('y', 'ann-y', `/link ${code}`)
-    expect(await made.linked()).toEqual([[ANN_X, ANN_Y]])
+    expect(await made.linked()).toEqual(all)
     await clock.advance(5000)
     await settle()
     const answers = (await store.outbox.list({ limit: 20, channel: 'y' })).map(({ text }) => text)
-    expect(answers.filter((text) => text?.includes('linked with ann on x'))).toHaveLength(1)
-    expect(await made.linked()).toEqual([[ANN_X, ANN_Y]])
+    expect(
+      answers.filter((text) => text?.includes(isLinkedBefore ? 'linked with bob-y on y, ann on x' : 'linked with ann on x')),
+    ).toHaveLength(1)
+    expect(answers.join()).not.toContain('wrong, used or too old')
+    expect(await made.linked()).toEqual(all)
     expect((await made.stored())?.tries).toEqual([])
   })
 })
@@ -317,12 +379,31 @@ test('an unlinked account is separated for others that have read the links befor
   expect(here.principal({ client: ANN_Y, standing: 'listed' }).person).toBeUndefined()
 })
 
+test('a text that is not an open code is not written', async () => {
+  const store = open()
+  let swaps = 0
+  const keyValue: Store['keyValue'] = (owner) => ({
+    ...store.keyValue(owner),
+    swap: (...args) => {
+      swaps += 1
+      return store.keyValue(owner).swap(...args)
+    },
+  })
+  const people = peopleOn({ ...store, keyValue })
+  const { code } = await people.newCode({ account: ANN_X, by: 'x:ann' })
+  await people.revoke('AAAAA-AAAAA')
+  expect(swaps).toBe(1)
+  await people.revoke(code)
+  expect(swaps).toBe(2)
+})
+
 test('links that a later release wrote are not overwritten, and link nobody', async () => {
   const store = open()
   await store.keyValue('people').set('links', { people: 'another form' })
   const people = peopleOn(store)
   await expect(people.newCode({ account: ANN_X, by: 'x:ann' })).rejects.toMatchObject({ code: 'config_invalid' })
   await people.refresh()
+  await people.revoke('AAAAA-AAAAA')
   expect(people.personOf(ANN_X)).toBeUndefined()
   expect(await store.keyValue('people').get('links')).toEqual({ people: 'another form' })
 })

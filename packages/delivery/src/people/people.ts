@@ -86,6 +86,15 @@ export type Redeemed =
   /** `wrong`: no open code. `tries`: too many wrong codes. `own`: the code of this account. `taken`: both accounts are linked. `full`: no room. */
   | { readonly outcome: 'wrong' | 'tries' | 'own' | 'taken' | 'full' }
 
+/** What `/link confirm` did: it confirmed `accounts`, or has to know which of the accounts that wait is meant. `isNew`: one was not confirmed before. */
+export type Confirmed =
+  | { readonly person: LinkedPerson; readonly accounts: readonly LinkedAccount[]; readonly isNew?: true; readonly waiting?: undefined }
+  | {
+      readonly waiting: readonly { readonly number: number; readonly account: LinkedAccount }[]
+      readonly isNew?: undefined
+      readonly accounts?: undefined
+    }
+
 export interface PeopleOptions {
   readonly store: Pick<Store, 'keyValue' | 'sops'>
   readonly ownership: Pick<Ownership, 'ownsAll'>
@@ -117,7 +126,7 @@ export class People {
     try {
       await this.#read()
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'config_invalid') throw error
+      if (!isUnreadable(error)) throw error
       this.#take(NOTHING)
     }
   }
@@ -137,6 +146,12 @@ export class People {
     const [owner] = person ?? []
     if (!owner || !isAtLeast(client.standing, 'listed')) return client
     return { ...client, person: owner.account, standing: this.standing(client.client, client.standing) }
+  }
+
+  /** Resolves to a principal as `principal` returns it, by the links as they are now. */
+  async current(client: LimitedClient): Promise<LimitedClient> {
+    await this.refresh()
+    return this.principal(client)
   }
 
   /** Returns the standing of an account: the highest among its own standing and the standings of the accounts with which it is confirmed, in both directions. */
@@ -172,7 +187,7 @@ export class People {
     const redeemed = await this.#update<Redeemed>((state) => {
       const known = personIn(state, account)
       const own = known?.find((one) => one.account === account)
-      const [other] = known?.filter((one) => one.account !== account) ?? []
+      const other = known?.findLast((one) => one.account !== account)
       if (known && other && command !== undefined && own?.command === command)
         return { state, result: { outcome: 'linked', person: known, other } }
       const nowMs = this.#options.clock.nowMs()
@@ -184,12 +199,12 @@ export class People {
       if (code.account === account) return refused('own')
       const theirs = personIn(state, code.account)
       if (known && theirs) return refused('taken')
-      const before = theirs ?? known
+      const before = theirs ?? known?.map((one) => (one.account === account && command !== undefined ? { ...one, command } : one))
       if (before ? before.length >= ACCOUNTS_MAX : state.people.length >= PEOPLE_MAX) return refused('full')
       const maker = newAccount(code, nowMs)
       const typist = newAccount({ account, name, to, command }, nowMs)
       const person = before ? [...before, theirs ? typist : maker] : [maker, typist]
-      const people = [...state.people.filter((one) => one !== before), person]
+      const people = [...state.people.filter((one) => one !== theirs && one !== known), person]
       return { state: { ...state, codes, people }, result: { outcome: 'linked', person, other: code } }
     })
     if (redeemed.outcome === 'linked') await this.#changed('people_linked', by, { account, other: redeemed.other.account })
@@ -197,17 +212,29 @@ export class People {
     return redeemed
   }
 
-  /** Confirms, for one account, that the others of its person may have its standing. Resolves to undefined for an account without a person. */
-  async confirm({ account, by }: LinkingAccount): Promise<LinkedPerson | undefined> {
-    const person = await this.#update<LinkedPerson | undefined>((state) => {
+  /**
+   * Confirms, for one account, that another one of its person may have its standing: the only one that waits for that, or the one that the words
+   * name. Resolves to undefined for an account that is linked with no sender.
+   */
+  async confirm({ account, by }: LinkingAccount, words = ''): Promise<Confirmed | undefined> {
+    const confirmed = await this.#update<Confirmed | undefined>((state) => {
       const before = personIn(state, account)
-      if (!before) return { state, result: undefined }
-      const others = before.flatMap((one) => (one.account === account ? [] : [one.account]))
-      const after = before.map((one) => (one.account === account ? { ...one, confirms: others } : one))
-      return { state: { ...state, people: state.people.map((one) => (one === before ? after : one)) }, result: after }
+      const own = before?.find((one) => one.account === account)
+      const others = before?.filter((one) => one !== own && parseSenderKey(one.account)) ?? []
+      if (!before || !own || others.length === 0) return { state, result: undefined }
+      const waiting = others.flatMap((one, at) => (own.confirms.includes(one.account) ? [] : [{ number: at + 1, account: one }]))
+      const named = words === '' ? waiting.map((one) => one.account) : others.filter((one, at) => isNamed(one, at + 1, words))
+      const [chosen] = named
+      if (words === '' && !chosen) return { state, result: { person: before, accounts: others } }
+      if (!chosen || named.length > 1) return { state, result: { waiting } }
+      if (own.confirms.includes(chosen.account)) return { state, result: { person: before, accounts: [chosen] } }
+      const after = before.map((one) => (one === own ? { ...one, confirms: [...one.confirms, chosen.account] } : one))
+      const people = state.people.map((one) => (one === before ? after : one))
+      return { state: { ...state, people }, result: { person: after, accounts: [chosen], isNew: true } }
     })
-    if (person) await this.#changed('people_confirmed', by, { account })
-    return person
+    const [other] = confirmed?.isNew ? confirmed.accounts : []
+    if (other) await this.#changed('people_confirmed', by, { account, other: other.account })
+    return confirmed
   }
 
   /** Separates an account from its person at once. Resolves to the accounts that it was linked with; undefined if it was not linked. */
@@ -224,12 +251,17 @@ export class People {
     return left
   }
 
-  /** Removes a code that others may have read. */
+  /** Removes a code that others may have read. Writes nothing when there is no such code. */
   async revoke(text: string): Promise<void> {
-    await this.#update((state) => {
-      const code = matching(state.codes, text)
-      return { state: { ...state, codes: state.codes.filter((one) => one !== code) }, result: undefined }
-    })
+    try {
+      await this.#update((state) => {
+        const code = matching(state.codes, text)
+        return { state: code ? { ...state, codes: state.codes.filter((one) => one !== code) } : state, result: undefined }
+      })
+    } catch (error) {
+      // An account cannot use a code of a value that cannot be read.
+      if (!isUnreadable(error)) throw error
+    }
   }
 
   #ownStanding(account: string): Standing {
@@ -303,6 +335,12 @@ const CHANGES = { people_linked: 'linked', people_confirmed: 'confirmed', people
   string
 >
 
+const isUnreadable = (error: unknown): boolean => error instanceof AppError && error.code === 'config_invalid'
+
+/** Whether words name an account: its number in the person, its sender, or its key. */
+const isNamed = ({ account }: LinkedAccount, number: number, words: string): boolean =>
+  words === String(number) || words === account || words === parseSenderKey(account)?.sender
+
 const personIn = ({ people }: State, account: string) => people.find((person) => person.some((one) => one.account === account))
 
 const newAccount = (
@@ -327,6 +365,13 @@ export function shownAccount({ account, name }: Pick<LinkingAccount, 'account' |
   if (!sender) return gatewayText(account.startsWith('device:') ? 'account_device' : 'account_local', texts)
   const shown = name === undefined || name === sender.sender ? sender.sender : `${name} (${sender.sender})`
   return gatewayText('account_sender', texts, { sender: shown, channel: sender.channel })
+}
+
+/** Returns who has to learn of a link that an account has made: the other accounts of its person, each with the accounts that are new to it. */
+export function toldOfLink(person: LinkedPerson, account: string) {
+  const newest = person.slice(-1)
+  const others = person.filter((one) => one.account !== account)
+  return others.map((to) => ({ to, accounts: newest.includes(to) ? person.filter((one) => one !== to) : newest }))
 }
 
 /** Returns the messages that tell an account of a change of its link; none for an account that has no conversation. */

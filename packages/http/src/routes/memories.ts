@@ -66,9 +66,10 @@ const shown = ({ owner, key, category, content, untrusted, updatedAtMs }: Memory
   updated_at: isoTime(updatedAtMs),
 })
 
-/** Returns the stored owner that a request is about; that of its person, where accounts are linked. Throws `forbidden` if a client names another owner than itself. */
-function ownerFor({ people }: Pick<Runtime, 'people'>, { device, role }: Caller, owner: string | undefined): string {
+/** Resolves to the stored owner that a request is about; that of its person, where accounts are linked. Throws `forbidden` if a client names another owner than itself. */
+async function ownerFor({ people }: Pick<Runtime, 'people'>, { device, role }: Caller, owner: string | undefined): Promise<string> {
   const own = personOf(device)
+  await people.refresh()
   const [person] = people.personOf(own) ?? []
   if (owner === undefined || owner === own) return person?.account ?? own
   if (role !== 'operator') throw forbidden()
@@ -101,7 +102,7 @@ const listRoute = (runtime: Runtime, { memory } = runtime.store): Route =>
     },
     async handle({ device, role, query: { limit, all, ...query } }) {
       if (all === 'true' && role !== 'operator') throw forbidden()
-      const owner = all === 'true' ? undefined : ownerFor(runtime, { device, role }, query.owner)
+      const owner = all === 'true' ? undefined : await ownerFor(runtime, { device, role }, query.owner)
       const after = placeOf(query, owner)
       const rows = await memory.list({ limit: limit + 1, ...(owner !== undefined && { owner }), ...(after && { after }) })
       const { page, next } = pageOf(rows, limit, (last) => cursorOf([last.owner, last.key]))
@@ -127,7 +128,7 @@ const memoryRoute = (runtime: Runtime, { memory } = runtime.store): Route =>
     query: v.object({ owner: ownerQuery }),
     answers: { 200: { description: 'The memory', schema: memorySchema } },
     async handle({ device, role, params: { key = '' }, query }) {
-      const entry = await memory.get(ownerFor(runtime, { device, role }, query.owner), key)
+      const entry = await memory.get(await ownerFor(runtime, { device, role }, query.owner), key)
       if (!entry) throw unknownMemory()
       return shown(entry)
     },
@@ -142,7 +143,7 @@ const forgetRoute = (runtime: Runtime): Route =>
     query: v.object({ owner: ownerQuery }),
     answers: { 200: { description: 'Deleted', schema: v.object({ deleted: v.literal(true), key: v.string() }) } },
     async handle({ by, device, role, params: { key = '' }, query }) {
-      const owner = ownerFor(runtime, { device, role }, query.owner)
+      const owner = await ownerFor(runtime, { device, role }, query.owner)
       if (!(await runtime.store.memory.delete(owner, key))) throw unknownMemory()
       if (query.owner !== undefined) await recordAction(runtime, 'memories_deleted', by, { owner: ownerName(owner), deleted: 1 })
       return { deleted: true, key }

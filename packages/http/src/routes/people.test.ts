@@ -1,6 +1,6 @@
 /** `/api/people`: codes, links, what clients and operators see, and erasing across a link. */
 import { type Channel, chatSessionKey, senderKey } from '@sluice/sdk'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { testGateways } from '../testing.ts'
 
 const gateway = testGateways()
@@ -62,6 +62,33 @@ test('a code of a sender that a device types tells the sender, and the device re
   expect((await call('client', 'GET', '/api/memories/k')).status).toBe(200)
   expect((await call('client', 'DELETE', at(device('client')))).json).toEqual({ unlinked: device('client'), from: [ANN_KEY] })
   expect((await call('client', 'GET', '/api/memories/k')).status).toBe(404)
+})
+
+test('a link that a device makes is told to all other accounts of the person', async () => {
+  const { call, link, runtime, store } = await arrange()
+  await link('client')
+  const code = (await runtime.people.newCode({ account: ANN_KEY, by: 'x:ann', to: { to: 'ann' } })).code
+  const bob = senderKey('x', { account: 'bot', sender: 'bob' })
+  await runtime.people.redeem({ account: bob, to: { to: 'bob' }, by: 'x:bob' }, code)
+  const before = (await store.outbox.list({ limit: 9 })).length
+  const ofDevice = String((await call('client', 'POST', '/api/people/codes')).json.code)
+  expect(await call('other', 'POST', '/api/people/links', { code: ofDevice })).toMatchObject({ status: 200 })
+  const told = (await store.outbox.list({ limit: 9 })).slice(0, -before)
+  expect(told.map(({ to, text }) => [to.to, text?.includes('linked with a paired device:')]).toSorted()).toEqual([
+    ['ann', true],
+    ['bob', true],
+  ])
+})
+
+test('the memories of a device follow what another node has separated', async () => {
+  const { call, link, store, device, runtime } = await arrange()
+  await link('client')
+  await store.memory.put({ owner: ANN_KEY, key: 'k', content: 'x', category: 'core', untrusted: false, atMs: 0 })
+  const refresh = vi
+    .spyOn(runtime.people, 'refresh')
+    .mockImplementation(async () => void (await runtime.people.unlink(device('client'), 'x')))
+  expect((await call('client', 'GET', '/api/memories/k')).status).toBe(404)
+  expect(refresh).toHaveBeenCalledOnce()
 })
 
 test('a client neither sees nor separates the accounts of others, and a wrong code is refused', async () => {

@@ -1,5 +1,5 @@
 /** `/api/people`: the accounts of people that are linked, and the codes that link the account of the caller. */
-import { isConfirmed, type LinkedAccount, type LinkedPerson, linkNotices, shownAccount, waitingReplies } from '@sluice/delivery'
+import { isConfirmed, type LinkedAccount, type LinkedPerson, linkNotices, shownAccount, toldOfLink, waitingReplies } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, type GatewayText, gatewayText, type Route, type RouteRequest } from '@sluice/sdk'
@@ -52,9 +52,13 @@ const REFUSALS = {
 
 export function peopleRoutes({ people, store, delivery, clock, snapshot }: Runtime): Route[] {
   /** Tells the conversations of other accounts of a change of their link. */
-  const tell = async (others: readonly Pick<LinkedAccount, 'account' | 'to'>[], key: GatewayText, account: string): Promise<void> => {
+  const tell = async (
+    others: readonly Pick<LinkedAccount, 'account' | 'to'>[],
+    key: GatewayText,
+    accounts: readonly Pick<LinkedAccount, 'account' | 'name'>[],
+  ): Promise<void> => {
     const { channels, gateway } = snapshot()
-    const text = gatewayText(key, gateway.texts, { accounts: shownAccount({ account }, gateway.texts) })
+    const text = gatewayText(key, gateway.texts, { accounts: accounts.map((one) => shownAccount(one, gateway.texts)).join(', ') })
     const notices = others.flatMap((one) => linkNotices(channels, one, text, clock.nowMs()))
     if (notices.length > 0) delivery.queued(waitingReplies(notices, await store.outbox.add(notices)))
   }
@@ -102,7 +106,7 @@ export function peopleRoutes({ people, store, delivery, clock, snapshot }: Runti
       async handle({ body, ...request }) {
         const redeemed = await people.redeem(callerOf(request), body.code)
         if (redeemed.outcome === 'linked') {
-          await tell([redeemed.other], 'linked', personOfRequest(request))
+          for (const { to, accounts } of toldOfLink(redeemed.person, personOfRequest(request))) await tell([to], 'linked', accounts)
           return shown(redeemed.person)
         }
         const [code, text] = REFUSALS[redeemed.outcome]
@@ -134,7 +138,7 @@ export function peopleRoutes({ people, store, delivery, clock, snapshot }: Runti
         const account = accountIn(request)
         const left = await people.unlink(account, request.by)
         if (!left) throw notLinked(account)
-        await tell(left, 'unlinked', account)
+        await tell(left, 'unlinked', [{ account }])
         return { unlinked: account, from: left.map((one) => one.account) }
       },
     }),

@@ -73,11 +73,11 @@ const turnRoute = (parts: TurnParts, streams: TurnStreams): Route =>
         schema: acceptedSchema,
       },
     },
-    handle(request) {
+    async handle(request) {
       const { runtime, snapshot } = parts
       const { device, body, headers } = request
       // Refused before the answer begins, so that the caller gets a status.
-      const limited = runtime.people.principal(limitedClient(personOfRequest(request), request.role))
+      const limited = await runtime.people.current(limitedClient(personOfRequest(request), request.role))
       runtime.shares.checkWaiting(limited, Buffer.byteLength(body.message))
       const agent = chosenAgent(body.agent ?? null, 'agent', request, snapshot)
       const session = body.session_id === undefined ? null : storedSession(device, checkSessionName(body.session_id, 'session_id'), agent)

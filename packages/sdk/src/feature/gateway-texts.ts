@@ -90,6 +90,14 @@ export const GATEWAY_TEXTS = {
     text: 'Confirmed: {accounts} may do what this account may, as soon as they confirm it too. /unlink ends that.',
     when: '/link confirm',
   },
+  link_confirmed_by: {
+    text: '{account} has confirmed {accounts}: each may do what the other may, as soon as both have confirmed. If that was not you, write /unlink.',
+    when: '/link confirm, to the other accounts of the person',
+  },
+  link_confirm_which: {
+    text: 'These accounts wait to be confirmed: {accounts}. Write /link confirm with the number or the name of one.',
+    when: '/link confirm while several accounts wait, or with words that name none of them',
+  },
   link_wrong: {
     text: 'This code is wrong, used or too old. Write /link on the other account for a new one.',
     when: '/link with a wrong code',
