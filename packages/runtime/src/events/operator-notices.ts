@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { approvalsSection, notifySection } from '@sluice/config'
-import { isoTime } from '@sluice/kit'
+import { isoTime, shellWord } from '@sluice/kit'
 import type { OperatorNotice, SluiceEvent, Store } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
 import { notify } from './notify.ts'
@@ -83,7 +83,7 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
     }
     case 'loop_stopped': {
       const { channel, sender, session_id, until } = event
-      const text = `Sluice paused a conversation with ${sender} on ${channel} until ${until}, because its messages come as quickly as those of another bot. \`sluice limits reset '${session_id}'\` ends the pause.`
+      const text = `Sluice paused a conversation with ${sender} on ${channel} until ${until}, because its messages come as quickly as those of another bot. \`sluice limits reset ${shellWord(session_id)}\` ends the pause.`
       return { kind: 'loop', about: session_id, text }
     }
     case 'people_changed': {
@@ -93,7 +93,7 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
         confirmed: 'shares its standing, once both sides agree, with',
         unlinked: 'is no longer linked with',
       }
-      const text = `The account ${account} ${what[change]} ${others.join(', ')}. \`sluice people list\` shows all links; \`sluice people unlink '${account}'\` separates it.`
+      const text = `The account ${account} ${what[change]} ${others.join(', ')}. \`sluice people list\` shows all links; \`sluice people unlink ${shellWord(account)}\` separates it.`
       return { kind: 'people', about: `${change} ${account} ${others.join(' ')}`, text }
     }
     case 'config_rejected':
