@@ -43,7 +43,7 @@ interface WrittenCommand {
 /** Some platforms append the name of the bot: `/stop@mybot`. */
 const COMMAND = /^\/([a-z]{1,16})(?:@\S{1,100})?(?:\s+(\S.{0,100}))?$/i
 /** The words of `/link confirm`, with the account that they name. */
-const CONFIRM = /^confirm(?:$|\s+)(.*)$/i
+const CONFIRM = /^confirm(?:$|\s)(.*)$/is
 /** Beyond this length, white space included, a text is no command. */
 const COMMAND_CHARS_MAX = 120
 const LANE = 'command:'
@@ -274,7 +274,7 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     }
     if (words === '') return codeFor(people, account)
     const [, chosen] = CONFIRM.exec(words) ?? []
-    if (chosen !== undefined) return confirm(options, account, chosen)
+    if (chosen !== undefined) return confirm(options, account, chosen.trim())
     if (codeIn(words) === undefined) return [{ key: 'link_unclear' }]
     const redeemed = await people.redeem(account, words, `inbox:${entry.number}`)
     if (redeemed.outcome !== 'linked') return [{ key: `link_${redeemed.outcome}` }]
