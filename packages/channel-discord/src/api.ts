@@ -28,7 +28,7 @@ export interface DiscordCall {
 }
 
 /** Discord rejects clients whose user agent does not have this form. */
-const USER_AGENT = 'DiscordBot (https://www.npmjs.com/package/@sluice/channel-discord, 0.1.0)'
+const USER_AGENT = 'DiscordBot (https://www.npmjs.com/package/@sluice/channel-discord, 0.2.0)'
 
 /** Makes one request. Throws as `callProvider` does. */
 export const callDiscord = ({ fetch, url, token }: DiscordApi, { path, isAuthorized = true, ...call }: DiscordCall) =>

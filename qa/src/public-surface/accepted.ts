@@ -11,11 +11,4 @@ export interface Accepted {
   readonly warnedIn: string
 }
 
-export const ACCEPTED: readonly Accepted[] = [
-  {
-    surface: 'commands',
-    item: 'webhook send --token',
-    reason: 'Other users can read the arguments of a process. Use --token-file or SVC_TOKEN.',
-    warnedIn: 'security',
-  },
-]
+export const ACCEPTED: readonly Accepted[] = []
