@@ -17,7 +17,7 @@ const SCRIPTS = [
   "echo 'not closed",
   'curl -s https://example.org | jq . >> ~/.config/out.json',
 ]
-/** What the shell blocks of public skills contain and plain commands may not: one script for each reason why `splitCommand` refuses it. */
+/** Scripts such as the shell blocks of public skills: one for each reason why `splitCommand` refuses it as a plain command. */
 const REFUSED_AS_PLAIN = [
   'curl -H "Authorization: Bearer $TOKEN" https://api.example.org/v1/items',
   'VERSION=$(git describe --tags); echo "$VERSION"',

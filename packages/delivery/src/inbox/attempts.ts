@@ -29,11 +29,11 @@ export const HOUR_MS = 3_600_000
 interface Starting {
   readonly number: number
   readonly message: Inbound
-  /** Its session, or what stands in its place. */
+  /** Its session, or the lane of a message without one. */
   readonly lane: string
 }
 
-/** A message whose sender is told something. */
+/** A message whose sender gets a notice. */
 interface Told extends Omit<Starting, 'number'> {
   readonly channel: string
 }
@@ -112,7 +112,7 @@ export class Attempts {
     const { clock, features } = this.#options
     const channel = channelNamed(features, name)
     const text = gatewayText(key, features.texts())
-    // A program may have written what nobody vouches for, and would answer the notice.
+    // A program may have written an unverified message, and would answer the notice.
     if (!channel || text.trim() === '' || message.unverified === true) return undefined
     const nowMs = clock.nowMs()
     const cause = key === 'unanswered' && reason !== undefined ? (`unanswered:${reason}` as const) : key

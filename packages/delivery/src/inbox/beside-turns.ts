@@ -1,4 +1,4 @@
-/** Processes the messages that are no turns: replies to approvals, commands, and changes of earlier messages. */
+/** Processes the messages that begin no turn: replies to approvals, commands, and changes of earlier messages. */
 import type { Attempt, JobOutcome } from '@sluice/kit'
 import { type Channel, errorText, type Inbound, type OwnedStore } from '@sluice/sdk'
 import type { DeliveryQueue, OwnedRow } from '../delivery-queue.ts'

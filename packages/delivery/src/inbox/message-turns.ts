@@ -1,4 +1,4 @@
-/** Runs the turn of a message: what its sender sees meanwhile, what the model gets, and the replies, which its end commits. */
+/** Runs the turn of a message: shows progress to its sender, puts the text for the model together, and commits the replies with the end. */
 import { type FurtherWords, type LimitedClient, newTurnId, notConfigured } from '@sluice/agent'
 import type { Attempt, JobOutcome } from '@sluice/kit'
 import {

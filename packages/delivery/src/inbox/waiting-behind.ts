@@ -1,4 +1,4 @@
-/** What the arrival of a message does to the question or the turn that it waits behind. */
+/** Acts on a message that waits behind a question or a turn: reminds its sender of the question, or interrupts the turn. */
 import { type Inbound, isLeaseLost, type OwnedStore, type WaitingMessage } from '@sluice/sdk'
 import { channelNamed } from '../delivery-options.ts'
 import { waitingReplies } from '../delivery-queue.ts'

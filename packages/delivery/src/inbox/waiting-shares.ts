@@ -52,7 +52,7 @@ export class WaitingShares {
   #clientOf(row: WaitingMessage, message: Inbound | undefined): LimitedClient | undefined {
     const { features, limits, people } = this.#options
     const channel = channelNamed(features, row.channel)
-    // Only the message says whether it proves its sender. Until it is read, nobody goes first as an operator.
+    // Only the message says whether it proves its sender. Until it is read, no sender goes first as an operator.
     const client = channel && (message ? clientOf(channel, message, limits.operators(channel.name)) : clientOf(channel, row, []))
     if (!client || message) return client && people.principal(client)
     const { person } = people.principal(client)

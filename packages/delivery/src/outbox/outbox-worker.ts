@@ -156,7 +156,7 @@ export class OutboxWorker {
   async #outbound(channel: Channel, { text, clientId, turnId, extras = {} }: StartedReply): Promise<Outbound> {
     const { features, approvals } = this.#options
     const { limits } = channel
-    // The platform must not read characters of Sluice's own texts as marks, except for those that quote code with backticks, as prompts do.
+    // The platform must not read characters of Sluice's own texts as marks. Texts that quote code with backticks, such as prompts, have marks on purpose.
     const plain = turnId === null && !text.includes('`') ? [] : undefined
     const { buttons, topic, styles = plain, files = [], agent = MAIN_AGENT, session } = extras
     const bytesMax = limits.attachments?.bytesMax ?? 0

@@ -119,7 +119,7 @@ export class People {
 
   /**
    * Reads the links where they may have changed: once, and each time where other nodes write them too. A value that cannot be read, or whose
-   * HMAC is wrong, links nobody; `link` and `unlink` then say why.
+   * HMAC is wrong, links no account; `link` and `unlink` then say why.
    */
   async refresh(): Promise<void> {
     if (this.#hasRead && this.#options.ownership.ownsAll) return
@@ -251,7 +251,7 @@ export class People {
     return left
   }
 
-  /** Removes a code that others may have read. Writes nothing when there is no such code. */
+  /** Removes a code that others may have read. Writes nothing when no open code matches. */
   async revoke(text: string): Promise<void> {
     try {
       await this.#update((state) => {

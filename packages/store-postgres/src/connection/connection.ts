@@ -147,10 +147,10 @@ interface Opened {
  * first error of a host other than a standby, if one has such an error, and with a `WrongServerError` when no server is known to be the right one.
  */
 export async function connect(settings: ConnectionSettings, options: ConnectOptions = {}): Promise<pg.Client> {
-  const { hosts } = parseUrl(settings.url)
+  const target = parseUrl(settings.url)
   const { history } = settings
   const seen = history?.seen
-  const opened = await serversOf(hosts.map((host) => open(host, settings, options)))
+  const opened = await serversOf(target.hosts.map((host) => open(target, host, { settings, options })))
   try {
     const settled = await Promise.allSettled(
       opened.map(async (one) => ({
@@ -206,8 +206,11 @@ const split = (names: readonly string[]): WrongServerError =>
     `${names.join(' and ')} of store.url both accept writes, so that one of them is an old primary. Stop that one, or make it a standby of the other: docs/cluster.md#fencing.`,
   )
 
-async function open({ host, port }: Host, settings: ConnectionSettings, options: ConnectOptions): Promise<Opened> {
-  const { user, password, database } = parseUrl(settings.url)
+async function open(
+  { user, password, database }: Target,
+  { host, port }: Host,
+  { settings, options }: { readonly settings: ConnectionSettings; readonly options: ConnectOptions },
+): Promise<Opened> {
   const client = new pg.Client({
     host,
     port,

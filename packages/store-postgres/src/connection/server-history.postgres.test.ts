@@ -44,6 +44,13 @@ const addressOf = ({ port }: { readonly port: number }): string => `127.0.0.1:${
 const urlOf = (...servers: readonly { readonly port: number }[]): string =>
   `postgres://postgres@${servers.map(addressOf).join(',')}/postgres`
 
+const takesWrites = (store: Store): Promise<boolean> =>
+  store
+    .keyValue('test')
+    .set('second', 2)
+    .then(() => true)
+    .catch(() => false)
+
 async function run(url: string, text: string): Promise<void> {
   const client = new pg.Client(url)
   client.on('error', () => undefined)
@@ -62,13 +69,7 @@ test('after a failover, an old primary that starts again gets nothing to store, 
   await store.keyValue('test').set('first', 1)
   await old.kill()
   await standby.promote()
-  const isWritten = (): Promise<boolean> =>
-    store
-      .keyValue('test')
-      .set('second', 2)
-      .then(() => true)
-      .catch(() => false)
-  await expect.poll(isWritten, { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => takesWrites(store), { timeout: 20_000 }).toBe(true)
 
   // The machine of the old primary has booted again, and the connections of the daemon break.
   await old.start()
@@ -76,7 +77,7 @@ test('after a failover, an old primary that starts again gets nothing to store, 
     standby.url,
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sluice' AND pid <> pg_backend_pid()",
   )
-  expect(await isWritten()).toBe(true)
+  expect(await takesWrites(store)).toBe(true)
   await expect
     .poll(() => lines)
     .toContain(`${addressOf(old)} accepts writes but is an old primary: stop it, or make it a standby of ${addressOf(standby)}`)
@@ -175,13 +176,7 @@ test('a lease that was asked for but never granted does not make the standby loo
   await old.kill()
   await standby.start()
   await standby.promote()
-  const isWritten = (): Promise<boolean> =>
-    store
-      .keyValue('test')
-      .set('second', 2)
-      .then(() => true)
-      .catch(() => false)
-  await expect.poll(isWritten, { timeout: 30_000 }).toBe(true)
+  await expect.poll(() => takesWrites(store), { timeout: 30_000 }).toBe(true)
   await store.close()
   await disconnect(await connect({ url, history: other, connectMs: 2000 }))
 })

@@ -71,9 +71,9 @@ export class ServerHistory {
   }
 
   /** Notes a server that is used from now on. `others` are servers that accept writes although they went back. */
-  accept({ name, why, ...now }: Found, others: readonly string[] = []): void {
+  accept({ name, why, ...now }: Found, others: readonly string[]): void {
     this.#saw(now)
-    this.keep()
+    this.#keep()
     this.#oldPrimaries = others
     if (others.length > 0)
       this.#log.error(`${others.join(' and ')} accepts writes but is an old primary: stop it, or make it a standby of ${name}`)
@@ -83,18 +83,18 @@ export class ServerHistory {
   async look(all: All): Promise<void> {
     const marks = await marksOf(all)
     if (this.#seen) this.#saw({ ...this.#seen, ...marks })
-    this.keep()
+    this.#keep()
   }
 
   /** Notes that the server of this connection lacks `commits` that were acknowledged, so that no other connection accepts it. */
   async lacks(all: All, commits: number): Promise<void> {
     const marks = await marksOf(all)
     if (this.#seen) this.#saw({ ...this.#seen, commits: marks.commits + commits })
-    this.keep()
+    this.#keep()
   }
 
   /** Writes what was seen into the data directory, if it is news. Never throws. */
-  keep(): void {
+  #keep(): void {
     const seen = this.#seen
     if (!seen || seen === this.#kept) return
     try {
@@ -120,6 +120,7 @@ const newestOf = (one: SeenDatabase, other: SeenDatabase): SeenDatabase => ({
   commits: Math.max(one.commits, other.commits),
 })
 
+/** Returns the error for servers whose databases all went back. */
 export const wentBack = (found: readonly (Pick<Found, 'name' | 'why'> | undefined)[]): WrongServerError =>
   new WrongServerError(
     `The database went back: ${found.map((one) => `${one?.name} ${one?.why}`).join('; ')}. Nothing is read or written there. Stop an old primary, or make it a standby; for data that was recovered, run 'sluice store recovered'; for a new database, start once with --new-database (docs/cluster.md#fencing).`,
