@@ -5,24 +5,14 @@
  */
 
 import { endsWithin, systemClock } from '@sluice/kit'
-import {
-  type ClusterMember,
-  type Lease,
-  type LeaseName,
-  type LeaseStore,
-  type Logger,
-  type StoreChange,
-  shardsLease,
-  shardsOf,
-} from '@sluice/sdk'
+import { type Lease, type LeaseName, type LeaseStore, type StoreChange, shardsLease, shardsOf } from '@sluice/sdk'
 import { type ConnectionSettings, sql } from '../connection/connection.ts'
-import type { Database } from '../connection/database.ts'
 import type { Fence, GroupCommit, Kind } from '../connection/group-commit.ts'
 import { closedError } from '../connection/postgres-error.ts'
 import { changeOf } from '../connection/work-notices.ts'
 import { HeldLease } from './held-lease.ts'
 import { LeaseWaiters } from './lease-waiters.ts'
-import { Membership, TTL_MS } from './membership.ts'
+import { Membership, type ProcessOptions, TTL_MS } from './membership.ts'
 import { FREED, type Notice, NoticeLine } from './notice-line.ts'
 import { END, LOCK, type Taker, takeFreeShards, takeLease } from './take-leases.ts'
 
@@ -34,18 +24,8 @@ const NOTICE_MS = 5
 const HELD = `SELECT epoch, name LIKE 'session/%' AS "isSession" FROM leases WHERE process = $1`
 const LEAVE = ['DELETE FROM leases WHERE process = $1', 'DELETE FROM processes WHERE id = $1']
 
-export interface LeasesOptions {
+export interface LeasesOptions extends ProcessOptions {
   readonly settings: ConnectionSettings
-  readonly log: Logger
-  readonly process: string
-  /** The name of the node. */
-  readonly node: string
-  /** The machine and its data directory. */
-  readonly place: string
-  readonly cluster?: ClusterMember | undefined
-  readonly keyId?: string | undefined
-  readonly keyIdNow?: (() => string | undefined) | undefined
-  readonly db: Database
   readonly commits: GroupCommit
   /** Gets each notice. Must not throw. */
   readonly heard: (message: { readonly what?: unknown }) => void

@@ -36,7 +36,8 @@ const RETIRE = `
 const DROP_DEAD = `
   DELETE FROM processes WHERE beat_at < clock_timestamp() - interval '1 day' AND NOT EXISTS (SELECT 1 FROM leases WHERE process = id)`
 
-export interface MembershipOptions {
+/** How a process appears in the database. */
+export interface ProcessOptions {
   readonly log: Logger
   readonly process: string
   /** The name of the node. */
@@ -47,6 +48,9 @@ export interface MembershipOptions {
   readonly keyId?: string | undefined
   readonly keyIdNow?: (() => string | undefined) | undefined
   readonly db: Database
+}
+
+export interface MembershipOptions extends ProcessOptions {
   /** Called before a beat counts that came so late that other processes may have counted this one as dead. */
   readonly onDoubt: () => Promise<void>
   /** Called after each beat. */
