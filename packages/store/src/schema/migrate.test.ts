@@ -10,6 +10,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { dropOldCopies } from '../connection/copy-before-upgrade.ts'
 import { Database } from '../connection/database.ts'
 import { openStore } from '../open-store.ts'
+import { BASE } from './base.ts'
 import { type MigrateOptions, migrate } from './migrate.ts'
 import { MIGRATIONS } from './schema.ts'
 
@@ -45,6 +46,34 @@ function query<Row>(path: string, sql: string): Row[] {
   }
 }
 const SHOWN = 'SELECT number, message_id, state FROM inbox ORDER BY number'
+
+/** Runs steps on an empty file, and returns the objects and rows that they leave, without comments and layout. */
+function schemaAfter(steps: readonly string[]) {
+  const db = new Database(':memory:')
+  try {
+    for (const step of steps) db.exec(step)
+    const objects = db.all<{ type: string; name: string; sql: string }>(
+      "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name",
+    )
+    return objects.map(({ type, name, sql }) => ({
+      name,
+      sql: sql
+        .replace(/--.*$/gm, '')
+        .replaceAll('"', '')
+        .replace(/\s+/g, ' ')
+        .replace(/ ?([(),]) ?/g, '$1'),
+      rows: type === 'table' ? db.all(`SELECT * FROM "${name}"`) : [],
+    }))
+  } finally {
+    db.close()
+  }
+}
+
+test('a new file begins with the schema that the first migrations make', () => {
+  const base = schemaAfter([BASE.sql])
+  expect(base.length).toBeGreaterThan(90)
+  expect(base).toEqual(schemaAfter(MIGRATIONS.slice(0, BASE.version)))
+})
 
 test('an upgrade keeps a complete, private copy of the old file and its log', () => {
   const before = query(file, SHOWN)

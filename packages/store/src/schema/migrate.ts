@@ -3,6 +3,7 @@ import { AppError, type Logger } from '@sluice/sdk'
 import { copyBeforeUpgrade, dropEarlierCopies, freeBytes } from '../connection/copy-before-upgrade.ts'
 import type { Database } from '../connection/database.ts'
 import { storageFault } from '../connection/storage-error.ts'
+import { BASE } from './base.ts'
 import { MIGRATIONS } from './schema.ts'
 
 const NOTE_UPGRADE = 'INSERT INTO upgrades (at, from_schema) VALUES (?, ?)'
@@ -61,11 +62,14 @@ function runSteps(db: Database, note?: (from: number) => void): void {
   db.transaction(() => {
     const version = versionOf(db)
     if (version >= MIGRATIONS.length) return
-    for (const step of MIGRATIONS.slice(version)) db.exec(step)
+    for (const step of missingSteps(version)) db.exec(step)
     note?.(version)
     db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
   })
 }
+
+const missingSteps = (version: number): readonly string[] =>
+  version === 0 ? [BASE.sql, ...MIGRATIONS.slice(BASE.version)] : MIGRATIONS.slice(version)
 
 /**
  * A file of the first release never shrinks. Rewriting it once changes that, and removes the remains of deleted rows. When there is
