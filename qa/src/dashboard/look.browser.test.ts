@@ -10,7 +10,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROOT } from '../daemons/bundle.ts'
 import { ARE_FIGURES_CHECKED, foundChromium, launchChromium, PROFILE, signedIn, watchedPage, whySkipped } from './page-daemon.ts'
-import { addProcedures, type PageWorld, startPageWorld } from './page-world.ts'
+import { addProcedures, linkCommandLine, type PageWorld, startPageWorld } from './page-world.ts'
 import { seriousFaults } from './serious-faults.ts'
 import { median, type Task, TRACED, tasksAfterMark } from './trace.ts'
 
@@ -44,6 +44,8 @@ const PLACES = [
   ['channel', '/channels/webhook', 'webhook'],
   ['rooms', '/rooms', 'Rooms'],
   ['room', `/rooms/${encodeURIComponent('webhook/default/team')}`, 'team'],
+  ['people', '/people', 'People'],
+  ['person', '/people/cli', 'the command line'],
   ['devices', '/devices', 'Devices'],
   ['hardware', '/hardware', 'Hardware'],
   ['tools', '/tools', 'Tools and skills'],
@@ -344,4 +346,5 @@ async function populate(world: PageWorld): Promise<void> {
   }
   await gateway.call('POST', '/api/sops/deploy-with-approval/runs', { payload: { release: '1.2' } })
   await gateway.call('POST', '/api/devices', { name: 'Phone of Ada', role: 'client' })
+  await linkCommandLine(gateway)
 }

@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
-import { ROOT } from '../daemons/bundle.ts'
-import { type PageDaemon, startPageDaemon } from './page-daemon.ts'
+import { ROOT, run } from '../daemons/bundle.ts'
+import { type PageDaemon, PROFILE, startPageDaemon } from './page-daemon.ts'
 
 /** Texts that attack a page: markup, scripts, text that turns itself around, escapes of terminals, and a line of a megabyte. */
 export const HOSTILE = [
@@ -87,3 +87,10 @@ ${extra}`)
 /** Puts the examples of procedures into the data directory. */
 export const addProcedures = ({ dataDir }: PageDaemon): void =>
   cpSync(join(ROOT, 'examples/sops'), join(dataDir, 'sops'), { recursive: true })
+
+/** Links the command line with the device of the tests: the memories of the person are those of the command line. */
+export async function linkCommandLine({ dataDir, call }: PageDaemon): Promise<void> {
+  const { stdout, stderr } = await run(PROFILE, ['people', 'link', '--json', '--data-dir', dataDir])
+  if (!stdout.includes('code')) throw new Error(`No code: ${stderr}`)
+  await call('POST', '/api/people/links', { code: (JSON.parse(stdout) as { code: string }).code })
+}

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { foundChromium, launchChromium, signedIn, type Watched, watchedPage, whySkipped } from './page-daemon.ts'
-import { type PageWorld, startPageWorld } from './page-world.ts'
+import { linkCommandLine, type PageWorld, startPageWorld } from './page-world.ts'
 
 const SOON = { timeout: 15_000 }
 
@@ -345,6 +345,33 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     await page.getByRole('button', { name: 'Erase' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Erase' }).click()
     await page.getByText('No room yet.').waitFor(SOON)
+  })
+
+  test('linked accounts are shown by name, with their ids on request, and are unlinked only after a person agreed', async () => {
+    await linkCommandLine(world.gateway)
+    const page = await open()
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.keyboard.press('Control+K')
+    await page.getByLabel('Find a command').fill('people')
+    await page.keyboard.press('Enter')
+    await page.getByRole('row').filter({ hasText: 'test' }).getByRole('link', { name: 'the command line' }).click()
+    await page.getByRole('heading', { name: 'the command line', level: 1 }).waitFor()
+    await page.getByText('those of the command line, for all accounts').waitFor(SOON)
+    const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'test' }) })
+    expect(await page.getByText('device:').count()).toBe(0)
+    await page.getByRole('button', { name: 'Show the ids' }).click()
+    await row.getByText(/^device:/).waitFor()
+    await row.getByRole('button', { name: 'Unlink' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    expect(await world.gateway.call('GET', '/api/people')).toMatchObject({ people: [{ owner: 'cli' }] })
+    await row.getByRole('button', { name: 'Unlink' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click()
+    await page.getByRole('heading', { name: 'People', level: 1 }).waitFor()
+    await page.getByText('No accounts are linked.').waitFor(SOON)
+    expect(await audited('people_unlinked')).toMatchObject([{ by: expect.stringMatching(/^device:/), detail: { others: ['cli'] } }])
+    // A link that is made meanwhile appears by itself.
+    await linkCommandLine(world.gateway)
+    await page.getByRole('link', { name: 'the command line' }).waitFor(SOON)
   })
 
   test('a channel has the name of its platform, the address to register, and checks', async () => {

@@ -58,6 +58,8 @@ const Channels = later(async () => (await import('./pages/channels.tsx')).Channe
 const ChannelPage = later(async () => (await import('./pages/channels.tsx')).ChannelPage)
 const Rooms = later(async () => (await import('./pages/rooms.tsx')).Rooms)
 const RoomPage = later(async () => (await import('./pages/rooms.tsx')).RoomPage)
+const People = later(async () => (await import('./pages/people.tsx')).People)
+const PersonPage = later(async () => (await import('./pages/people.tsx')).PersonPage)
 const Configuration = later(async () => (await import('./pages/configuration.tsx')).Configuration)
 const Setup = later(async () => (await import('./pages/setup.tsx')).Setup)
 const Devices = later(async () => (await import('./pages/devices.tsx')).Devices)
@@ -87,6 +89,8 @@ const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
   ['/channels', Channels],
   ['/rooms/:id', RoomPage],
   ['/rooms', Rooms],
+  ['/people/:account', PersonPage],
+  ['/people', People],
   ['/configuration', Configuration],
   ['/setup', Setup],
   ['/devices', Devices],

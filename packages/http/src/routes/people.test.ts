@@ -39,8 +39,8 @@ test('a code of a device links it with a sender, and both directions are shown',
   const person = {
     owner: device('client'),
     accounts: [
-      { account: device('client'), shown: 'a paired device', confirmed: [] },
-      { account: ANN_KEY, shown: 'ann on x', confirmed: [] },
+      { account: device('client'), shown: 'a paired device', name: null, channel: null, confirmed: [] },
+      { account: ANN_KEY, shown: 'ann on x', name: 'ann', channel: 'x', confirmed: [] },
     ],
   }
   expect((await call('operator', 'GET', '/api/people')).json).toMatchObject({ people: [person] })

@@ -2,7 +2,7 @@
 import { isConfirmed, type LinkedAccount, type LinkedPerson, linkNotices, shownAccount, toldOfLink, waitingReplies } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, type GatewayText, gatewayText, type Route, type RouteRequest } from '@sluice/sdk'
+import { AppError, defineRoute, type GatewayText, gatewayText, parseSenderKey, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
 import { personOfRequest } from '../auth/identity.ts'
 
@@ -12,6 +12,11 @@ const personSchema = v.object({
     v.object({
       account: v.pipe(v.string(), v.description('Its key: `channel:<channel>/<account>/<sender>`, `device:<id>`, `local` or `cli`')),
       shown: v.pipe(v.string(), v.description('The account in words')),
+      name: v.pipe(
+        v.nullable(v.string()),
+        v.description('The name of the sender, or its id where the platform gave no name; null for a device and the command line'),
+      ),
+      channel: v.pipe(v.nullable(v.string()), v.description('The channel of the sender; null for a device and the command line')),
       linked_at: v.string(),
       confirmed: v.pipe(
         v.array(v.string()),
@@ -32,6 +37,8 @@ const shown = (person: LinkedPerson): ShownPerson => ({
   accounts: person.map((one) => ({
     account: one.account,
     shown: shownAccount(one),
+    name: one.name ?? parseSenderKey(one.account)?.sender ?? null,
+    channel: parseSenderKey(one.account)?.channel ?? null,
     linked_at: isoTime(one.linkedAtMs),
     confirmed: person.flatMap((other) => (isConfirmed(person, one.account, other) ? [other.account] : [])),
   })),

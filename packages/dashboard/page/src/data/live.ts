@@ -61,6 +61,7 @@ const STALE: readonly (readonly [prefix: string, paths: readonly string[]])[] = 
   ['config_', ['/api/config', '/api/features', '/api/channels', '/api/overview', '/api/tools', '/api/models']],
   ['feature_', ['/api/features', '/api/overview']],
   ['device_', ['/api/devices']],
+  ['people_', ['/api/people']],
   ['limit_', ['/api/limits']],
   ['operator_notice', ['/api/overview']],
   ['loop_', ['/api/limits']],

@@ -33,6 +33,7 @@ const PLACES: readonly (readonly [group: string, places: readonly Place[]])[] = 
     [
       { path: '/channels', name: 'Channels', icon: 'channels' },
       { path: '/rooms', name: 'Rooms', icon: 'rooms' },
+      { path: '/people', name: 'People', icon: 'people' },
       { path: '/devices', name: 'Devices', icon: 'devices' },
       { path: '/hardware', name: 'Hardware', icon: 'hardware' },
       { path: '/tools', name: 'Tools and skills', icon: 'tools' },
