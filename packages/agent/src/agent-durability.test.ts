@@ -1,9 +1,9 @@
-import { AppError, type Tool } from '@sluice/sdk'
+import { AppError, type Standing, type Tool } from '@sluice/sdk'
 import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
-import { hang, httpError, scriptedModel } from './testing/scripted-model.ts'
-import { request, resultsIn, testAgent, testTool } from './testing/test-agent.ts'
+import { hang, httpError, type Reply, scriptedModel } from './testing/scripted-model.ts'
+import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
 import type { ToolApprovalRequest } from './turn/turn.ts'
 
 const call = (key: string) => ({ calls: [{ name: 'add', input: { key } }] })
@@ -392,4 +392,33 @@ test('a resumed turn keeps its limit on tools and uses the agent’s approver', 
   expect(ran).toEqual(['reach'])
   expect(asked).toMatchObject([{ tool: 'reach', turn: 'turn-1', session: 's', inbox: null }])
   expect(model.asked[0]?.tools?.map(({ name }) => name)).toEqual(['reach'])
+})
+
+test('a turn that waits when a link of its person ends has the standing of its own account, live and after a restart', async () => {
+  let isLinked = true
+  const linked: TestAgentOptions['linked'] = {
+    refresh: async () => {},
+    principal: (client) => (isLinked ? { ...client, person: 'channel:x/bot/ann', standing: 'operator' } : client),
+  }
+  const standings: (Standing | undefined)[] = []
+  const who: Tool = { ...testTool('who', () => ''), run: async (_, { standing }) => `call ${standings.push(standing)}` }
+  const call = { calls: [{ name: 'who', input: { key: 'k' } }] }
+  const limited = { client: 'channel:x/bot/bob', standing: 'listed', channel: 'x' } as const
+  const books = memoryBooks()
+  const first = Promise.withResolvers<Reply>()
+  const model = scriptedModel([() => first.promise, call, { text: 'done' }, hang])
+  const before = testAgent({ books, linked, tools: [who], models: [model] })
+  for (const text of ['first', 'second', 'third']) await before.agent.accept(request(text, { session: 's', limited }))
+  isLinked = false
+  first.resolve({ text: 'done' })
+  await until(() => books.ends.length === 2)
+  expect(standings).toEqual(['listed'])
+  await testAgent({ books, linked, tools: [who], models: [scriptedModel([call, { text: 'done' }])] }).resume()
+  await until(() => books.ends.length === 3)
+  expect(standings).toEqual(['listed', 'listed'])
+  // A turn that waits while its account is linked has the standing of the person when it begins.
+  isLinked = true
+  const after = testAgent({ books, linked, tools: [who], models: [scriptedModel([call, { text: 'done' }])] })
+  await after.agent.ended(await after.agent.accept({ ...request('fourth', { session: 's', limited }), id: 'fourth' }))
+  expect(standings.at(-1)).toBe('operator')
 })

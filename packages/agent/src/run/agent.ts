@@ -25,12 +25,13 @@ import { createToolSpecs } from '../model/tool-specs.ts'
 import type { ModelTestReport, ModelTestRequest } from '../model-test/report.ts'
 import { ToolExecutor } from '../tools/tool-call.ts'
 import { aborted } from '../turn/aborted.ts'
-import type { Admission, LimitedClient } from '../turn/admission.ts'
+import type { Admission } from '../turn/admission.ts'
 import type { SettingsSource } from '../turn/agent-settings.ts'
 import { Budget } from '../turn/budget.ts'
 import { createLiveTurn } from '../turn/create-live-turn.ts'
 import { Deadlines } from '../turn/deadlines.ts'
 import { createTurnIds } from '../turn/ids.ts'
+import { judgeAnew, type Links, withPerson } from '../turn/linked-principal.ts'
 import { queuedTurn } from '../turn/queued-turn.ts'
 import { runningTurn } from '../turn/running-turn.ts'
 import { createScrub, type Scrub } from '../turn/scrub.ts'
@@ -72,13 +73,8 @@ export interface AgentDeps extends SettingsSource {
   readonly admission?: Admission
   /** What each client holds at once. Absent: no client has a share. */
   readonly shares?: Shares
-  /** The clients whose accounts are linked. Absent: none are. */
-  readonly linked?: {
-    /** Reads the links again where other nodes write them too. */
-    refresh(): Promise<void>
-    /** Returns a client with its person, if its accounts are linked. */
-    principal(client: LimitedClient): LimitedClient
-  }
+  /** Absent: no accounts are linked. */
+  readonly linked?: Links
   /** Asks a person when the caller of the turn cannot. */
   readonly approve?: Approver
   /** Returns the values that tool results must not show. */
@@ -125,7 +121,8 @@ class TurnAgent implements Agent {
     this.#admission = new TurnAdmission(deps)
     this.#live = new LiveTurns({
       ...deps,
-      conduct: (turn, permit) => this.#node.conduct(turn, permit, () => conductTurn(this.#conduct, turn, permit)),
+      conduct: (turn, permit) =>
+        this.#node.conduct(turn, permit, () => judgeAnew(deps.linked, turn).then(() => conductTurn(this.#conduct, turn, permit))),
       forgotten: ({ id }) => this.#budget.ended(id),
       ended: ({ id }) => this.#node.ended(id),
     })
@@ -145,7 +142,7 @@ class TurnAgent implements Agent {
 
   async run(asked: TurnRequest): Promise<TurnResult> {
     if (this.#deps.linked) await this.#deps.linked.refresh()
-    const request = this.#withPerson(asked)
+    const request = withPerson(this.#deps.linked, asked)
     const { signal, idempotency, delivery, permit } = request
     const id = delivery?.turnId ?? this.#newId()
     request.onId?.(id)
@@ -155,8 +152,8 @@ class TurnAgent implements Agent {
     const kept = mustKeep && !keepsLater ? Promise.withResolvers<void>() : undefined
     const isDirect = this.#node.isDirect(request)
     const home = delivery?.owned ?? this.#homeOf({ id, session: request.session, isStored: mustKeep })
-    if (!home) return this.#elsewhere(id, request, () => this.#node.remote.run(id, request))
-    const given = { id, home, isDirect, ...(kept ? { kept: kept.promise } : delivery && fromDelivery(delivery)) }
+    if (!home) return this.#elsewhere(id, request, () => this.#node.remote.run(id, asked))
+    const given = { id, home, isDirect, principal: asked.limited, ...(kept ? { kept: kept.promise } : delivery && fromDelivery(delivery)) }
     const turn = createLiveTurn(this.#deps, request, given)
     if (keepsLater) turn.keep = () => this.#keep(turn)
     const abort = () => turn.cancellation.cancel(aborted(turn.id))
@@ -182,16 +179,17 @@ class TurnAgent implements Agent {
 
   async accept(asked: Parameters<Agent['accept']>[0]): Promise<string> {
     if (this.#deps.linked) await this.#deps.linked.refresh()
-    const request = this.#withPerson(asked)
+    const request = withPerson(this.#deps.linked, asked)
     const { id = this.#newId(), session } = request
     if (this.#admission.isLimited(request)) await this.#admission.admit(id, request)
     const home = this.#homeOf({ id, session, isStored: true })
     if (!home) {
-      await this.#elsewhere(id, request, () => this.#node.remote.accept(id, request))
+      await this.#elsewhere(id, request, () => this.#node.remote.accept(id, asked))
       return id
     }
     const kept = Promise.withResolvers<void>()
-    const turn = createLiveTurn(this.#deps, request, { id, home, kept: kept.promise, isDirect: this.#node.isDirect(request) })
+    const given = { id, home, principal: asked.limited, kept: kept.promise, isDirect: this.#node.isDirect(request) }
+    const turn = createLiveTurn(this.#deps, request, given)
     try {
       if (this.#live.has(turn.id)) throw new AppError('conflict', 'A turn with this id exists', { fields: { turn_id: turn.id } })
       // The turn is enqueued before it is stored, so that a turn that a full queue refuses is not stored.
@@ -202,12 +200,6 @@ class TurnAgent implements Agent {
     }
     await this.#store(turn, kept)
     return turn.id
-  }
-
-  readonly #linked = (client: LimitedClient): LimitedClient => this.#deps.linked?.principal(client) ?? client
-
-  #withPerson<Request extends Pick<TurnRequest, 'limited'>>(request: Request): Request {
-    return request.limited ? { ...request, limited: this.#linked(request.limited) } : request
   }
 
   ended(turnId: string): Promise<void> {
@@ -292,7 +284,7 @@ class TurnAgent implements Agent {
   async #store(turn: LiveTurn, kept: PromiseWithResolvers<void>): Promise<void> {
     const { turns } = turn.home
     try {
-      const stored = turns.enqueue(queuedTurn(turn))
+      const stored = turns.enqueue(queuedTurn({ ...turn, limited: turn.principal }))
       // A turn that begins at once is stored and started in the same commit, which leaves two of three: with one connection on a busy
       // disk, the median of a turn was 14 instead of 20 ms.
       if (turn.permit && this.#node.mayStoreLate) {
@@ -328,7 +320,7 @@ class TurnAgent implements Agent {
       const own = isDirect ? this.#deps.store : (home ?? this.#resumedHome(row))
       if (!own) continue
       if (isDirect) this.#node.resumes(row.id)
-      const turn = resumedTurn({ ...this.#deps, linked: this.#linked }, own, row, { checkpoint: row.checkpoint, isDirect })
+      const turn = resumedTurn(this.#deps, own, row, { checkpoint: row.checkpoint, isDirect })
       this.#live.enqueue(turn, { isResumed: true }).catch(ignore)
       if (!turn.permit) leaveTextInStore(turn)
       resumed++

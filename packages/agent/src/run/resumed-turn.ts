@@ -1,7 +1,7 @@
 /** Makes the live turn of a stored one that was interrupted. */
 import type { ClientId, TurnRow } from '@sluice/sdk'
-import type { LimitedClient } from '../turn/admission.ts'
 import { createLiveTurn, type LiveTurnDeps } from '../turn/create-live-turn.ts'
+import { type Links, withPerson } from '../turn/linked-principal.ts'
 import { parseTurnContext } from '../turn/turn-context.ts'
 import type { TurnHome } from '../turn/turn-home.ts'
 import type { LiveTurn } from '../turn/turn-scope.ts'
@@ -9,8 +9,8 @@ import type { LiveTurn } from '../turn/turn-scope.ts'
 export interface ResumedTurnDeps extends LiveTurnDeps {
   /** Returns the client id of a resumed turn: the same id for the same caller. */
   readonly mintClient: (caller: string) => ClientId
-  /** Returns a client with its person as it is linked now. */
-  readonly linked: (client: LimitedClient) => LimitedClient
+  /** Absent: no accounts are linked. */
+  readonly linked?: Links
 }
 
 export function resumedTurn(
@@ -30,11 +30,18 @@ export function resumedTurn(
     ...(trace && { trace }),
     ...(owner !== null && { owner }),
     ...(caller !== undefined && { caller }),
-    ...(limited && { limited: deps.linked(limited) }),
+    ...(limited && { limited }),
     ...(idempotency && { idempotency }),
     ...(asksOwner && { asksOwner }),
     ...(tools && { tools }),
     ...(maySilent && { maySilent }),
   }
-  return createLiveTurn(deps, request, { id, home, createdAtMs, kept: Promise.resolve(), ...more })
+  return createLiveTurn(deps, withPerson(deps.linked, request), {
+    id,
+    principal: limited,
+    home,
+    createdAtMs,
+    kept: Promise.resolve(),
+    ...more,
+  })
 }

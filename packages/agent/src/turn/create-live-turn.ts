@@ -14,7 +14,7 @@ export interface LiveTurnDeps {
 export function createLiveTurn(
   { clock, log }: LiveTurnDeps,
   request: Omit<TurnRequest, 'signal' | 'permit'>,
-  given: Pick<LiveTurn, 'id' | 'home'> & Partial<Pick<LiveTurn, 'createdAtMs' | 'kept' | 'checkpoint' | 'isDirect'>>,
+  given: Pick<LiveTurn, 'id' | 'home'> & Partial<Pick<LiveTurn, 'createdAtMs' | 'kept' | 'checkpoint' | 'isDirect' | 'principal'>>,
 ): LiveTurn {
   const {
     source,
@@ -58,6 +58,7 @@ export function createLiveTurn(
     ...(owner !== undefined && { owner }),
     ...(caller !== undefined && { caller }),
     ...(limited && { limited }),
+    principal: given.principal,
     ...(trace && { trace }),
     ...(idempotency && { idempotency }),
     ...(approve && { approve }),

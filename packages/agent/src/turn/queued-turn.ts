@@ -1,5 +1,6 @@
 /** The stored form of a turn that waits. */
 import { agentOfSession, MAIN_AGENT, type QueuedTurn } from '@sluice/sdk'
+import type { LimitedClient } from './admission.ts'
 import type { TurnRequest } from './turn.ts'
 import type { TurnContext } from './turn-context.ts'
 
@@ -9,9 +10,11 @@ export const agentOfTurn = ({ session, agent = MAIN_AGENT }: Pick<TurnRequest, '
 
 type Waiting = Pick<
   TurnRequest,
-  'session' | 'owner' | 'caller' | 'limited' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools' | 'asksOwner' | 'maySilent'
+  'session' | 'owner' | 'caller' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools' | 'asksOwner' | 'maySilent'
 > & {
   readonly id: string
+  /** The principal as the caller gave it, without its links. */
+  readonly limited?: LimitedClient | undefined
   readonly agent: string
   readonly createdAtMs: number
   readonly isDirect?: boolean

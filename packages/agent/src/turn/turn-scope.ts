@@ -5,14 +5,19 @@ import type { Attempt, Permit } from '@sluice/kit'
 import type { ModelMessage, Trace, TurnStep, Usage } from '@sluice/sdk'
 import type { FilePart } from '../history/attached-files.ts'
 import type { Registry } from '../model/registry.ts'
+import type { LimitedClient } from './admission.ts'
 import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { TurnPart, TurnRequest } from './turn.ts'
 import type { TurnHome } from './turn-home.ts'
 
 /** A turn from its request to its end. */
-export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'text' | 'signal' | 'superseded' | 'listen' | 'permit'> {
+export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'limited' | 'text' | 'signal' | 'superseded' | 'listen' | 'permit'> {
   readonly id: string
+  /** The principal with the person and the standing of its linked accounts. */
+  limited?: LimitedClient
+  /** The principal as the caller gave it, which the store keeps: its links may end before the turn begins. */
+  readonly principal: LimitedClient | undefined
   text: string
   /** True while the turn waits without its text, which only the store has. */
   isTextInStore: boolean
