@@ -10,14 +10,14 @@ const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 const picture = (mimeType = 'image/png', data = PIXEL): ContentBlock => ({ type: 'image', mimeType, data })
 const text: ContentBlock = { type: 'text', text: 'a plan' }
 
-const contextOf = (session: string | null) => ({ ...toolContext(undefined, testHost().by), session })
+const contextOf = (session: string | null) => ({ ...toolContext(undefined, testHost().by), session, turn: 't1' })
 
 test('a picture is kept in the results of the session, and the text names it', async () => {
   const context = contextOf('s')
   const content = [text, picture()]
   const saved = await savePictures(content, 'mcp__a__plan', context)
   const path = saved.get(content[1] as ContentBlock) ?? ''
-  expect(path).toMatch(new RegExp(`^results/${ownerFolder('s')}/mcp__a__plan-[0-9a-f]{12}\\.png$`))
+  expect(path).toMatch(new RegExp(`^results/${ownerFolder('s')}/mcp__a__plan-[0-9a-f]{32}\\.png$`))
   expect(await context.workspace.read(path, { bytesMax: 1000 })).toEqual(new Uint8Array(Buffer.from(PIXEL, 'base64')))
   expect(resultText({ content }, saved)).toBe(`a plan\n[image ${path}]`)
 })
@@ -37,14 +37,13 @@ test('at most four pictures of a result are kept', async () => {
   expect((await savePictures(content, 't', contextOf('s'))).size).toBe(4)
 })
 
-test('a picture of a call without a session is not kept, because all callers could open it', async () => {
-  const context = contextOf(null)
-  const write = () => expect.fail('it was written')
-  expect((await savePictures([picture()], 't', { session: null, workspace: { ...context.workspace, write } })).size).toBe(0)
+test('a picture of a turn without a session is kept in the results of the turn', async () => {
+  const one = picture()
+  expect((await savePictures([one], 't', contextOf(null))).get(one)).toMatch(/^results\/turn_3at1\/t-/)
 })
 
 test('nothing is kept where the workspace refuses it', async () => {
   const context = contextOf('s')
   const write = () => Promise.reject(new AppError('forbidden', 'no'))
-  expect((await savePictures([picture()], 't', { session: 's', workspace: { ...context.workspace, write } })).size).toBe(0)
+  expect((await savePictures([picture()], 't', { ...context, workspace: { ...context.workspace, write } })).size).toBe(0)
 })

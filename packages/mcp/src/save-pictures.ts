@@ -1,22 +1,21 @@
 /** Keeps the pictures of a result in the workspace, where the agent shows them to a model that reads pictures. */
 import type { ContentBlock } from '@modelcontextprotocol/client'
-import { ownerFolder, sha256Hex, type ToolContext } from '@sluice/sdk'
+import { resultsFolder, sha256Hex, type ToolContext } from '@sluice/sdk'
 
 const ENDINGS: Readonly<Record<string, string>> = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp' }
 const PICTURES_MAX = 4
+/** 128 bits, so that a server cannot give two pictures one name. */
+const NAME_DIGITS = 32
 const BYTES_MAX = 5 * 1024 * 1024
-const NAME_DIGITS = 12
 
 /** Resolves to the paths of the kept pictures by their blocks. A picture that cannot be kept is left out. */
 export async function savePictures(
   content: readonly ContentBlock[],
   tool: string,
-  { session, workspace }: Pick<ToolContext, 'session' | 'workspace'>,
+  { session, turn, workspace }: Pick<ToolContext, 'session' | 'turn' | 'workspace'>,
 ): Promise<ReadonlyMap<ContentBlock, string>> {
   const saved = new Map<ContentBlock, string>()
-  // Every other folder of the workspace is one of all callers.
-  if (session === null) return saved
-  const folder = `results/${ownerFolder(session)}`
+  const folder = resultsFolder(session, turn)
   for (const block of content) {
     if (block.type !== 'image' || saved.size >= PICTURES_MAX) continue
     const ending = ENDINGS[block.mimeType]

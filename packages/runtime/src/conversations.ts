@@ -213,11 +213,11 @@ export async function eraseRoom(deps: EraseDeps, room: RoomPlace, about: EraseAb
 }
 
 /**
- * Begins the conversations of a room anew after other people share them than before: nobody reads on in an earlier conversation. The messages
- * stay stored and are listed as before.
+ * Begins the conversations of a room anew after other people share them than before: nobody reads on in an earlier conversation, and its
+ * background commands end. The messages stay stored and are listed as before.
  */
 export async function beginRoomAnew(
-  { sessions }: Pick<Store, 'sessions'>,
+  { store: { sessions }, snapshot }: Pick<EraseDeps, 'store' | 'snapshot'>,
   room: RoomPlace,
   { isShared, nowMs }: { readonly isShared: boolean; readonly nowMs: number },
 ): Promise<void> {
@@ -229,6 +229,7 @@ export async function beginRoomAnew(
       const seen = await sessions.conversation(id, 1)
       if (seen.upTo > 0)
         await sessions.summarize(id, seen, { text: '', upTo: seen.upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })
+      await snapshot().service('endCommands')?.(id)
     }
     before = page.at(-1)
     if (page.length < PAGE_ROWS) return

@@ -34,6 +34,8 @@ export {
   isFormerAttachment,
   isSessionFolder,
   ownerFolder,
+  resultsFolder,
+  resultsKey,
 } from './channel/file-owner.ts'
 export {
   type Addressed,

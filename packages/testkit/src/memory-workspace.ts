@@ -95,7 +95,7 @@ export function agentWorkspace(workspace: Workspace): AgentWorkspace {
 }
 
 /** The files of one caller. */
-function viewed(workspace: Workspace, { caller, used }: FileViewer): Workspace {
+function viewed(workspace: Workspace, { caller, used, check }: FileViewer): Workspace {
   const { root } = workspace
   const namesOf = (path: string) => posix.relative(root, posix.resolve(root, path)).split('/')
   const locate = async (path: string, isRead: boolean): Promise<string> => {
@@ -123,7 +123,10 @@ function viewed(workspace: Workspace, { caller, used }: FileViewer): Workspace {
       return file
     },
     async write(path, bytes) {
-      await workspace.write(await locate(path, false), bytes)
+      const at = await locate(path, false)
+      const claim = caller ? fileClaim(namesOf(path), caller) : undefined
+      if (claim?.kind === 'owned') check?.({ own: bytes.length, pool: bytes.length })
+      await workspace.write(at, bytes)
       note(path)
     },
     async list(path, options) {

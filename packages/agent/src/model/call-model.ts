@@ -205,7 +205,7 @@ async function shownTo(
   const shown = await showFiles(prompt, {
     kinds,
     workspace: workspace.as({
-      caller: fileCallerOf({ session: turn.session, caller: turn.caller ?? turn.owner, standing: standingOfTurn(turn) }),
+      caller: fileCallerOf({ turn: turn.id, session: turn.session, caller: turn.caller ?? turn.owner, standing: standingOfTurn(turn) }),
     }),
     log,
     read: progress.files,

@@ -364,7 +364,17 @@ function conductDeps(
     ...shared,
     failedSummaries: new BoundedMap(FAILED_SUMMARIES_MAX),
     askModel: createAskModel({ ...shared, admission: deps.admission, budget, clock, log, scrub, within }),
-    tools: new ToolExecutor({ toolSpecs, events: deps.events, clock, log, scrub, secrets, within, approve: deps.approve }),
+    tools: new ToolExecutor({
+      toolSpecs,
+      events: deps.events,
+      clock,
+      log,
+      scrub,
+      secrets,
+      within,
+      approve: deps.approve,
+      shares: deps.shares,
+    }),
     stopReason,
   }
 }

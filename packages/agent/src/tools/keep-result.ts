@@ -1,12 +1,14 @@
-/** Keeps the whole of a result that the model gets cut, as a file of its session, and says how to read on. */
-import { type Logger, ownerFolder, sha256Hex } from '@sluice/sdk'
+/** Keeps the whole of a result that the model gets cut, as a file of its session or turn, and says how to read on. */
+import { AppError, type FileViewer, type KeptBytes, type Logger, resultsFolder, sha256Hex } from '@sluice/sdk'
 import { allowedTools, type CallScope, fileCallerOf } from '../turn/call-scope.ts'
+import type { Shares } from '../turn/shares.ts'
 import type { CallResult } from '../turn/turn.ts'
 import { cutResult, READER } from './cut-result.ts'
 
 /** `file_read` opens no larger file. */
 const KEPT_CHARS_MAX = 3 * 1024 * 1024
-const NAME_DIGITS = 12
+/** 128 bits, so that the writer of two pages cannot give both results one name. */
+const NAME_DIGITS = 32
 const SEARCHER = 'grep'
 
 interface Result {
@@ -15,9 +17,21 @@ interface Result {
   readonly text: string
 }
 
+export interface KeepResultDeps {
+  readonly log: Logger
+  /** What each client keeps. Absent: no client has a share. */
+  readonly shares?: Pick<Shares, 'of' | 'checkAttachments'> | undefined
+}
+
+/** Returns the share that the results of a call count for. */
+export function keptBy({ shares }: Pick<KeepResultDeps, 'shares'>, { limited }: CallScope): Pick<FileViewer, 'pool' | 'check'> {
+  if (!limited || !shares) return {}
+  return { pool: shares.of(limited).pool?.key, check: (kept: KeptBytes) => shares.checkAttachments(limited, kept) }
+}
+
 /** Never rejects: a result that cannot be kept is cut all the same. */
 export async function keepResult(
-  { log }: { readonly log: Logger },
+  deps: KeepResultDeps,
   scope: CallScope,
   { tool, input, text }: Result,
 ): Promise<Pick<CallResult, 'output' | 'readOn'>> {
@@ -27,8 +41,10 @@ export async function keepResult(
   if (isRead) {
     return { output, readOn: readOnFile(input, nextLine) }
   }
-  const path = await keptPath(log, scope, { tool, input, text })
-  if (path === undefined) return { output }
+  const kept = await keptPath(deps, scope, { tool, input, text })
+  if (kept === undefined) return { output }
+  if ('refusal' in kept) return { output, readOn: `[The rest was not kept. ${kept.refusal}]` }
+  const { path } = kept
   const search = mayCall(scope, SEARCHER) ? `, or search it with ${SEARCHER}` : ''
   const read = mayCall(scope, READER) ? `: read on with ${READER} path=${JSON.stringify(path)} offset=${nextLine}${search}` : ''
   return { output, readOn: `[The whole result is in ${path}${read}.]` }
@@ -40,18 +56,25 @@ export function readOnFile(input: unknown, nextLine: number): string {
   return `[Read on with ${READER} path=${JSON.stringify(path)} offset=${offset + nextLine - 1}.]`
 }
 
-async function keptPath(log: Logger, scope: CallScope, { tool, text }: Result): Promise<string | undefined> {
-  const { session, turn } = scope
+/** Resolves to the path of the kept result, or to the reason for the model when its owner may keep no more; undefined when it cannot be kept. */
+async function keptPath(
+  deps: KeepResultDeps,
+  scope: CallScope,
+  { tool, text }: Result,
+): Promise<{ readonly path: string } | { readonly refusal: string } | undefined> {
+  const { session, turn, alive } = scope
   const workspace = scope.limits()?.workspace
-  if (session === null || !workspace) return undefined
+  // Outside of a turn no model reads on.
+  if (!alive || !workspace) return undefined
   // The same result has the same name, also when an interrupted turn repeats the call.
-  const path = `results/${ownerFolder(session)}/${tool}-${sha256Hex(text).slice(0, NAME_DIGITS)}.txt`
+  const path = `${resultsFolder(session, turn)}/${tool}-${sha256Hex(text).slice(0, NAME_DIGITS)}.txt`
   try {
-    await workspace.as({ caller: fileCallerOf(scope) }).write(path, Buffer.from(text.slice(0, KEPT_CHARS_MAX).toWellFormed()))
-    return path
+    const own = workspace.as({ caller: fileCallerOf(scope), ...keptBy(deps, scope) })
+    await own.write(path, Buffer.from(text.slice(0, KEPT_CHARS_MAX).toWellFormed()))
+    return { path }
   } catch (error) {
-    log.warn('the whole result of a tool could not be kept', { turn, tool, error })
-    return undefined
+    deps.log.warn('the whole result of a tool could not be kept', { turn, tool, error })
+    return error instanceof AppError && error.code === 'share_used' ? { refusal: error.message } : undefined
   }
 }
 

@@ -1,4 +1,7 @@
+import { NO_SHARES } from '@sluice/config'
 import { AppError, defineTool, isAtLeast, Secret, STANDINGS, type Standing, type Tool } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
 import { until } from '@sluice/testkit/until'
 
 import * as v from 'valibot'
@@ -6,6 +9,7 @@ import { describe, expect, test } from 'vitest'
 import { memoryBooks } from '../testing/memory-books.ts'
 import { type Reply, scriptedModel } from '../testing/scripted-model.ts'
 import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from '../testing/test-agent.ts'
+import { Shares } from '../turn/shares.ts'
 import type { ToolApprovalRequest, TurnPart, TurnRequest } from '../turn/turn.ts'
 import { callHash } from './shown-call.ts'
 
@@ -158,7 +162,7 @@ describe('a tool result', () => {
   test('keeps its beginning and end beyond max_tool_result_chars and reports the cut', async () => {
     const look = testTool('look', () => `${'a'.repeat(5000)}${'z'.repeat(5000)}`)
     const { text } = await callTools([[call('look')]], { tools: [look], agent: { max_tool_result_chars: 300 } })
-    expect(text).toBe(`${'a'.repeat(200)}\n[… 9700 characters left out …]\n${'z'.repeat(100)}`)
+    expect(text.split('\n').slice(0, 3)).toEqual(['a'.repeat(200), '[… 9700 characters left out …]', 'z'.repeat(100)])
   })
 
   test('is cut once, and the whole is kept where its session can read on', async () => {
@@ -168,7 +172,7 @@ describe('a tool result', () => {
     const tools = [testTool('look', () => whole), testTool('file_read', () => '')]
     const { model, text, books } = await callTools([[call('look')], [call('file_read')]], { tools, workspace }, { session: 'a/b' })
     const [[path, kept] = []] = written
-    expect(path).toMatch(/^results\/a_2fb\/look-\w{12}\.txt$/)
+    expect(path).toMatch(/^results\/a_2fb\/look-[0-9a-f]{32}\.txt$/)
     expect(kept).toBe(whole)
     const found = /offset=(\d+)\.\]$/.exec(text ?? '')
     expect(text).toContain(`[The whole result is in ${path}: read on with file_read path="${path}" offset=`)
@@ -176,6 +180,30 @@ describe('a tool result', () => {
     // The later request and the stored messages repeat it byte for byte.
     expect(JSON.stringify(model.asked[2]?.prompt)).toContain(JSON.stringify(text).slice(1, -1))
     expect(JSON.stringify(books.histories.get('a/b'))).toContain(JSON.stringify(text).slice(1, -1))
+  })
+
+  test('is kept for the turn alone where there is no session', async () => {
+    const written: string[] = []
+    const workspace = { write: async (path: string) => void written.push(path) }
+    const { text } = await callTools([[call('look')]], { tools: [testTool('look', () => 'row\n'.repeat(30_000))], workspace })
+    expect(written).toEqual([expect.stringContaining('results/turn_3aturn-1/look-')])
+    expect(text).toContain(`[The whole result is in ${written[0]}.]`)
+  })
+
+  test('counts for the share of the client, and says so when the share is used up', async () => {
+    const limited = { client: 'device:ann', standing: 'client' } as const
+    const shares = new Shares({
+      clock: testClock(),
+      events: testHost().events,
+      sharesOf: () => ({ ...NO_SHARES, attachmentBytes: 200_000 }),
+    })
+    const files = testHost().workspace
+    const setup = { tools: [testTool('look', (key) => 'row\n'.repeat(Number(key)))], workspace: files, shares }
+    const ask = (rows: string) => callTools([[call('look', { key: rows })]], setup, { session: 'ann/s', limited })
+    expect((await ask('30000')).text).toContain('[The whole result is in results/ann_2fs/look-')
+    const { text } = await ask('60000')
+    expect(text).toContain('lines left out')
+    expect(text).toContain('[The rest was not kept. Your attachments and kept results would take more than 0 MB')
   })
 
   test('that cannot be kept is cut all the same', async () => {

@@ -5,6 +5,7 @@ import {
   type FileCaller,
   fileOwner,
   type Lease,
+  resultsKey,
   type Standing,
   type Tool,
   type Trace,
@@ -35,6 +36,8 @@ export interface CallScope {
   readonly client: ClientId
   readonly caller: string | undefined
   readonly person?: string | undefined
+  /** The client whose share the results count for; absent for none. */
+  readonly limited?: LimitedClient | undefined
   /** As in `ToolContext`. */
   readonly standing: Standing
   /** The owner of the events, as in `TurnRequest`. */
@@ -82,6 +85,7 @@ export function callScopeOf(
     owner,
     ...identityOf(agent, client, caller),
     person: personFor(agent, limited),
+    limited,
     standing: standingOfTurn(turn),
     trace,
     registry,
@@ -106,9 +110,14 @@ export function callScopeOf(
 }
 
 /** Returns the person whose files the calls of a turn open. */
-export const fileCallerOf = ({ session, caller, standing }: Pick<CallScope, 'session' | 'caller' | 'standing'>): FileCaller => ({
-  owner: fileOwner(session, caller),
+export const fileCallerOf = ({
+  turn,
   session,
+  caller,
+  standing,
+}: Pick<CallScope, 'turn' | 'session' | 'caller' | 'standing'>): FileCaller => ({
+  owner: fileOwner(session, caller),
+  session: resultsKey(session, turn),
   isOperator: standing === 'operator',
 })
 

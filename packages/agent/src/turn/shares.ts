@@ -45,7 +45,7 @@ const SHARES = {
   attachmentBytes: {
     key: 'attachments_mb',
     toValue: megabytes,
-    refusal: (max) => `Your attachments would take more than ${max} MB: delete a conversation that names some of them`,
+    refusal: (max) => `Your attachments and kept results would take more than ${max} MB: delete a conversation that has some of them`,
   },
 } as const satisfies Partial<
   Record<keyof ClientShares, { readonly key: string; toValue(amount: number): number; refusal(max: number): string }>
@@ -128,7 +128,7 @@ export class Shares {
     if (!shared || pool <= shared.attachmentBytes) return
     const max = megabytes(shared.attachmentBytes)
     this.#report({ key: shared.key, limit: 'attachments_mb', value: max })
-    const refusal = `The attachments of all strangers would take more than ${max} MB: delete some of their conversations`
+    const refusal = `The attachments and kept results of all strangers would take more than ${max} MB: delete some of their conversations`
     throw new AppError('share_used', `${refusal} ([limits.strangers.pool] attachments_mb)`, { retryAfterSecs: RETRY_AFTER_SECS })
   }
 

@@ -63,8 +63,8 @@ test.each([
   expect((await call('PUT', path, rule)).status).toBe(400)
 })
 
-test('a new conversation begins when other people share one than before, and only then', async () => {
-  const { call, say, store } = await arrange()
+test('a new conversation begins, and the commands of the old one end, when other people share one than before, and only then', async () => {
+  const { call, say, store, ended } = await arrange()
   const [shared, own] = [chatSessionKey(ROOM), chatSessionKey({ ...ROOM, sender: 'ann' })]
   await say(shared, '1')
   await say(own, '2')
@@ -72,10 +72,13 @@ test('a new conversation begins when other people share one than before, and onl
     (await Promise.all([shared, own].map((id) => store.sessions.conversation(id, 9)))).map(({ messages }) => messages.length)
   await call('PUT', PATH, { respond: 'always' })
   expect(await read()).toEqual([1, 1])
+  expect(ended).toEqual([])
   await call('PUT', PATH, { session: 'person' })
   expect(await read()).toEqual([1, 0])
+  expect(ended).toEqual([own])
   await call('PUT', PATH, { session: 'shared' })
   expect(await read()).toEqual([0, 0])
+  expect(ended).toEqual([own, shared])
   expect(await store.sessions.history(shared, 9)).toHaveLength(1)
 })
 

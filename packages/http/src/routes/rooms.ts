@@ -144,7 +144,7 @@ export function roomRoutes(runtime: Runtime): Route[] {
         if (Object.keys(body).length === 0) await rules.delete(roomKey(place))
         else await rules.set(roomKey(place), body)
         const { isShared } = await rooms.at(place)
-        if (isShared !== before.isShared) await beginRoomAnew(store, place, { isShared, nowMs: clock.nowMs() })
+        if (isShared !== before.isShared) await beginRoomAnew({ store, snapshot }, place, { isShared, nowMs: clock.nowMs() })
         await recordAction(runtime, 'room_changed', by, { room: roomId(place), rule: body })
         return shown(place)
       },

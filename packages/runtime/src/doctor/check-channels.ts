@@ -73,7 +73,7 @@ export function checkShares({ config }: Snapshot): Check {
   if (open.length > 0) return warn('shares', `one client may take all there is: ${open.join(', ')}`, 'set these keys in [limits]')
   const megabytes = (bytes: number): number => bytes / 1024 / 1024
   const turns = `${turnsRunning} turns run and ${turnsWaiting} wait with ${megabytes(waitingBytes)} MB of text`
-  const rest = `${streams} streams, ${downloads} downloads, ${megabytes(attachmentBytes)} MB of attachments`
+  const rest = `${streams} streams, ${downloads} downloads, ${megabytes(attachmentBytes)} MB of attachments and results`
   return ok('shares', `one device may have ${turns}; ${rest}`)
 }
 

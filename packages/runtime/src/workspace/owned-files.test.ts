@@ -72,6 +72,28 @@ test('erasing a conversation deletes its files, but none that another conversati
   expect(kept(`attachments/${ownerFolder('device:ann')}`)).toBe(false)
 })
 
+test('results count for their owner until the conversation or the person is erased', async () => {
+  const [ada, eve] = ['channel:x/bot/room/ada', 'channel:x/bot/room/eve']
+  const workspace = createWorkspace({ root: root(), forbidden: [], files: join(dataDir, 'files/main') })
+  const result = async (session: string, owner = fileOwnerOfSession(session)) => {
+    const path = `results/${ownerFolder(session)}/1.txt`
+    await workspace.as({ caller: { owner, session, isOperator: false }, pool: 'x' }).write(path, Buffer.alloc(20_000))
+    return path
+  }
+  const bytes = () => Promise.all([ada, eve, MINE].map((session) => owned().keptBy('main', fileOwnerOfSession(session))))
+  const paths = [await result(ada), await result(eve), await result(MINE), await result('turn:1', 'device:ann')]
+  expect(await bytes()).toEqual([20_000, 20_000, 40_000])
+  expect(await owned().erasedOwner(ada)).toBe(1)
+  said.set(MINE, ['x'])
+  expect(await erase(MINE)).toBe(1)
+  expect(paths.map(kept)).toEqual([false, true, false, true])
+  expect(await bytes()).toEqual([0, 20_000, 20_000])
+  expect(readdirSync(join(dataDir, 'files/main/owners')).toSorted()).toEqual(
+    [eve, MINE].map((id) => ownerFolder(fileOwnerOfSession(id))).toSorted(),
+  )
+  expect(readdirSync(join(dataDir, 'files/main/pools/x'))).toContain(ownerFolder('device:ann'))
+})
+
 test('a file that no conversation names is deleted with one, unless it is new: its message may follow', async () => {
   const fresh = await sent(OTHER, 'fresh')
   const old = await sent(OTHER, 'old', 2 * HOUR_MS)

@@ -16,9 +16,9 @@ import {
   type SessionRow,
   type Store,
 } from '@sluice/sdk'
-import { keptIn } from './attach.ts'
+import { keptBy } from './attach.ts'
 import { IncomingFile, incomingFolder } from './incoming-file.ts'
-import { attachmentsOf, FORMER, filesFolder, POOLS, RESULTS, resultsOf } from './owned-places.ts'
+import { attachmentsOf, FORMER, filesFolder, OWNERS, ownersFolder, POOLS, RESULTS, resultsOf } from './owned-places.ts'
 import { areUnassigned, markAssigned, settleAttachments } from './settle-attachments.ts'
 
 const PAGE_ROWS = 500
@@ -48,9 +48,9 @@ export class OwnedFiles {
     return IncomingFile.create(this.#options.dataDir)
   }
 
-  /** Resolves to the bytes of the attachments of an owner, as its share counts them. */
+  /** Resolves to the bytes of the attachments and results of an owner, as its share counts them. */
   keptBy(agent: string, owner: string): Promise<number> {
-    return keptIn(attachmentsOf(filesFolder(this.#options.dataDir, agent), owner))
+    return keptBy(filesFolder(this.#options.dataDir, agent), ownerFolder(owner))
   }
 
   /** Resolves to the attachments that the conversation names. Call it before the conversation is erased. */
@@ -79,15 +79,21 @@ export class OwnedFiles {
   }
 
   /** Deletes the results of an erased conversation. Resolves to their number. */
-  erasedResults(session: string): Promise<number> {
-    return removeFolder(resultsOf(filesFolder(this.#options.dataDir, agentOfSession(session)), session))
+  async erasedResults(session: string): Promise<number> {
+    const files = filesFolder(this.#options.dataDir, agentOfSession(session))
+    const removed = await removeFolder(resultsOf(files, session))
+    await forgetResults(files, ownerFolder(fileOwnerOfSession(session)))
+    return removed
   }
 
-  /** Deletes all attachments that the owner of a session has with its agent, and what names the owner. Resolves to their number. */
+  /** Deletes all attachments and results that the owner of a session has with its agent, and what names the owner. Resolves to their number. */
   async erasedOwner(session: string): Promise<number> {
     const files = filesFolder(this.#options.dataDir, agentOfSession(session))
     const owner = fileOwnerOfSession(session)
-    const removed = await removeFolder(attachmentsOf(files, owner))
+    let removed = await removeFolder(attachmentsOf(files, owner))
+    for (const name of await readdir(ownersFolder(files, ownerFolder(owner))).catch(() => []))
+      removed += await removeFolder(join(files, RESULTS, name))
+    await forgetResults(files, ownerFolder(owner))
     await leavePools(files, ownerFolder(owner))
     return removed
   }
@@ -135,6 +141,9 @@ export class OwnedFiles {
       deleted += old.length
     }
     for (const folder of results) deleted += await removeFolder(folder)
+    for (const agent of results.size > 0 ? await foldersIn(join(dataDir, 'files')) : [])
+      for (const owner of await foldersIn(join(filesFolder(dataDir, agent), OWNERS)))
+        await forgetResults(filesFolder(dataDir, agent), owner)
     if (deleted > 0) log.info('deleted files that no conversation names any more', { files: deleted })
   }
 
@@ -260,8 +269,17 @@ async function removeFiles(files: string, owner: string, gone: readonly FoundFil
   if (await rmdir(folder).then(...isDone)) await leavePools(files, owner)
 }
 
+/** Takes the conversations without results from those of an owner. */
+async function forgetResults(files: string, owner: string): Promise<void> {
+  const folder = ownersFolder(files, owner)
+  for (const name of await readdir(folder).catch(() => []))
+    if (!(await lstat(join(files, RESULTS, name)).catch(() => undefined))) await rm(join(folder, name), { force: true })
+  if (await rmdir(folder).then(...isDone)) await leavePools(files, owner)
+}
+
 /** Takes an owner without files out of the pools, whose entries name senders. */
 async function leavePools(files: string, owner: string): Promise<void> {
+  if ((await keptBy(files, owner)) > 0) return
   for (const pool of await foldersIn(join(files, POOLS))) await rm(join(files, POOLS, pool, owner), { force: true })
 }
 

@@ -7,6 +7,8 @@ import { ATTACHMENTS, type OwnedPlace, ownerFolder } from '@sluice/sdk'
 export const FORMER = 'former'
 export const RESULTS = 'results'
 export const POOLS = 'pools'
+/** Says who owns the results of a conversation: an empty file named as its folder, in a folder for each owner. */
+export const OWNERS = 'owners'
 
 /** Returns the folder with the files of people for one agent. */
 export const filesFolder = (dataDir: string, agent: string): string => join(dataDir, 'files', agent)
@@ -14,6 +16,9 @@ export const filesFolder = (dataDir: string, agent: string): string => join(data
 export const attachmentsOf = (files: string, owner: string): string => join(files, ATTACHMENTS, ownerFolder(owner))
 
 export const resultsOf = (files: string, session: string): string => join(files, RESULTS, ownerFolder(session))
+
+/** The folder with an empty file for each conversation of an owner that has results. `owner` is the name of its folder. */
+export const ownersFolder = (files: string, owner: string): string => join(files, OWNERS, owner)
 
 /** The folder with an empty file for each owner in the pool. */
 export const poolFolder = (files: string, pool: string): string => join(files, POOLS, ownerFolder(pool))

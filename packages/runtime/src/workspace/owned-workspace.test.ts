@@ -17,7 +17,16 @@ import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AppError, attachmentPath, type FileCaller, fileOwnerOfSession, ownerFolder, type Workspace } from '@sluice/sdk'
+import {
+  AppError,
+  attachmentPath,
+  type FileCaller,
+  type FileViewer,
+  fileOwnerOfSession,
+  type KeptBytes,
+  ownerFolder,
+  type Workspace,
+} from '@sluice/sdk'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { COUNTED_BYTES_MIN } from './attach.ts'
 import { settleAttachments } from './settle-attachments.ts'
@@ -164,6 +173,44 @@ test('results of a session are open to its turns only', async () => {
   expect(existsSync(join(root, 'results'))).toBe(false)
   await as(ANN).write('results/2026/report.txt', SECRET)
   expect(await read(as(BEN), 'results/2026/report.txt')).toBe(String(SECRET))
+})
+
+test('results count with the attachments of their owner, each file once', async () => {
+  await attachAnn()
+  const seen: number[] = []
+  const write = (viewer: FileViewer, path: string, length: number) => all().as(viewer).write(path, Buffer.alloc(length))
+  const ann = { caller: ANN, check: ({ own }: KeptBytes) => void seen.push(own) }
+  const results = `results/${ownerFolder('ann/s')}`
+  await write(ann, `${results}/1.txt`, 100_000)
+  await write(ann, `${results}/1.txt`, 50_000)
+  await write({ ...ann, caller: { ...ANN, session: 'ann/t' } }, `results/${ownerFolder('ann/t')}/below/2.txt`, 20_000)
+  await write(ann, 'notes.txt', 70_000)
+  expect(seen.map((bytes) => bytes - COUNTED_BYTES_MIN)).toEqual([100_000, 50_000, 70_000])
+  await all().attach({ ...ann, owner: ANN.owner, bytes: Buffer.from('x'), extension: 'txt' })
+  expect(seen.at(-1)).toBe(70_000 + 2 * COUNTED_BYTES_MIN)
+  await write({ caller: BEN, check: ann.check }, `results/${ownerFolder('channel:x/bot/room/ben')}/1.txt`, 30_000)
+  expect(seen.at(-1)).toBe(30_000)
+})
+
+test('a result beyond the share is not written', async () => {
+  const refuse = () => {
+    throw new AppError('share_used', 'used up')
+  }
+  const path = `results/${ownerFolder('ann/s')}/1.txt`
+  expect(await all().as({ caller: ANN, check: refuse }).write(path, SECRET).catch(code)).toBe('share_used')
+  expect(await read(as(ANN), path)).toBe('not_found')
+})
+
+test('results of strangers count for their pool', async () => {
+  const seen: number[] = []
+  const check = ({ pool }: KeptBytes) => void seen.push(pool)
+  for (const sender of ['eve', 'max']) {
+    const caller = { owner: `channel:x/bot/${sender}`, session: `channel:x/bot/room/${sender}`, isOperator: false }
+    await all()
+      .as({ caller, pool: 'x', check })
+      .write(`results/${ownerFolder(caller.session)}/1.txt`, Buffer.alloc(20_000))
+  }
+  expect(seen).toEqual([20_000, 40_000])
 })
 
 test('a command is shown the attachments of its caller alone', async () => {

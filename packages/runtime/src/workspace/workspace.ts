@@ -14,7 +14,7 @@ import {
   ownerFolder,
   type Workspace,
 } from '@sluice/sdk'
-import { attach, keepReceived } from './attach.ts'
+import { attach, keepReceived, saveResult } from './attach.ts'
 import { entriesNamed, listFolder, openFile, readFile, removeEntry, replaceFile } from './file.ts'
 import { enterFolder, type Folder, handlePaths, openFolder } from './folder.ts'
 import { attachmentsOf, chosenPlace, FORMER, placeNames } from './owned-places.ts'
@@ -85,8 +85,13 @@ class FolderWorkspace implements AgentWorkspace {
     return this.#inside(path, 'read', (folder, name) => openFile(folder, name, bytesMax))
   }
 
-  write(path: string, bytes: Uint8Array): Promise<void> {
-    return this.#inside(path, 'write', (folder, name) => replaceFile(folder, name, bytes))
+  async write(path: string, bytes: Uint8Array): Promise<void> {
+    const { files, viewer: { caller, pool, check } = {} } = this.#options
+    const write = () => this.#inside(path, 'write', (folder, name) => replaceFile(folder, name, bytes))
+    const claim = this.#claim(await this.#parse(path))
+    const [place] = claim.kind === 'owned' ? claim.places : []
+    if (files === undefined || !caller || place?.root !== 'results') return write()
+    return saveResult(files, { owner: caller.owner, pool, ...(check && { check }), names: place.names, length: bytes.length }, write)
   }
 
   remove(path: string): Promise<void> {

@@ -20,10 +20,17 @@ export const isSessionFolder = (name: string): boolean => SESSION_FOLDER.test(na
 /** The name of an attachment that an earlier release saved. */
 const FORMER_NAME = /^[0-9a-f]{16}\.[a-z0-9]{1,8}$/
 
+/** Returns the key whose results a turn writes and opens: its session, else the turn itself. */
+export const resultsKey = (session: string | null, turn: string): string => session ?? `turn:${turn}`
+
+/** Returns the path of the folder with the results of a turn. */
+export const resultsFolder = (session: string | null, turn: string): string => `${RESULTS}/${ownerFolder(resultsKey(session, turn))}`
+
 /** The person whose files a call opens. */
 export interface FileCaller {
   /** As `fileOwner` returns it. */
   readonly owner: string
+  /** As `resultsKey` returns it. Null: the caller opens no results. */
   readonly session: string | null
   readonly isOperator: boolean
 }

@@ -34,9 +34,13 @@ export interface FileViewer {
   readonly caller?: FileCaller
   /** Called with the path of each file that is opened or written, relative to the workspace and without `.` and empty names. */
   used?(path: string): void
+  /** The pool that the caller belongs to. */
+  readonly pool?: string | undefined
+  /** Called before a result is written, with what the owner would then keep. Throws to refuse it. */
+  check?(kept: KeptBytes): void
 }
 
-/** What an owner keeps in attachments, in bytes. */
+/** What an owner keeps in attachments and in results of tools, in bytes. */
 export interface KeptBytes {
   readonly own: number
   /** What all owners of the pool keep together; 0 without a pool. */
