@@ -14,7 +14,7 @@ import {
   type Store,
   type WorkStore,
 } from '@sluice/sdk'
-import { createApprovals, createSops, RecentIds } from '@sluice/store/shared'
+import { createApprovals, createMemory, createSops, RecentIds } from '@sluice/store/shared'
 import { createCluster } from './cluster/cluster.ts'
 import { Leases } from './cluster/leases.ts'
 import { Notices } from './cluster/notices.ts'
@@ -42,7 +42,6 @@ import { createIdempotency } from './tables/idempotency.ts'
 import { createInbox, ownedInbox } from './tables/inbox.ts'
 import { probeArrival } from './tables/keep-arrival.ts'
 import { createKeyValue } from './tables/key-value.ts'
-import { createMemory } from './tables/memory.ts'
 import { createOutbox, ownedOutbox } from './tables/outbox.ts'
 import { createSessions } from './tables/sessions.ts'
 import { ownedSops } from './tables/sops.ts'
@@ -159,7 +158,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   return {
     ...createWork(db),
     devices: createDevices(db),
-    memory: createMemory(db),
+    memory: createMemory(createColdDatabase(db, DIALECT)),
     counters: shared?.counters ?? memoryCounters(clock),
     leases,
     ...(shared && {

@@ -2,6 +2,7 @@
 import { memoryCounters, systemClock } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
 import { createApprovals } from './cold/approvals.ts'
+import { createMemory } from './cold/memory.ts'
 import { createSops } from './cold/sops.ts'
 import { accessProblem } from './connection/access-problem.ts'
 import { ChangeWatch } from './connection/change-watch.ts'
@@ -17,7 +18,6 @@ import { createIdempotency } from './tables/idempotency.ts'
 import { createInbox } from './tables/inbox.ts'
 import { createKeyValue } from './tables/key-value.ts'
 import { Leases } from './tables/leases.ts'
-import { createMemory } from './tables/memory.ts'
 import { createOutbox } from './tables/outbox.ts'
 import { RecentIds } from './tables/recent-ids.ts'
 import { recoverAdmissions, recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './tables/recovery.ts'
@@ -61,7 +61,7 @@ export function openStore(given: StoreOptions): Store {
   return {
     ...work,
     devices: createDevices(db, writer, clock),
-    memory: createMemory(db, writer),
+    memory: createMemory(createColdDatabase(db, writer, DIALECT)),
     counters: memoryCounters(clock),
     leases,
     under(lease) {

@@ -760,6 +760,13 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX inbox_by_joined ON inbox (joined) WHERE joined IS NOT NULL;
   `,
   },
+  {
+    sql: `
+  -- The newest memories of one owner.
+  CREATE INDEX memories_by_owner_and_time ON memories (owner, updated_at);
+  DROP INDEX memories_by_time;
+  `,
+  },
 ]
 
 /** Fills the index of memories with the words, and the parts of words, of this release. */

@@ -1,6 +1,7 @@
 /** What PostgreSQL does in its own way for the tables that both databases share. */
 import { shardOf } from '@sluice/sdk'
 import { type AuditDialect, all, type Dialect, first, statement, type Value } from '@sluice/store/shared'
+import { MEMORY } from './memory.ts'
 import { ENDED_WITHOUT_TURN } from './message-attempt.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 
@@ -33,6 +34,7 @@ export const DIALECT: Dialect = {
     sql: (parameter) => `coalesce((SELECT shard FROM turns WHERE turns.id = $1 AND $3 = 'tool'), ${parameter})`,
     read: ({ runId }) => shardOf(runId),
   },
+  memory: MEMORY,
   among: (column, parameter, type) => `${column} = ANY (${parameter}::${type}[])`,
   unindexed: (column) => column,
   *endMessage(number, atMs) {

@@ -3,6 +3,7 @@
  * writer of either runs it. The tables through which each message passes are not here: each database has its own statements for them.
  */
 import type { NewApproval, NewReply, SopRun } from '@sluice/sdk'
+import type { MemoryDialect } from './memory.ts'
 
 /** An array is a JSON array in SQLite, and an array in PostgreSQL. A boolean is 0 or 1 in SQLite. */
 export type Value = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[]
@@ -50,6 +51,7 @@ export interface ColdDatabase {
 export interface Dialect {
   readonly audit: AuditDialect
   readonly sops: SopDialect
+  readonly memory: MemoryDialect
   /** A column of approvals that only this database has. */
   readonly approvals?: {
     readonly column: string

@@ -1,6 +1,7 @@
 /** What SQLite does in its own way for the tables in `cold`. */
 import { AUDIT_ROOT } from '@sluice/sdk'
 import type { AuditDialect, Dialect } from '../cold/cold-database.ts'
+import { MEMORY } from './memory.ts'
 import { endMessage } from './message-attempt.ts'
 import { queueReplies } from './replies.ts'
 
@@ -17,6 +18,7 @@ export const AUDIT: AuditDialect = {
 export const DIALECT: Dialect = {
   audit: AUDIT,
   sops: { lock: [], columns: {}, starter: "run_json -> '$.event.starter'" },
+  memory: MEMORY,
   among: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   unindexed: (column) => `+${column}`,
   endMessage,

@@ -56,6 +56,23 @@ export const memoryRules: StoreRules = {
     expect((await memory.get(OTHER, 'page'))?.untrusted).toBe(true)
   },
 
+  'each way to read an entry returns the whole of it': async ({ store: { memory } }) => {
+    const whole = { owner: ME, key: 'colour', content: 'dark green', category: 'daily', untrusted: true, updatedAtMs: 7 }
+    await memory.put({ ...entry('colour', 'dark green', 7), category: 'daily', untrusted: true })
+    const lists = await Promise.all([
+      ...[memory.search(ME, '', 9), memory.search(ME, 'green', 9), memory.similar(ME, 'green', 9), memory.list({ limit: 9 })],
+      ...[memory.list({ limit: 9, owner: ME }), memory.list({ limit: 9, after: { owner: ME, key: 'a' } })],
+    ])
+    for (const list of lists) expect(list).toEqual([whole])
+    expect(await memory.get(ME, 'colour')).toEqual(whole)
+  },
+
+  'assigns entries to their own owner without a change': async ({ store: { memory } }) => {
+    await memory.put(entry('colour', 'green'))
+    expect(await memory.assign({ from: ME, to: ME })).toBe(0)
+    expect(await memory.count(ME)).toBe(1)
+  },
+
   'finds similar entries among many in every script, by words and parts of words': async ({ store: { memory } }) => {
     const texts: readonly (readonly [content: string, question: string])[] = [
       ['犬の名前はポチです', 'うちの犬は何歳ですか？'],
