@@ -28,7 +28,7 @@ const APART = [
   'packages/cli/src/api/next-to-daemon.test.ts',
   'packages/cli/src/commands/backup.test.ts',
   'packages/delivery/src/deliveries.test.ts',
-  'packages/hardware-boards/src/{firmware-micropython,repl/main-file,repl/repl-serial}.test.ts',
+  'packages/hardware-boards/src/{firmware-micropython,repl/main-file}.test.ts',
   'packages/kit/src/time/signal-scope.test.ts',
   'packages/tool-browser-native/src/index.test.ts',
   'packages/tool-browser/src/native/native-driver.test.ts',

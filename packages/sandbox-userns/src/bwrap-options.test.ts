@@ -16,4 +16,13 @@ describe('bwrapOptions', () => {
   test('shows /sys read-only if the policy has devices', () => {
     expect(options(['/dev/ttyACM0'])).toContain('--ro-bind /sys /sys')
   })
+
+  test('shows a workspace inside the data directory as writable', () => {
+    const inData = { system: ['--ro-bind', '/opt', '/opt'], names: [], hidden: ['/opt/data'] }
+    const optionsOf = (writable: string) => bwrapOptions({ cwd: writable }, { writable: [writable], network: false }, inData, {}).join(' ')
+    expect(optionsOf('/opt/data/work')).toMatch(
+      /--tmpfs \/opt\/data .*--bind \/opt\/data\/work \/opt\/data\/work --remount-ro \/opt\/data --remount-ro \/ /,
+    )
+    expect(optionsOf('/opt/data')).not.toContain('--tmpfs /opt/data')
+  })
 })

@@ -1,7 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import { runBare } from '@sluice/testkit/run-bare'
 import { afterAll, describe, expect, test } from 'vitest'
-import { bwrapOptions } from './bwrap-options.ts'
 import { probedUserns } from './testing/probed-userns.ts'
 
 /** A folder below a visible folder of programs, as a data directory may be. */
@@ -17,15 +16,6 @@ describe('userns sandbox', () => {
     expect(stdout).toBe('')
     expect(exitCode).not.toBe(0)
     expect(stderr).toMatch(/Read-only file system/)
-  })
-
-  test('shows a workspace inside the data directory as writable', () => {
-    const view = { system: ['--ro-bind', '/opt', '/opt'], names: [], hidden: ['/opt/data'] }
-    const options = (writable: string) => bwrapOptions({ cwd: writable }, { writable: [writable], network: false }, view, {}).join(' ')
-    expect(options('/opt/data/work')).toMatch(
-      /--tmpfs \/opt\/data .*--bind \/opt\/data\/work \/opt\/data\/work --remount-ro \/opt\/data --remount-ro \/ /,
-    )
-    expect(options('/opt/data')).not.toContain('--tmpfs /opt/data')
   })
 
   test.skipIf(!available)('a probe does not affect commands wrapped before or during it', async () => {
