@@ -32,7 +32,7 @@ const APART = [
   'packages/kit/src/time/signal-scope.test.ts',
   'packages/tool-browser-native/src/index.test.ts',
   'packages/tool-browser/src/native/native-driver.test.ts',
-  'qa/src/channels.test.ts',
+  'qa/src/{channels,channel-guides}.test.ts',
   // Playwright changes `fs` and `process`. Without a browser, these files have nothing to do.
   ...(SLUICE_BROWSER ? ['{packages,qa}/**/src/**/*.browser.test.ts'] : []),
 ]

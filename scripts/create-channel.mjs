@@ -46,9 +46,10 @@ function valuesOf(name, isConnection) {
     webhookPublished: ',\n      "./webhook": {\n        "types": "./dist/webhook.d.ts",\n        "default": "./dist/webhook.js"\n      }',
     arrival: 'Messages arrive as signed webhooks.',
     setup: [
-      `2. Choose a long random text as the **webhook secret**, and give it to ${Name}.`,
-      '3. Fill in the section below and start Sluice where the platform reaches it over HTTPS.',
-      `4. In ${Name}, add a webhook with the URL \`<public url>/${name}\`.`,
+      `2. Choose a long random text as \`webhook_secret\`, and give it to ${Name}.`,
+      '3. List the people who may write in `allowed_users`.',
+      '4. Fill in the section below and start Sluice where the platform reaches it over HTTPS.',
+      `5. In ${Name}, add a webhook with the URL \`<public url>/${name}\`.`,
     ].join('\n'),
     secretLine: 'webhook_secret = "a-long-random-text"\n',
     verification: `## How requests are verified\n\nThe header \`X-${Name}-Signature\` has the HMAC-SHA256 of the body in hex. Sluice answers a request without a valid one with 401.\n\n`,
@@ -57,7 +58,7 @@ function valuesOf(name, isConnection) {
     webhookExport: '',
     webhookPublished: '',
     arrival: 'Sluice polls for events, so it needs no public address.',
-    setup: '2. Fill in the section below and start Sluice.',
+    setup: '2. List the people who may write in `allowed_users`.\n3. Fill in the section below and start Sluice.',
     secretLine: '',
     verification: '',
   }

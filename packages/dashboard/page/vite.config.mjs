@@ -1,9 +1,20 @@
 // Builds the page into hashed files whose addresses are relative, so that it works under any path of a proxy.
 import { defineConfig } from 'vite'
+import { channelGuides } from '../../../scripts/channel-guides.mjs'
+
+const GUIDES = 'virtual:channel-guides'
+
+/** The steps of the READMEs of the channels, as a module. */
+const guides = {
+  name: 'channel-guides',
+  resolveId: (id) => (id === GUIDES ? `\0${GUIDES}` : undefined),
+  load: (id) => (id === `\0${GUIDES}` ? `export const GUIDES = ${JSON.stringify(channelGuides())}` : undefined),
+}
 
 export default defineConfig({
   base: './',
   publicDir: false,
+  plugins: [guides],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     target: 'es2024',

@@ -153,6 +153,30 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     })
   })
 
+  test('a channel is set up step by step: what to do at the platform, the address to paste, a field for each key, and a check', async () => {
+    const page = await open()
+    await go(page, '/channels/line/set-up', 'Set up LINE')
+    const steps = page.locator('.card')
+    await page
+      .getByText(`${page.url().split('/#')[0]}/line`, { exact: true })
+      .first()
+      .waitFor()
+    await page.getByText('It is not reachable from outside').waitFor()
+    await steps.filter({ hasText: 'LINE Developers Console' }).getByLabel('channel_secret').fill('5'.repeat(32))
+    await page.getByLabel('channel_access_token').fill('token-of-a-test')
+    await page.getByLabel('allowed_users').fill('U0123456789abcdef0123456789abcdef')
+    await page.getByRole('button', { name: 'Review and save' }).click()
+    await page.getByRole('dialog').getByText('channels_config.line.channel_secret').waitFor()
+    expect(await page.getByRole('dialog').textContent()).not.toContain('token-of-a-test')
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    await page.getByRole('button', { name: 'Check it now' }).click({ timeout: 30_000 })
+    await page.getByText('The check asks the platform').waitFor({ state: 'detached' })
+    const { version } = (await world.gateway.call('GET', '/api/config')) as { version: string }
+    const changes = [{ key: 'channels_config.line.enabled', value: false }]
+    await world.gateway.call('PUT', '/api/config', { changes, version })
+  })
+
   test('what a person types into the configuration stays when the file is changed elsewhere, and a stale review is not saved', async () => {
     const page = await open()
     await go(page, '/configuration?section=agent', 'Configuration')
@@ -393,6 +417,7 @@ const PLACES = [
   ['/deliveries/outbox', 'Deliveries'],
   ['/procedures', 'Procedures'],
   ['/channels', 'Channels'],
+  ['/channels/slack/set-up', 'Set up Slack'],
   ['/hardware', 'Hardware'],
   ['/configuration', 'Configuration'],
   ['/setup', 'Set up a provider'],

@@ -1,5 +1,5 @@
 /** The configuration for editors that are not the command line: what is in force, and changes that are shown before they are saved. */
-import { AppError, type Feature, sha256Hex } from '@sluice/sdk'
+import { AppError, type Feature, loadFeatures, sha256Hex } from '@sluice/sdk'
 import { configSchema } from '../describe/json-schema.ts'
 import { effectiveConfig } from '../read/effective-config.ts'
 import { type ConfigSource, parseConfig, sectionsOf } from '../read/read-config.ts'
@@ -88,8 +88,11 @@ function shownKey(config: LoadedConfig, path: KeyPath, value: unknown): ShownKey
 const effective = (config: LoadedConfig, features: readonly Feature[]): Record<string, unknown> =>
   effectiveConfig(config, features, CORE_SECTIONS)
 
-/** Returns the JSON Schema of the file. */
-export const shownSchema = ({ features }: ConfigSource): Promise<object> => configSchema(sectionsOf(features))
+/** Returns the JSON Schema of the file. Loads the features that the file does not name: their sections are without keys until then. */
+export async function shownSchema({ features }: Pick<ConfigSource, 'features'>): Promise<object> {
+  await loadFeatures(features)
+  return configSchema(sectionsOf(features))
+}
 
 /** Checks changes and shows what they would do, without saving them. Throws as `sluice config set` does. */
 export async function previewChanges(source: ConfigSource, wanted: readonly SettingChange[]): Promise<ChangePreview> {

@@ -56,6 +56,7 @@ const Procedure = later(async () => (await import('./pages/procedures.tsx')).Pro
 const RunPage = later(async () => (await import('./pages/procedures.tsx')).RunPage)
 const Channels = later(async () => (await import('./pages/channels.tsx')).Channels)
 const ChannelPage = later(async () => (await import('./pages/channels.tsx')).ChannelPage)
+const ChannelGuide = later(async () => (await import('./pages/channel-guide.tsx')).ChannelGuide)
 const Rooms = later(async () => (await import('./pages/rooms.tsx')).Rooms)
 const RoomPage = later(async () => (await import('./pages/rooms.tsx')).RoomPage)
 const People = later(async () => (await import('./pages/people.tsx')).People)
@@ -85,6 +86,7 @@ const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
   ['/procedures/:name', Procedure],
   ['/procedures', Procedures],
   ['/runs/:id', RunPage],
+  ['/channels/:name/set-up', ChannelGuide],
   ['/channels/:name', ChannelPage],
   ['/channels', Channels],
   ['/rooms/:id', RoomPage],

@@ -1,9 +1,9 @@
 /** The channels: whether each works, what it misses, and a message to try it. */
 import { useEffect, useState } from 'preact/hooks'
 import { answered, api, type Got, get } from '../data/api.ts'
-import { BASE } from '../data/base.ts'
 import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
 import { to, useParams } from '../data/router.ts'
+import { Address, usePublicUrl } from '../ui/address.tsx'
 import { Act, Copy, Field } from '../ui/controls.tsx'
 import { confirmed, Dialog } from '../ui/dialog.tsx'
 import { HistoryCard } from '../ui/history-card.tsx'
@@ -16,10 +16,8 @@ import { Time } from '../ui/values.tsx'
 
 type Channel = Got<'/api/channels'>['channels'][number]
 
-const sectionOf = (feature: string): string => `channels_config.${feature.replace(/^channel-/, '').replaceAll('-', '_')}`
-
 /** Names a channel as people know its platform; the second channel of a platform keeps its own name too. */
-function useNames(): (channel: string, feature: string) => string {
+export function useNames(): (channel: string, feature: string) => string {
   const features = useApi('/api/features', {})
   const names = new Map(features.data?.features.map(({ feature, summary }) => [feature as string, summary]))
   return (channel, feature) => {
@@ -43,7 +41,7 @@ export function Channels() {
               label="Configured channels"
               rows={rows}
               keyOf={({ channel }) => channel}
-              empty="No channel is configured. Choose one below and fill in its section."
+              empty="No channel is configured. Choose one below."
               columns={[
                 {
                   name: 'Channel',
@@ -73,13 +71,12 @@ export function Channels() {
           empty="Every channel is configured."
           columns={[
             { name: 'Channel', heads: true, show: ({ feature, summary }) => summary ?? feature.replace(/^channel-/, '') },
-            { name: 'Section', show: ({ feature }) => <code>{sectionOf(feature)}</code> },
             { name: 'State', show: ({ state }) => <Badge state={state} /> },
             {
               name: 'What to do',
               show: ({ feature, compiled, build }) =>
                 compiled ? (
-                  <a href={`#/configuration?section=${sectionOf(feature)}`}>Configure it</a>
+                  <a href={guideOf(feature)}>Set it up</a>
                 ) : (
                   build && (
                     <span class="row">
@@ -95,6 +92,9 @@ export function Channels() {
   )
 }
 
+/** The place that says what to do at the platform, step by step. */
+const guideOf = (feature: string): string => to('channels', feature.replace(/^channel-/, ''), 'set-up')
+
 export function ChannelPage() {
   const { name = '' } = useParams<{ name: string }>()
   const channels = useApi('/api/channels', {}, { refreshMs: REFRESH_MS })
@@ -108,8 +108,11 @@ export function ChannelPage() {
       actions={
         channel && (
           <>
+            <a class="button" href={guideOf(channel.feature)}>
+              Set up
+            </a>
             <a class="button" href={`#/configuration?section=channels_config.${name}`}>
-              Configure
+              All settings
             </a>
             <a class="button" href={`#/deliveries/inbox?channel=${encodeURIComponent(name)}`}>
               Messages
@@ -132,6 +135,7 @@ export function ChannelPage() {
 
 function ChannelView({ channel }: { readonly channel: Channel }) {
   const { state, detail, last_event_at, last_sent_at, missing, webhook, unsigned, allow, target, notifies, gaps } = channel
+  const publicUrl = usePublicUrl()
   return (
     <>
       {missing !== null && (
@@ -152,7 +156,7 @@ function ChannelView({ channel }: { readonly channel: Channel }) {
             detail !== null && ['Detail', <Text key="detail" value={detail} />],
             ['Last message', <Time key="event" at={last_event_at} />],
             ['Last sent', <Time key="sent" at={last_sent_at} />],
-            webhook !== null && ['Address to register', <Address key="webhook" path={webhook} />],
+            webhook !== null && ['Address to register', <Address key="webhook" url={`${publicUrl}${webhook}`} />],
             [
               'Allowed senders',
               allow.length === 0
@@ -189,30 +193,10 @@ function ChannelView({ channel }: { readonly channel: Channel }) {
   )
 }
 
-/** The address at which the platform calls, to paste into its settings. */
-function Address({ path }: { readonly path: string }) {
-  const url = new URL(path.replace(/^\//, ''), BASE)
-  return (
-    <div class="stack">
-      <div class="row">
-        <code class="link">{url.href}</code> <Copy text={url.href} />
-      </div>
-      {LOCAL_NAMES.includes(url.hostname) && (
-        <span class="quiet">
-          Only this machine reaches it: a platform needs the public address of a proxy or tunnel, with the same path. Open this page there,
-          and set <code>[gateway] public_url</code>.
-        </span>
-      )}
-    </div>
-  )
-}
-
-const LOCAL_NAMES: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
-
 type Check = Got<'/api/doctor'>['checks'][number]
 
 /** What `sluice doctor` finds about one channel. */
-function Checks({ channel: { channel, feature } }: { readonly channel: Channel }) {
+export function Checks({ channel: { channel, feature } }: { readonly channel: Channel }) {
   const [checks, setChecks] = useState<readonly Check[] | undefined>()
   const isAbout = ({ check, detail }: Check) => check === feature || detail.startsWith(`${channel}:`) || detail.startsWith(`${channel} `)
   const check = async () => setChecks((await attempt(() => get('/api/doctor', {})))?.checks.filter(isAbout))
@@ -318,7 +302,8 @@ function Link({ channel }: { readonly channel: string }) {
   )
 }
 
-function Test({ channel: { channel, notifies }, onClose }: { readonly channel: Channel; readonly onClose: () => void }) {
+export function Test({ channel: { channel, feature, notifies }, onClose }: { readonly channel: Channel; readonly onClose: () => void }) {
+  const nameOf = useNames()
   const [text, setText] = useState('This is a test of this channel.')
   const [receiver, setReceiver] = useState('')
   const send = async () => {
@@ -339,7 +324,7 @@ function Test({ channel: { channel, notifies }, onClose }: { readonly channel: C
     if (first !== undefined) location.hash = to('deliveries', 'outbox', first)
   }
   return (
-    <Dialog title={`Send a test message over ${channel}`} onClose={onClose}>
+    <Dialog title={`Send a test message over ${nameOf(channel, feature)}`} onClose={onClose}>
       <Field label="Text">
         {(props) => <textarea {...props} rows={3} dir="auto" value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />}
       </Field>

@@ -179,7 +179,7 @@ interface SettingProps {
   readonly onText: (text: string | undefined) => void
 }
 
-function SettingField({ setting: { key, name, schema }, known, text, isFixed, onText }: SettingProps) {
+export function SettingField({ setting: { key, name, schema }, known, text, isFixed, onText }: SettingProps) {
   const isHidden = schema.writeOnly === true
   const before = isHidden ? '' : fieldText(schema, known?.source === 'default' ? undefined : known?.value)
   const value = text ?? before

@@ -1,11 +1,15 @@
-/** The answer of a model: its Markdown as elements. It makes no link, no picture and no markup of its own: an address is opened by a person. */
-import { useMemo, useState } from 'preact/hooks'
+/** Markdown as elements, such as the answer of a model. It makes no picture and no markup of its own, and an address is opened by a person. */
+import { createContext } from 'preact'
+import { useContext, useMemo, useState } from 'preact/hooks'
 import { Copy } from './controls.tsx'
 import { confirmed } from './dialog.tsx'
 import { type Block, type Inline, parseMarkdown } from './markdown.ts'
 import { cut, integer, Name, pieces } from './text.tsx'
 
 const SHOWN_CHARS_MAX = 8000
+
+/** Whether Sluice itself wrote the text: its addresses are then links, and none is asked about. */
+const IsOwnText = createContext(false)
 
 const open = async (url: string) => {
   const { host } = new URL(url)
@@ -21,6 +25,7 @@ const open = async (url: string) => {
 const inlines = (parts: readonly Inline[]) => parts.map((part, index) => <InlineView key={index} part={part} />)
 
 function InlineView({ part }: { readonly part: Inline }) {
+  const isOwn = useContext(IsOwnText)
   switch (part.kind) {
     case 'text':
       return <>{pieces(part.text)}</>
@@ -33,6 +38,12 @@ function InlineView({ part }: { readonly part: Inline }) {
     case 'del':
       return <del>{inlines(part.inner)}</del>
     case 'link':
+      if (isOwn)
+        return (
+          <a href={part.url} target="_blank" rel="noopener noreferrer">
+            {part.label}
+          </a>
+        )
       return (
         <button type="button" class="address" onClick={() => void open(part.url)}>
           <Name value={part.label} />
@@ -136,3 +147,10 @@ export function RichText({ value }: { readonly value: string }) {
     </>
   )
 }
+
+/** A text of Sluice's own documentation. */
+export const OwnText = ({ value }: { readonly value: string }) => (
+  <IsOwnText.Provider value={true}>
+    <RichText value={value} />
+  </IsOwnText.Provider>
+)
