@@ -110,7 +110,7 @@ test('checkShares tells what one device may hold, and warns of a share without a
   expect(checkShares((await arrange('')).snapshot())).toEqual({
     check: 'shares',
     status: 'ok',
-    detail: 'one device may have 3 turns run and 32 wait with 16 MB of text; 16 streams, 4 downloads, 256 MB of attachments',
+    detail: 'one device may have 3 turns run and 32 wait with 16 MB of text; 16 streams, 4 downloads, 256 MB of attachments and results',
     fix: null,
   })
   expect(checkShares((await arrange('[limits]\nstreams = 0\nwaiting_mb = 0\n')).snapshot())).toEqual({
