@@ -113,6 +113,13 @@ describe('an agent', () => {
     })
   })
 
+  test('has none of the identity files that are accepted for the main agent', async () => {
+    const [all, own] = ['a'.repeat(64), 'b'.repeat(64)]
+    const config = await load(`[agent]\nidentity_sha256 = ["${all}"]\n[agents.x]\n[agents.y]\nidentity_sha256 = ["${own}"]`)
+    const agents = [...configuredAgents(config, dataDir).values()]
+    expect(agents.map(({ agent }) => agent.identity_sha256)).toEqual([[all], [], [own]])
+  })
+
   test('with an endpoint of its own gets no key and no header of another endpoint', async () => {
     const config = await load(`
       [provider]

@@ -33,10 +33,11 @@ export function configuredAgents(config: LoadedConfig, dataDir: string): Readonl
     workspace: workspaceRoot(config, dataDir),
   }
   const others = Object.entries(config.core(agentsSection)).map(([name, own]): ConfiguredAgent => {
-    const { workspace = join('workspaces', name), tools, provider = {}, policy = {}, reset: _, ...limits } = own
+    const { workspace = join('workspaces', name), tools, provider = {}, policy = {}, reset: _, identity_sha256 = [], ...limits } = own
     return {
       name,
-      agent: { ...main.agent, ...definedIn(limits) },
+      // Files are accepted for one workspace.
+      agent: { ...main.agent, ...definedIn(limits), identity_sha256 },
       provider: isEmpty(provider) ? main.provider : providerOf(main.provider, provider),
       policy: { ...main.policy, ...(isEmpty(definedIn(policy)) ? {} : { shell: 'plain' as const }), ...definedIn(policy) },
       tools,

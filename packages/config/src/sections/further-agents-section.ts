@@ -24,6 +24,7 @@ const limits = agentSection.schema.entries
 
 const agentEntry = v.object({
   system_prompt: v.optional(v.pipe(v.string(), v.description('Text at the start of the system prompt (default: that of [agent])'))),
+  identity_sha256: v.optional(limits.identity_sha256.wrapped),
   workspace: v.optional(
     v.pipe(
       text,

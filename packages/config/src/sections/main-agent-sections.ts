@@ -18,6 +18,16 @@ export const agentSection = {
       v.pipe(text, fromEnv('SVC_WORKSPACE'), v.description('The folder that tools work in (default: workspace in the data directory)')),
     ),
     system_prompt: v.optional(v.pipe(v.string(), v.description('Text at the start of the system prompt')), ''),
+    identity_sha256: v.optional(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, 'must be a whole SHA-256: 64 digits of 0-9 a-f'))),
+        v.maxLength(16),
+        v.description(
+          'The SHA-256 of each file IDENTITY.md, SOUL.md and AGENTS.md of the workspace that the system prompt contains; a file with another content is left out',
+        ),
+      ),
+      [],
+    ),
     max_iterations: unset(
       1,
       1000,

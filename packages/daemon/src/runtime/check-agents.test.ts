@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { unknownToolNames } from '@sluice/runtime'
-import { checkAgents } from '@sluice/runtime/doctor'
-import { defineFeature } from '@sluice/sdk'
+import { checkAgents, checkIdentity } from '@sluice/runtime/doctor'
+import { defineFeature, sha256Hex } from '@sluice/sdk'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openRuntime } from './open-runtime.ts'
 
@@ -43,6 +43,24 @@ test('checks what each further agent has of its own, and names the agent and its
     ])
     expect(checks[4]?.fix).toBe('set [agents.b.policy] level = "supervised"')
     expect(checks[6]?.fix).toContain('agents.b.provider')
+  } finally {
+    await runtime.close(0)
+  }
+})
+
+test('names the whole SHA-256 of an identity file that waits, and is silent where none is accepted', async () => {
+  const accepted = sha256Hex('Be calm.')
+  const { runtime } = await open(`[agent]\nidentity_sha256 = ["${accepted}"]\n[agents.a]\n`)
+  mkdirSync(join(dataDir, 'workspace'), { recursive: true })
+  await writeFile(join(dataDir, 'workspace', 'SOUL.md'), 'Be calm.')
+  try {
+    expect(await checkIdentity(runtime)).toMatchObject([
+      { check: 'main: identity', status: 'ok', detail: expect.stringContaining('SOUL.md') },
+    ])
+    await writeFile(join(dataDir, 'workspace', 'SOUL.md'), 'Be quick.')
+    const [waiting] = await checkIdentity(runtime)
+    expect(waiting).toMatchObject({ status: 'warn', fix: 'read each file, then add its SHA-256 to [agent] identity_sha256' })
+    expect(waiting?.detail).toContain(sha256Hex('Be quick.'))
   } finally {
     await runtime.close(0)
   }

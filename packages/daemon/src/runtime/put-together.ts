@@ -170,7 +170,10 @@ function createAgentOf(
     admission,
     shares,
     placeOf: (turn) => placeOf(snapshot().channels, turn),
-    identityOf: (agent) => readIdentity(opened.dataDir, agent, log),
+    identityOf: (agent) => {
+      const now = lifecycle.agents().get(agent)
+      return readIdentity({ dataDir: opened.dataDir, agent, workspace: now?.workspace, accepted: now?.agent.identity_sha256 }, log)
+    },
     texts: () => config().core(gatewaySection).texts,
     recall: async (reader, text) => (await services.recall?.(reader, text)) ?? [],
     approve: options.approve ?? askInChats,

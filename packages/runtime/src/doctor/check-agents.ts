@@ -6,6 +6,7 @@ import type { AgentInForce } from '../features/agents.ts'
 import type { Guards } from '../features/guards.ts'
 import type { Lifecycle } from '../features/lifecycle.ts'
 import type { Snapshot } from '../features/snapshot.ts'
+import { readWorkspaceIdentity } from '../workspace/workspace-identity.ts'
 import { type Check, ok, warn } from './check.ts'
 import { checkPolicyLevel, checkShell, PROGRAM_FOLDERS } from './check-config.ts'
 import { checkProvider, type TryText, tryTextHere } from './check-provider.ts'
@@ -25,6 +26,31 @@ export interface AgentChecked {
   readonly lifecycle: Pick<Lifecycle, 'agents'>
   guards(): Guards
   snapshot(): Snapshot
+}
+
+/** Empty for agents that take no identity file from their workspace. */
+export async function checkIdentity({ lifecycle }: Pick<AgentChecked, 'lifecycle'>): Promise<Check[]> {
+  const checks: Check[] = []
+  for (const { name, agent, workspace } of lifecycle.agents().values()) {
+    const accepted = agent.identity_sha256
+    if (accepted.length === 0) continue
+    const section = name === MAIN_AGENT ? 'agent' : `agents.${name}`
+    const files = await readWorkspaceIdentity(workspace, accepted)
+    const waiting = files.filter(({ text }) => text === undefined)
+    const lines = waiting.map(
+      (file) => `${file.name} in ${workspace.root} is not accepted and not in the system prompt; its SHA-256 is ${file.sha256}`,
+    )
+    const used = files.filter(({ text }) => text !== undefined).map((file) => file.name)
+    checks.push(
+      waiting.length > 0
+        ? warn(`${name}: identity`, lines.join('\n'), `read each file, then add its SHA-256 to [${section}] identity_sha256`)
+        : ok(
+            `${name}: identity`,
+            used.length > 0 ? `${used.join(', ')} of the workspace` : 'the workspace has no file of the accepted contents',
+          ),
+    )
+  }
+  return checks
 }
 
 /** Empty without `[agents]`. The name of each check begins with the agent. */

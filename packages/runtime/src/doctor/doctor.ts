@@ -2,7 +2,7 @@
 import { agentSection, gatewaySection, policySection, sandboxSection, workspaceRoot } from '@sluice/config'
 import { MAIN_AGENT, type SharedConfig } from '@sluice/sdk'
 import type { Check } from './check.ts'
-import { type AgentChecked, checkAgents, shellOf } from './check-agents.ts'
+import { type AgentChecked, checkAgents, checkIdentity, shellOf } from './check-agents.ts'
 import { checkBackups, checkRotation } from './check-backups.ts'
 import {
   checkApprovalChats,
@@ -35,6 +35,7 @@ export {
   checkCosts,
   checkDaemon,
   checkDeliveries,
+  checkIdentity,
   checkOperators,
   checkProcedures,
   checkShares,
@@ -114,6 +115,7 @@ export async function checkRuntime(runtime: Checked, options: CheckedPlace): Pro
     ...checkPolicy(config.core(policySection), snapshot),
     ...mainShell(runtime),
     ...(await checkAgents(runtime, { ...options, tryText })),
+    ...(await checkIdentity(runtime)),
     checkSandbox(choice, config.core(sandboxSection)),
     ...(choice.warning === undefined ? await checkInWorkspace(guards.spawn, root) : []),
     ...(await checkOtherSandboxes(guards.sandbox)),
