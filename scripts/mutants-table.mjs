@@ -761,9 +761,9 @@ const access = [
 const memory = [
   bug(
     'memory: a search finds memories of another client',
-    `${STORE}/tables/memory.ts`,
-    'const READABLE = `(memories.owner = ?1 OR memories.owner IN',
-    'const READABLE = `(?1 IS NOT NULL OR memories.owner IN',
+    `${STORE}/cold/memory.ts`,
+    'const READABLE = `(memories.owner = $1 OR memories.owner IN',
+    'const READABLE = `($1 IS NOT NULL OR memories.owner IN',
     [STORE_RULES],
   ),
   bug(

@@ -9,6 +9,7 @@ export {
   type ColdDatabase,
   type Dialect,
   first,
+  type MemoryDialect,
   type Statement,
   type Steps,
   statement,
@@ -16,7 +17,7 @@ export {
 } from './cold/cold-database.ts'
 export { type EraseDialect, eraseConversation } from './cold/conversation-eraser.ts'
 export { hasJoined, joinMessages } from './cold/join-messages.ts'
-export { createMemory, MEMORY_COLUMNS, type MemoryDialect, READABLE } from './cold/memory.ts'
+export { createMemory, MEMORY_COLUMNS, READABLE } from './cold/memory.ts'
 export { NEEDING, type PruneDialect, prunable, prune } from './cold/prune.ts'
 export { createSops } from './cold/sops.ts'
 export { verifyRecords } from './cold/verify-audit.ts'

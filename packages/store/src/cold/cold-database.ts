@@ -2,8 +2,7 @@
  * The port between the tables of this folder and a database. The tables are written once, as SQL that SQLite and PostgreSQL share, and the
  * writer of either runs it. The tables through which each message passes are not here: each database has its own statements for them.
  */
-import type { NewApproval, NewReply, SopRun } from '@sluice/sdk'
-import type { MemoryDialect } from './memory.ts'
+import type { MemoryEntry, NewApproval, NewReply, SopRun } from '@sluice/sdk'
 
 /** An array is a JSON array in SQLite, and an array in PostgreSQL. A boolean is 0 or 1 in SQLite. */
 export type Value = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[]
@@ -86,6 +85,21 @@ export interface SopDialect {
   /** The SQL of the JSON of the person who started a run. */
   readonly starter: string
 }
+
+/** The index of words, which each database has in its own form. */
+export interface MemoryDialect {
+  /** The words of a new memory, which parameter 7 has as a text. */
+  readonly words: string
+  /** The SQL of a table with the number of memories of each owner who has any. */
+  readonly counts: string
+  /** Selects what client 1 may read, at most 2, and matches `match` (parameter 3), the best first. */
+  readonly search: string
+  match(reader: string, words: readonly string[]): Value
+  /** Default: what `search` finds. */
+  similar?(db: ColdDatabase, reader: string, words: readonly string[], limit: number): Promise<readonly MemoryColumns[]>
+}
+
+export type MemoryColumns = Omit<MemoryEntry, 'untrusted'> & { readonly untrusted: unknown }
 
 /** Returns a condition for each filter that is given, and the values of their parameters, which begin with the number `from`. */
 export function conditionsOf(

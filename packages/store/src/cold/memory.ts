@@ -1,7 +1,7 @@
 /** The agent's memories, each with its owner, and a full-text index over their keys and contents. */
 import { type MemoryEntry, type MemoryStore, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { indexedWords, searchedWords, similarWords } from '../tables/memory-words.ts'
-import { type ColdDatabase, statement, type Value } from './cold-database.ts'
+import { type ColdDatabase, type MemoryColumns, statement } from './cold-database.ts'
 
 export const MEMORY_COLUMNS =
   'memories.owner AS owner, memories.key AS key, memories.content AS content, category, untrusted, updated_at AS "updatedAtMs"'
@@ -26,21 +26,6 @@ const LIST_OWNED = `SELECT ${MEMORY_COLUMNS} FROM memories WHERE owner = $1 AND 
 const ASSIGN = `
   UPDATE memories SET owner = $1 WHERE owner = $2 AND key = coalesce($3, key)
     AND NOT EXISTS (SELECT 1 FROM memories AS own WHERE own.owner = $1 AND own.key = memories.key) RETURNING number`
-
-/** The index of words, which each database has in its own form. */
-export interface MemoryDialect {
-  /** The words of a new memory, which parameter 7 has as a text. */
-  readonly words: string
-  /** The SQL of a table with the number of memories of each owner who has any. */
-  readonly counts: string
-  /** Selects what client 1 may read, at most 2, and matches `match` (parameter 3), the best first. */
-  readonly search: string
-  match(reader: string, words: readonly string[]): Value
-  /** Default: what `search` finds. */
-  similar?(db: ColdDatabase, reader: string, words: readonly string[], limit: number): Promise<readonly MemoryColumns[]>
-}
-
-export type MemoryColumns = Omit<MemoryEntry, 'untrusted'> & { readonly untrusted: unknown }
 
 /** A search finds entries with any of the words, ignores case and accents, and lists short entries with many of the words first. */
 export function createMemory(db: ColdDatabase): MemoryStore {

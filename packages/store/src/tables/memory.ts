@@ -1,8 +1,8 @@
 /** The words of memories in SQLite: a full-text index, whose rank is BM25. */
 import { setImmediate } from 'node:timers/promises'
 import { SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
-import { all, type ColdDatabase, type Steps } from '../cold/cold-database.ts'
-import { MEMORY_COLUMNS, type MemoryColumns, type MemoryDialect, READABLE } from '../cold/memory.ts'
+import { all, type ColdDatabase, type MemoryColumns, type MemoryDialect, type Steps } from '../cold/cold-database.ts'
+import { MEMORY_COLUMNS, READABLE } from '../cold/memory.ts'
 
 /** The newest memories that have a word count for it, so that a word that all have costs little. */
 const WITH_WORD_MAX = 100
