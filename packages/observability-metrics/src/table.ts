@@ -87,6 +87,7 @@ export const METRICS = {
   sluice_cluster_info: gauge('Always 1; present on a node of a cluster', 'cluster', 'node'),
   sluice_cluster_workers: gauge('Live nodes that share the shards, as this node has seen last'),
   sluice_cluster_beat_age_seconds: gauge('Time since the database took a sign of life of this node; its leases expire after 6 seconds'),
+  sluice_cluster_clock_offset_seconds: gauge('How far the clock of this node is ahead of that of the database; negative when it is behind'),
   sluice_shards_owned: gauge('Shards whose work this node runs'),
   sluice_shards_share: gauge('Shards that this node should own'),
   sluice_store_failing: gauge('1: the store takes no writes, such as on a full disk; else 0'),

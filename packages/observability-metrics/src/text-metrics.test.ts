@@ -76,7 +76,7 @@ describe('TextMetrics', () => {
       oldestMessageSecs: 60.5,
       oldestReplySecs: 2,
       commitsQueued: 6,
-      cluster: { name: 'c', node: 'n', workers: 3, shardsOwned: 85, shardsShare: 86, beatAgeSecs: 1.5 },
+      cluster: { name: 'c', node: 'n', workers: 3, shardsOwned: 85, shardsShare: 86, beatAgeSecs: 1.5, clockOffsetSecs: -0.2 },
       eventsDropped: 7,
       channels: [
         { name: 'slack', state: 'ok' },
@@ -106,6 +106,7 @@ describe('TextMetrics', () => {
       'sluice_cluster_info{cluster="c",node="n"}': 1,
       sluice_cluster_workers: 3,
       sluice_cluster_beat_age_seconds: 1.5,
+      sluice_cluster_clock_offset_seconds: -0.2,
       sluice_shards_owned: 85,
       sluice_shards_share: 86,
       sluice_events_dropped: 7,

@@ -43,6 +43,7 @@ const VITALS: Partial<Record<NameOf<'gauge'>, (vitals: Vitals) => readonly Sampl
   sluice_cluster_info: ({ cluster }) => (cluster ? info({ cluster: cluster.name, node: cluster.node }) : []),
   sluice_cluster_workers: ({ cluster }) => (cluster ? one(cluster.workers) : []),
   sluice_cluster_beat_age_seconds: ({ cluster }) => (cluster ? one(cluster.beatAgeSecs) : []),
+  sluice_cluster_clock_offset_seconds: ({ cluster }) => (typeof cluster?.clockOffsetSecs === 'number' ? one(cluster.clockOffsetSecs) : []),
   sluice_shards_owned: ({ cluster }) => (cluster ? one(cluster.shardsOwned) : []),
   sluice_shards_share: ({ cluster }) => (cluster ? one(cluster.shardsShare) : []),
   sluice_store_failing: ({ faults }) => one(faults.store),

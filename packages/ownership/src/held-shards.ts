@@ -29,6 +29,11 @@ export class HeldShards {
     return this.#held.size
   }
 
+  /** The number of leases under which this process may act now: none while the database has not taken its beats. */
+  get inForce(): number {
+    return [...this.#held.keys()].filter((lease) => lease.mayAct()).length
+  }
+
   /** Returns the stores of the leases that are not being given up, oldest first; with a change, only the stores that it may concern. */
   staying(change?: StoreChange): readonly OwnedStore[] {
     return change ? this.#staying.concernedBy(change) : [...this.#staying]

@@ -46,6 +46,17 @@ describe('the ownership of shards', () => {
     expect([ownership.of(7), released]).toEqual([undefined, [`${shardsLease(ALL_SHARDS)} 1`]])
   })
 
+  test('counts no lease as held while this process may not act under it', async () => {
+    const { ownership, granted } = arrange()
+    await ownership.start()
+    expect(ownership.leases()).toEqual({ held: 1, wanted: 1 })
+    const [lease = expect.fail('a lease was granted')] = granted
+    lease.mayAct = () => false
+    expect(ownership.leases()).toEqual({ held: 0, wanted: 1 })
+    lease.mayAct = () => true
+    expect(ownership.leases()).toEqual({ held: 1, wanted: 1 })
+  })
+
   test('gives a lease to the listeners in their order, and each later one again', async () => {
     const { ownership, granted, host } = arrange()
     const taken: string[] = []

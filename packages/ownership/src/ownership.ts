@@ -78,9 +78,9 @@ export class ShardOwnership implements Ownership {
     return this.#source.ownsAll
   }
 
-  /** Counts the shard leases that are held now, and those that this process wants. */
+  /** Counts the shard leases under which this process may act now, and those that it wants. */
   leases(): { readonly held: number; readonly wanted: number } {
-    return { held: this.#held.size, wanted: this.#source.wanted }
+    return { held: this.#held.inForce, wanted: this.#source.wanted }
   }
 
   /** The leases of `whileHolding` whose work has not ended. */

@@ -28,7 +28,9 @@ export const healthSchema = v.object({
   }),
   leases: v.pipe(
     v.object({ held: v.number(), wanted: v.number() }),
-    v.description('The leases of shards: the daemon runs the work of those that it holds. Fewer than wanted: another process has them'),
+    v.description(
+      'The leases of shards: the daemon runs the work of those that it holds. Fewer than wanted: another process has the rest, or may take it, because the database has taken no sign of life of this daemon for 4.5 seconds',
+    ),
   ),
   node: v.pipe(v.nullable(v.string()), v.description('The name of this node of a cluster; null without `[cluster]`')),
   channels: v.array(linkSchema),
@@ -55,7 +57,7 @@ export interface HealthSources {
   readonly store: Pick<Store, 'health' | 'probe'>
   readonly bus: Pick<EventBus, 'observe'>
   readonly snapshot: () => Pick<Snapshot, 'channels' | 'links' | 'gateway'>
-  /** The shard leases that this process holds, and those that it wants. */
+  /** The shard leases under which this process may act now, and those that it wants. */
   readonly leases: () => { readonly held: number; readonly wanted: number }
   /** The name of this node of a cluster; null, as when absent, without one. */
   readonly node?: string | null

@@ -54,7 +54,7 @@ export function problemsOf({ health, dataDir, clock, vitals }: ProblemSources, {
     add(
       'cluster',
       'failing',
-      `This daemon holds ${leases.held} of ${leases.wanted} leases: another process has the rest.`,
+      `This daemon holds ${leases.held} of ${leases.wanted} leases: another process has the rest, or may take it.`,
       "run 'sluice cluster status'",
     )
   if (provider)

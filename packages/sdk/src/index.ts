@@ -149,7 +149,7 @@ export type {
 } from './store/approval-store.ts'
 export type { SharedState } from './store/cluster-state.ts'
 export type { ClusterMember, ClusterNode, ClusterRole, ClusterStore, NodeState, ShardClaim } from './store/cluster-store.ts'
-export { CLUSTER_ROLES } from './store/cluster-store.ts'
+export { CLOCK_OFFSET_MS_MAX, CLUSTER_ROLES } from './store/cluster-store.ts'
 export type { BeginningTurn, ClusterNotice, ClusterNotices, ClusterTurns, UnfinishedTurn } from './store/cluster-turns.ts'
 export type { Counters, Lockout, LockoutOptions, RateLimit, RateLimitOptions } from './store/counters.ts'
 export type {

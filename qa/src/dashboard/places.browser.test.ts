@@ -228,8 +228,8 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
       node: 'a',
       unowned_shards: 12,
       nodes: [
-        { ...node, node: 'a', state: 'up', shards: 244, silent_ms: 100, started_at },
-        { ...node, node: 'b\u202e<img src=x>', state: 'dead', shards: 0, silent_ms: 60_000, started_at },
+        { ...node, node: 'a', state: 'up', shards: 244, silent_ms: 100, clock_offset_ms: 20, started_at },
+        { ...node, node: 'b\u202e<img src=x>', state: 'dead', shards: 0, silent_ms: 60_000, clock_offset_ms: -3_600_000, started_at },
       ],
     }
     await page.route('**/api/cluster', (route) => route.fulfill({ json: answer }))

@@ -1,6 +1,7 @@
 /** `sluice cluster`: the nodes that share the database, and what each of them owns. */
 import type { ClusterStatus } from '@sluice/http/answers'
 import { pathSegment } from '@sluice/kit'
+import { CLOCK_OFFSET_MS_MAX } from '@sluice/sdk'
 import type { Api } from '../api/api.ts'
 import { withApi } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'
@@ -26,8 +27,8 @@ const show = (context: CliContext, ask: (api: Api) => Promise<ClusterStatus>): P
       return 0
     }
     out.table(
-      ['node', 'state', 'shards', 'leases', 'roles', 'version', 'seen', 'url'],
-      cluster.nodes.map(({ node, state, shards, leases, roles, version, silent_ms, url }) => [
+      ['node', 'state', 'shards', 'leases', 'roles', 'version', 'seen', 'clock', 'url'],
+      cluster.nodes.map(({ node, state, shards, leases, roles, version, silent_ms, clock_offset_ms, url }) => [
         node,
         state,
         String(shards),
@@ -35,12 +36,19 @@ const show = (context: CliContext, ask: (api: Api) => Promise<ClusterStatus>): P
         roles.join(','),
         version,
         `${(silent_ms / 1000).toFixed(1)} s ago`,
+        clock_offset_ms === null ? '' : signed(clock_offset_ms),
         url ?? '',
       ]),
     )
     for (const { node, state, shards } of cluster.nodes)
       if (state === 'drained' && shards > 0)
         out.warn(`${node} still gives ${shards} shards away: 'sluice cluster status' shows when it has none`)
+    for (const { node, clock_offset_ms: ms } of cluster.nodes)
+      if (ms !== null && Math.abs(ms) > CLOCK_OFFSET_MS_MAX)
+        out.warn(`the clock of ${node} is wrong by ${signed(ms)}, measured by that of the database: 'sluice doctor' says what to do`)
     if (cluster.unowned_shards > 0) out.warn(`${cluster.unowned_shards} shards have no owner now: their work waits`)
     return 0
   })
+
+/** `+0.2 s` for a clock that is ahead. */
+const signed = (ms: number): string => `${ms < 0 ? '-' : '+'}${(Math.abs(ms) / 1000).toFixed(1)} s`

@@ -48,10 +48,12 @@ export function vitalsOf(runtime: Measured): Vitals {
 
 function clusterVitals({ store: { cluster }, ownership }: Pick<Opened, 'store' | 'ownership'>): Pick<Vitals, 'cluster'> {
   if (!cluster) return {}
-  const { workers, beatAgeMs } = cluster.seen()
+  const { workers, beatAgeMs, clockOffsetMs } = cluster.seen()
+  const clockOffsetSecs = clockOffsetMs === null ? null : clockOffsetMs / 1000
   const { share: shardsShare = 0 } = ownership
   const shardsOwned = ownership.leases().held
-  return { cluster: { name: cluster.name, node: cluster.node, workers, shardsOwned, shardsShare, beatAgeSecs: beatAgeMs / 1000 } }
+  const { name, node } = cluster
+  return { cluster: { name, node, workers, shardsOwned, shardsShare, beatAgeSecs: beatAgeMs / 1000, clockOffsetSecs } }
 }
 
 /** The choice in one sentence: the measurement of the backend, or the reason why there is none. */

@@ -17,9 +17,13 @@ const nodeSchema = v.object({
   schema_version: v.number(),
   config_version: v.pipe(v.nullable(v.number()), v.description('Null where the node has a configuration of its own')),
   key_id: v.pipe(v.nullable(v.string()), v.description('The key for secrets that it encrypts with')),
-  shards: v.number(),
+  shards: v.pipe(v.number(), v.description('The shards that it owns; 0 for a dead node, whose leases have ended')),
   leases: v.pipe(v.array(v.string()), v.description('Its leases of channels and leaders')),
-  silent_ms: v.pipe(v.number(), v.description('The time since its last sign of life')),
+  silent_ms: v.pipe(v.number(), v.description('The time since its last sign of life. Its leases end after 6 seconds without one')),
+  clock_offset_ms: v.pipe(
+    v.nullable(v.number()),
+    v.description('How far its clock is ahead of that of the database, negative when it is behind; null until it has measured it'),
+  ),
   started_at: v.string(),
 })
 
@@ -99,5 +103,6 @@ const nodeAnswer = (node: ClusterNode): ClusterStatus['nodes'][number] => ({
   shards: node.shards,
   leases: [...node.leases],
   silent_ms: Math.round(node.silentMs),
+  clock_offset_ms: node.clockOffsetMs === null ? null : Math.round(node.clockOffsetMs),
   started_at: isoTime(node.startedAtMs),
 })

@@ -11,6 +11,7 @@ const node = (name: string, given: Partial<ClusterNode> = {}): ClusterNode => ({
   state: 'up',
   silentMs: 900,
   startedAtMs: 0,
+  clockOffsetMs: 12,
   schemaVersion: 5,
   configVersion: 3,
   keyId: 'aaaaaaaa',
@@ -34,6 +35,14 @@ test('dead and drained nodes, and shards without an owner, are warnings with a c
   ])
   expect(await check(node('a', { state: 'drained', shards: 0 }), node('b', { shards: SHARDS }))).toEqual([
     'warn | a is drained, and owns nothing | sluice cluster undrain a',
+  ])
+})
+
+test('each node with a wrong clock is named', async () => {
+  const clocks = [1_000, 3_600_000, -90_500, null].map((clockOffsetMs, at) => node('abcd'[at] ?? '', { clockOffsetMs, shards: SHARDS / 4 }))
+  expect(await check(...clocks)).toEqual([
+    expect.stringMatching(/^warn \| the clock of b is 3600\.0 s ahead of that of the database \| let its machine/),
+    expect.stringMatching(/^warn \| the clock of c is 90\.5 s behind that of the database \| let its machine/),
   ])
 })
 

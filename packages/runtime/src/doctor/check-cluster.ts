@@ -1,5 +1,5 @@
 /** Checks the cluster of a daemon: that every node lives, has the same key, release and configuration, and that every shard has an owner. */
-import { type ClusterNode, type ClusterStore, SHARDS } from '@sluice/sdk'
+import { CLOCK_OFFSET_MS_MAX, type ClusterNode, type ClusterStore, SHARDS } from '@sluice/sdk'
 import { type Check, fail, ok, warn } from './check.ts'
 
 /** Empty for a daemon on its own. */
@@ -7,7 +7,7 @@ export async function checkCluster(cluster: Pick<ClusterStore, 'name' | 'nodes'>
   if (!cluster) return []
   const nodes = await cluster.nodes()
   const live = nodes.filter(({ state }) => state !== 'dead')
-  const found = [...keys(live), ...deaths(nodes), ...releases(live), ...configurations(live), ...shards(live)]
+  const found = [...keys(live), ...deaths(nodes), ...releases(live), ...configurations(live), ...clocks(live), ...shards(live)]
   if (found.some(({ status }) => status !== 'ok')) return found
   return [ok('cluster', `${cluster.name}: ${live.length === 0 ? 'no node runs' : named(live)}`), ...found]
 }
@@ -52,6 +52,19 @@ function configurations(nodes: readonly ClusterNode[]): Check[] {
   const late = nodes.filter(({ configVersion }) => configVersion !== null && configVersion < newest)
   if (late.length === 0) return []
   return [warn('cluster', `${named(late)} without version ${newest} of the configuration`, 'its log says why it did not take it')]
+}
+
+function clocks(nodes: readonly ClusterNode[]): Check[] {
+  return nodes.flatMap(({ node, clockOffsetMs: ms }) => {
+    if (ms === null || Math.abs(ms) <= CLOCK_OFFSET_MS_MAX) return []
+    return [
+      warn(
+        'cluster',
+        `the clock of ${node} is ${(Math.abs(ms) / 1000).toFixed(1)} s ${ms < 0 ? 'behind' : 'ahead of'} that of the database`,
+        'let its machine and that of the database take the time from the same servers',
+      ),
+    ]
+  })
 }
 
 function shards(nodes: readonly ClusterNode[]): Check[] {

@@ -123,6 +123,8 @@ export interface Vitals {
     readonly shardsShare: number
     /** The time since the database took a sign of life of this node. Work stops before 6 seconds have passed. */
     readonly beatAgeSecs: number
+    /** How far the clock of this node is ahead of that of the database; null until it is known. */
+    readonly clockOffsetSecs: number | null
   }
   readonly eventsDropped: number
   readonly channels: readonly Connection[]

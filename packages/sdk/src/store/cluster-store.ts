@@ -34,18 +34,23 @@ export interface ClusterMember {
  */
 export type NodeState = 'up' | 'drained' | 'leaving' | 'dead'
 
+/** Clocks of nodes that differ more from that of the database are reported: signatures of platforms and the times of keys depend on them. */
+export const CLOCK_OFFSET_MS_MAX = 1_000
+
 export interface ClusterNode extends ClusterMember {
   readonly state: NodeState
   /** The time since the last sign of life, by the clock of the database. */
   readonly silentMs: number
   readonly startedAtMs: number
+  /** How far its clock is ahead of that of the database, negative when it is behind; null until it has measured it. */
+  readonly clockOffsetMs: number | null
   /** The schema that its release knows. */
   readonly schemaVersion: number
   /** The version of the configuration in force there; null where it has its own. */
   readonly configVersion: number | null
   /** The id of the key for secrets that it encrypts with. */
   readonly keyId: string | null
-  /** The number of shards that it owns. */
+  /** The number of shards that it owns; 0 for a dead node, whose leases have ended. */
   readonly shards: number
   /** The names of its other leases, except those of sessions. */
   readonly leases: readonly string[]
@@ -63,8 +68,11 @@ export interface ShardClaim {
 export interface ClusterStore extends ClusterMember, SharedState {
   readonly turns: ClusterTurns
   readonly notices: ClusterNotices
-  /** What this node knows without a read: the number of live workers, and the time since its last acknowledged sign of life. */
-  seen(): { readonly workers: number; readonly beatAgeMs: number }
+  /**
+   * What this node knows without a read: the number of live workers, the time since its last acknowledged sign of life, and its
+   * `clockOffsetMs`.
+   */
+  seen(): { readonly workers: number; readonly beatAgeMs: number; readonly clockOffsetMs: number | null }
   /** Lists the nodes by name, with those that died within the last day. */
   nodes(): Promise<readonly ClusterNode[]>
   /**

@@ -5,7 +5,7 @@ import { ShardOwnership } from '@sluice/ownership'
 import { CLUSTER_ROLES, type ClusterMember, isLeaseLost, SHARDS, type Store, shardOfSession } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { openPostgresStore } from '../open-store.ts'
 import { startProxy } from '../testing/cut-proxy.ts'
 import { startPostgres, type TestServer } from '../testing/postgres-server.ts'
@@ -60,6 +60,37 @@ test('nodes share all shards, and none has more than its share', async () => {
   expect(listed?.map(({ node, state, shards }) => ({ node, state, shards }))).toEqual(
     nodes.map(({ held }, at) => ({ node: 'abc'[at], state: 'up', shards: held() })),
   )
+})
+
+test('each node sees how wrong the clock of each is, and no shards at a dead one', async () => {
+  const schema = `cluster_${schemas++}`
+  const right = await start(schema, 'right')
+  const offsets = async () =>
+    new Map((await right.store.cluster?.nodes())?.map(({ node, clockOffsetMs }) => [node, Math.round((clockOffsetMs ?? 1e9) / 10_000)]))
+  await expect.poll(offsets, { timeout: 5_000 }).toEqual(new Map([['right', 0]]))
+  await right.ownership.stop()
+  await right.store.close()
+
+  const trueNow = Date.now
+  const wrong = vi.spyOn(Date, 'now').mockImplementation(() => trueNow() - 3_600_000)
+  undo.push(async () => wrong.mockRestore())
+  const behind = await start(schema, 'behind')
+  const listed = async () => (await behind.store.cluster?.nodes())?.find(({ node }) => node === 'behind')
+  await expect.poll(async () => Math.round(((await listed())?.clockOffsetMs ?? 0) / 10_000), { timeout: 5_000 }).toBe(-360)
+  expect(behind.store.cluster?.seen().clockOffsetMs).toBeCloseTo(-3_600_000, -4)
+
+  const db = new pg.Client(server.url)
+  await db.connect()
+  undo.push(() => db.end())
+  const dead = `INSERT INTO ${schema}.processes (id, node, schema_version, place, cluster, version, url, roles, beat_at)
+    SELECT 'gone', 'gone', schema_version, 'other', cluster, version, url, roles, clock_timestamp() - interval '10 seconds'
+    FROM ${schema}.processes WHERE node = 'behind' LIMIT 1`
+  await db.query(dead)
+  await db.query(
+    `INSERT INTO ${schema}.leases (name, epoch, process, shard_from, shard_to) VALUES ('shards/300-301', 999999, 'gone', 300, 301)`,
+  )
+  const gone = (await behind.store.cluster?.nodes())?.find(({ node }) => node === 'gone')
+  expect(gone).toMatchObject({ state: 'dead', shards: 0, leases: [], clockOffsetMs: null })
 })
 
 test('a rebalance makes every node compare its shards at once, and moves none that are where they belong', async () => {

@@ -30,8 +30,9 @@ const NODES = `
   SELECT DISTINCT ON (node) node, cluster AS name, roles, url, version, schema_version AS "schemaVersion", config_version AS "configVersion",
     key_id AS "keyId", is_leaving AS "isLeaving", ${LIVES} AS lives, EXISTS (SELECT 1 FROM drained_nodes WHERE drained_nodes.node = processes.node) AS "isDrained",
     extract(epoch FROM clock_timestamp() - beat_at)::float8 * 1000 AS "silentMs", extract(epoch FROM started_at)::float8 * 1000 AS "startedAtMs",
-    (SELECT coalesce(sum(shard_to - shard_from + 1), 0)::int FROM leases WHERE process = processes.id AND shard_from IS NOT NULL) AS shards,
-    ARRAY(SELECT name FROM leases WHERE process = processes.id AND shard_from IS NULL AND turn IS NULL ORDER BY name) AS leases
+    clock_offset_ms AS "clockOffsetMs",
+    (SELECT coalesce(sum(shard_to - shard_from + 1), 0)::int FROM leases WHERE process = processes.id AND shard_from IS NOT NULL AND ${LIVES}) AS shards,
+    ARRAY(SELECT name FROM leases WHERE process = processes.id AND shard_from IS NULL AND turn IS NULL AND ${LIVES} ORDER BY name) AS leases
   FROM processes WHERE cluster IS NOT NULL AND beat_at > clock_timestamp() - interval '1 day' ORDER BY node, beat_at DESC`
 const DRAIN = `
   INSERT INTO drained_nodes (node) SELECT DISTINCT node FROM processes WHERE node = $1 AND cluster IS NOT NULL
@@ -72,7 +73,7 @@ export function createCluster({
   let seenWorkers = 0
   return {
     ...member,
-    seen: () => ({ workers: seenWorkers, beatAgeMs: leases.beatAgeMs }),
+    seen: () => ({ workers: seenWorkers, beatAgeMs: leases.beatAgeMs, clockOffsetMs: db.serverClock.offsetMs }),
     async nodes() {
       return (await db.all<NodeColumns>(NODES)).map(({ isLeaving: leaves, isDrained, lives, ...node }) => ({
         ...node,

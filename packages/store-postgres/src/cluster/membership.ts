@@ -15,10 +15,11 @@ const DOUBT_MS = TTL_MS - BEAT_MS
 const TWIN_POLL_MS = 250
 
 const BEAT = `
-  INSERT INTO processes (id, node, schema_version, place, cluster, version, url, roles, key_id)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  INSERT INTO processes (id, node, schema_version, place, cluster, version, url, roles, key_id, clock_offset_ms)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
   ON CONFLICT (id) DO UPDATE SET beat_at = clock_timestamp(), node = excluded.node, schema_version = excluded.schema_version,
-    place = excluded.place, cluster = excluded.cluster, version = excluded.version, url = excluded.url, roles = excluded.roles, key_id = excluded.key_id
+    place = excluded.place, cluster = excluded.cluster, version = excluded.version, url = excluded.url, roles = excluded.roles, key_id = excluded.key_id,
+    clock_offset_ms = excluded.clock_offset_ms
   RETURNING extract(epoch FROM beat_at)::float8 * 1000 AS "serverMs", (SELECT value FROM meta WHERE key = '${SIGNED_KEY}') AS signed`
 /** Another place whose node has this name. */
 const TWIN = `
@@ -122,7 +123,15 @@ export class Membership {
   async #beat(): Promise<void> {
     const { process, node, place, cluster, db, log, keyIdNow } = this.#options
     this.#keyId = keyIdNow?.() ?? this.#keyId
-    const about = [place, cluster?.name ?? null, cluster?.version ?? '', cluster?.url ?? null, cluster?.roles ?? [], this.#keyId ?? null]
+    const about = [
+      place,
+      cluster?.name ?? null,
+      cluster?.version ?? '',
+      cluster?.url ?? null,
+      cluster?.roles ?? [],
+      this.#keyId ?? null,
+      db.serverClock.offsetMs,
+    ]
     const sentMs = performance.now()
     try {
       const sentAtMs = Date.now()

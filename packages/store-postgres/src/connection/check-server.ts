@@ -1,10 +1,9 @@
 /** Checks of the server that `doctor` shows: standbys, old snapshots, the clock, and the time of a commit. */
-import type { Clock, ServerCheck } from '@sluice/sdk'
+import { CLOCK_OFFSET_MS_MAX, type Clock, type ServerCheck } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
 const PROBES = 5
 const COMMIT_MS_MAX = 100
-const CLOCK_MS_MAX = 1_000
 const SNAPSHOT_SECS_MAX = 300
 const LAG_BYTES_MAX = 64 * 1024 * 1024
 const RETAINED_BYTES_MAX = 1024 * 1024 * 1024
@@ -124,7 +123,7 @@ async function clockOf({ clock, reader, ...db }: Database): Promise<ServerCheck>
   const [best] = differences.toSorted((a, b) => a.tookMs - b.tookMs)
   const ms = best ? best.result - (best.startedAtMs + best.tookMs / 2) : 0
   const shown = `${Math.abs(ms).toFixed(0)} ms ${ms < 0 ? 'behind' : 'ahead of'} the clock of this machine`
-  if (Math.abs(ms) <= CLOCK_MS_MAX) return ok('database clock', shown)
+  if (Math.abs(ms) <= CLOCK_OFFSET_MS_MAX) return ok('database clock', shown)
   return warn('database clock', shown, 'let both machines take the time from the same servers')
 }
 

@@ -7,11 +7,14 @@ const TOLERATED_MS = 2_000
  */
 export class ServerClock {
   #aheadMs = 0
+  /** How far the clock of this machine is ahead of that of the database, as measured last. */
+  offsetMs: number | null = null
 
   /** Call it with the time that an answer of the database tells, and with the times of its request and of its arrival by `Date.now()`. A late answer tells nothing. */
   told(serverMs: number, sentMs: number, arrivedMs: number): void {
     if (arrivedMs - sentMs > TOLERATED_MS) return
     const aheadMs = serverMs - (sentMs + arrivedMs) / 2
+    this.offsetMs = -aheadMs
     this.#aheadMs = Math.abs(aheadMs) < TOLERATED_MS ? 0 : aheadMs
   }
 

@@ -767,6 +767,12 @@ export const MIGRATIONS: readonly Migration[] = [
   DROP INDEX memories_by_time;
   `,
   },
+  {
+    sql: `
+  -- How far the clock of the process is ahead of that of the database, in milliseconds; null while it is not known.
+  ALTER TABLE processes ADD COLUMN clock_offset_ms float8;
+  `,
+  },
 ]
 
 /** Fills the index of memories with the words, and the parts of words, of this release. */

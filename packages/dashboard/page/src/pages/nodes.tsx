@@ -114,6 +114,7 @@ const List = ({ cluster: { nodes, node: own } }: { readonly cluster: Cluster }) 
         { name: 'State', show: ({ state }) => <Badge state={state} tone={TONES[state]} /> },
         { name: 'Shards', number: true, show: ({ shards }) => integer(shards) },
         { name: 'Last sign of life', show: ({ silent_ms }) => `${duration(silent_ms)} ago` },
+        { name: 'Clock', show: ({ clock_offset_ms }) => clockOf(clock_offset_ms) },
         { name: 'Roles', show: ({ roles }) => <Line value={roles.join(', ')} /> },
         { name: 'Leases', show: ({ leases }) => leases.length > 0 && <Line value={leases.join(', ')} /> },
         { name: 'Running since', show: ({ started_at }) => <Time at={started_at} /> },
@@ -134,3 +135,9 @@ const List = ({ cluster: { nodes, node: own } }: { readonly cluster: Cluster }) 
     />
   </Card>
 )
+
+/** Compares the clock of a node with that of the database. */
+function clockOf(aheadMs: number | null): string {
+  if (aheadMs === null) return 'not measured'
+  return `${duration(Math.abs(aheadMs))} ${aheadMs < 0 ? 'behind' : 'ahead'}`
+}
