@@ -27,7 +27,7 @@ export { HistoryCache, type Recent } from './tables/history-cache.ts'
 export { type InboxColumns, type SessionColumns, toInboxRow, toSessionMessage } from './tables/inbox-row.ts'
 export { type KeyLimits, KeyTable, type KnownKeys } from './tables/key-table.ts'
 export { endOfPrefix, toBytes, toText } from './tables/key-value.ts'
-export { indexedWords } from './tables/memory-words.ts'
+export { indexedWords, searchedWords, similarWords } from './tables/memory-words.ts'
 export { ASKS, type OutboxColumns, type StartedColumns, toOutboxRow, toStartedReply } from './tables/outbox-row.ts'
 export { RecentIds } from './tables/recent-ids.ts'
 export {
