@@ -103,9 +103,9 @@ function choiceContent(message: proto.IMessage): Content | undefined {
   return undefined
 }
 
-/** Members that carry keys, acknowledgements and updates between devices, and no message of a person. */
+/** Members that carry keys, acknowledgements, updates between devices and the number of pictures in an album, and no message of a person. */
 const IGNORED =
-  /^(?:senderKeyDistributionMessage|messageContextInfo|protocolMessage|reactionMessage|encReactionMessage|pollUpdateMessage|keepInChatMessage|pinInChatMessage|deviceSentMessage|fastRatchetKeySenderKeyDistributionMessage|chat|placeholderMessage|stickerSyncRmrMessage|secretEncryptedMessage|encCommentMessage|encEventResponseMessage|botInvokeMessage|callLogMesssage|initialSecurityNotificationSettingSync|extendedTextMessage|conversation|(?:image|video|audio|document|sticker|ptv)Message)$/
+  /^(?:senderKeyDistributionMessage|messageContextInfo|albumMessage|protocolMessage|reactionMessage|encReactionMessage|pollUpdateMessage|keepInChatMessage|pinInChatMessage|deviceSentMessage|fastRatchetKeySenderKeyDistributionMessage|chat|placeholderMessage|stickerSyncRmrMessage|secretEncryptedMessage|encCommentMessage|encEventResponseMessage|botInvokeMessage|callLogMesssage|initialSecurityNotificationSettingSync|extendedTextMessage|conversation|(?:image|video|audio|document|sticker|ptv)Message)$/
 
 /** Polls, events, payments and kinds that are not known. */
 function otherContent(message: proto.IMessage): Content | undefined {

@@ -61,6 +61,7 @@ export async function parse(received: Received, options: ParseOptions): Promise<
     to: { to, replyTo: base.id, more: moreOf(content, addressed.text, inGroup ? wireAuthor : '') },
     addressed: addressed.as,
     ...bodyOf(content, addressed.text),
+    ...albumPart([raw, raw.deviceSentMessage?.message, message], options),
     ...(addressed.quoted !== undefined && { inReplyTo: addressed.quoted }),
     ...(await quoteIn(content, base.sender, addressed.quoted, options)),
   }
@@ -94,6 +95,14 @@ function moreOf({ isVoice, attachments }: Content, words: string, author: string
 function bodyOf({ context, attachments, things }: Content, words: string): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded'> {
   if (context?.isForwarded === true) return { text: '', ...forwardedPart({ text: words, attachments, things }) }
   return { text: words, ...(attachments && { attachments }), ...thingsPart(things ?? []) }
+}
+
+/** The members of an album name the message that has announced it. A client puts the name inside or outside of the envelopes of a message. */
+function albumPart(layers: readonly (proto.IMessage | null | undefined)[], { library }: ParseOptions): Pick<Inbound, 'group'> {
+  const { MEDIA_ALBUM } = library.proto.MessageAssociation.AssociationType
+  const associations = layers.map((layer) => layer?.messageContextInfo?.messageAssociation)
+  const id = associations.find((one) => one?.associationType === MEDIA_ALBUM)?.parentMessageKey?.id
+  return id ? { group: { id } } : {}
 }
 
 /** The client of the sender puts the quoted message into its own, and could change it: words of the sender at most. */

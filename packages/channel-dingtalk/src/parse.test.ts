@@ -125,3 +125,12 @@ describe('markdown', () => {
     expect([...titleOf('字'.repeat(50))]).toHaveLength(40)
   })
 })
+
+test('a mention alone counts when it quotes a message, and only then', () => {
+  const repliedMsg = { msgType: 'picture', msgId: 'msg0', senderId: '$:LWCP_v1:$eve', content: { downloadCode: 'code1' } }
+  expect(one({ text: { content: ' ', isReplyMsg: true, repliedMsg } })).toMatchObject({
+    ...{ text: '', addressed: 'mention' },
+    quoted: { attachments: [{ kind: 'image', source: { id: 'code1' } }] },
+  })
+  expect(parsed({ text: { content: ' ' } })).toEqual([])
+})

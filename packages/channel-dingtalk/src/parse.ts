@@ -21,7 +21,9 @@ export function parse(data: unknown, { account }: ParseOptions): Inbound[] {
   const conversation = text(message.conversationId)
   if (id === '' || sender === '' || conversation === '' || isOwn(message)) return []
   const content = contentOf(message)
-  if (content.text === '' && content.attachments.length === 0 && content.things.length === 0) return []
+  const quote = quoteIn(members(message.text), message)
+  // A mention alone asks about the message that it quotes.
+  if (content.text === '' && content.attachments.length === 0 && content.things.length === 0 && !quote.quoted) return []
   const session = URL.parse(text(message.sessionWebhook))?.searchParams.get('session') ?? ''
   const untilMs = timeOf(message.sessionWebhookExpiredTime)
   const more = { ...(session !== '' && { session, untilMs: String(untilMs ?? 0) }), ...(staff !== '' && { staff }) }
@@ -37,7 +39,7 @@ export function parse(data: unknown, { account }: ParseOptions): Inbound[] {
       text: content.text,
       addressed: isGroup ? 'mention' : 'direct',
       ...thingsPart(content.things),
-      ...quoteIn(members(message.text), message),
+      ...quote,
       ...(content.attachments.length > 0 && { attachments: content.attachments }),
       ...(sentAtMs !== undefined && { sentAtMs }),
     },
@@ -106,7 +108,14 @@ function quoteIn({ isReplyMsg, repliedMsg }: Members, { senderId, chatbotUserId 
   const by = id === '' ? undefined : id === chatbotUserId ? 'bot' : id === senderId ? 'sender' : undefined
   return {
     ...(inReplyTo !== '' && { inReplyTo }),
-    ...quotedPart({ id: inReplyTo, by, author: { id }, text: spoken.trim(), attachments: quoted.attachments }),
+    ...quotedPart({
+      id: inReplyTo,
+      by,
+      author: { id },
+      text: spoken.trim(),
+      things: spoken.trim() === '' ? quoted.things : [],
+      attachments: quoted.attachments,
+    }),
   }
 }
 

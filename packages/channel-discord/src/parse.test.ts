@@ -242,3 +242,11 @@ describe('a change', () => {
     expect(parsed({ ids: ['7', '8', '../x'] }).map(({ changes }) => changes?.message)).toEqual(['7', '8'])
   })
 })
+
+test('a mention alone counts when it quotes a message, and only then', () => {
+  const picture = { id: '7', filename: 'a.png', content_type: 'image/png', url: 'https://cdn.discordapp.com/a.png', size: 1 }
+  const quoted = { id: '175928847299117000', author: { id: '5', username: 'eve' }, content: '', attachments: [picture] }
+  const reply = { type: 19, content: '<@99>', message_reference: { type: 0, message_id: quoted.id }, referenced_message: quoted }
+  expect(parse(reply)).toMatchObject({ text: '', addressed: 'mention', quoted: { attachments: [{ kind: 'image' }] } })
+  expect(parse({ content: '<@99>' })).toBeUndefined()
+})

@@ -96,8 +96,10 @@ function messageOf(settings: ListenSettings, names: Names, message: Members, con
   const attachments = parseAttachments(message.attachments)
   const things = thingsIn(message)
   const forwarded = forwardOf(message, guild, names)
-  if (content === '' && attachments.length === 0 && things.length === 0 && !forwarded.forwarded) return undefined
   const inReplyTo = quotedMessage(message)
+  const quote = quoteIn(members(message.referenced_message), { id: inReplyTo, sender, guild }, names)
+  // A mention alone asks about the message that it quotes.
+  if (content === '' && attachments.length === 0 && things.length === 0 && !forwarded.forwarded && !quote.quoted) return undefined
   return {
     id,
     account: settings.account,
@@ -112,7 +114,7 @@ function messageOf(settings: ListenSettings, names: Names, message: Members, con
     ...thingsPart(things),
     ...forwarded,
     ...(inReplyTo !== undefined && { inReplyTo }),
-    ...quoteIn(members(message.referenced_message), { id: inReplyTo, sender, guild }, names),
+    ...quote,
   }
 }
 

@@ -169,7 +169,11 @@ function spoken(body: string, content: Members, bot: Bot): string {
   const trimmed = own.trim()
   const mention = namesOf(bot).find((name) => startsWithName(trimmed, name))
   if (mention === undefined) return trimmed
-  return trimmed.slice(trimmed.startsWith('@') && !mention.startsWith('@') ? mention.length + 1 : mention.length).replace(/^[\s:,]+/, '')
+  const rest = trimmed
+    .slice(trimmed.startsWith('@') && !mention.startsWith('@') ? mention.length + 1 : mention.length)
+    .replace(/^[\s:,]+/, '')
+  // A mention alone asks about the message that it quotes.
+  return rest === '' && isReply ? trimmed : rest
 }
 
 /** The names of the bot, longest first. */

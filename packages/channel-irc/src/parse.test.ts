@@ -92,3 +92,8 @@ test('any line is parsed without an error', () => {
   )
   fc.assert(fc.property(fc.array(words), (parts) => void read(parts.join(''))))
 })
+
+test('the name of the bot alone counts when it replies to a message, and only then', () => {
+  expect(read('@msgid=m2;+draft/reply=m1 :ada!u@h PRIVMSG #ops :sluice:')).toMatchObject({ text: 'sluice:', inReplyTo: 'm1' })
+  expect(read('@msgid=m2 :ada!u@h PRIVMSG #ops :sluice:')).toBeUndefined()
+})

@@ -41,11 +41,12 @@ export function parse(line: Line, bot: Bot, inventId: () => string): Inbound | u
   const said = plainText(content.startsWith(ACTION) ? `* ${content.slice(ACTION.length)}` : content)
   const addressed = isDirect ? 'direct' : mentions(said, bot.nick) ? 'mention' : 'overheard'
   if (bot.config.mention_only && addressed === 'overheard') return undefined
-  const text = isDirect ? said : withoutAddress(said, bot.nick)
+  const inReplyTo = line.tags.get('+draft/reply') ?? line.tags.get('+reply')
+  // A mention alone asks about the message that it quotes.
+  const text = isDirect ? said : withoutAddress(said, bot.nick) || (inReplyTo ? said : '')
   if (text === '') return undefined
   const id = line.tags.get('msgid')
   const sentAtMs = timeOf(line)
-  const inReplyTo = line.tags.get('+draft/reply') ?? line.tags.get('+reply')
   return {
     id: id ?? inventId(),
     account: bot.account,

@@ -145,7 +145,8 @@ function selfMentions(message: Members): readonly Span[] {
 function contentOf(message: Members, mentions: readonly Span[]): Pick<Inbound, 'text' | 'attachments' | 'things'> | undefined {
   switch (message.type) {
     case 'text': {
-      const plain = without(text(message.text), mentions)
+      // A mention alone asks about the message that it quotes.
+      const plain = without(text(message.text), mentions) || (text(message.quotedMessageId) === '' ? '' : text(message.text).trim())
       return plain === '' ? undefined : { text: plain }
     }
     case 'image':

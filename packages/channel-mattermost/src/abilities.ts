@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'Mattermost',
-  arrives: ['files', 'quotes', 'edits', 'deletions'],
+  arrives: ['files', 'quotes', 'forwards', 'edits', 'deletions', 'unknown'],
   names: 'lookup',
   sends: ['files', 'edits', 'typing', 'reactions'],
   keeps: 'the history, of which the last hour is read',

@@ -91,3 +91,7 @@ describe('no value makes a parser throw', () => {
     fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (post) => void postIn({ post })))
   })
 })
+
+test('a mention alone counts in a thread', () => {
+  expect(parsed({ message: ' @sluice ', root_id: idOf('p', 9) })).toMatchObject({ text: '@sluice', addressed: 'mention' })
+})

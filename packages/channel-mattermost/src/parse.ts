@@ -1,7 +1,7 @@
 /** Parses posts, their changes, reactions and files. None of these functions throws or asks the server. */
 import { attachmentKind, type ReadMessage } from '@sluice/kit'
 import { list, type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
-import type { Attachment, Inbound } from '@sluice/sdk'
+import { type Attachment, forwardedPart, type Inbound, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
 import { pressedValue } from './buttons.ts'
 import { isId } from './ids.ts'
 import { isMentioned, withoutMention } from './mentions.ts'
@@ -35,6 +35,10 @@ const REACTIONS_MAX = 500
 
 /** The types of posts that people write; `me` is that of the command `/me`. */
 const TYPES = ['', 'me']
+/** The types of posts of the server, such as of a join, and of plugins. */
+const OF_PROGRAMS = /^(?:system|custom)_/
+/** More previews than Mattermost makes for one post. */
+const PREVIEWS_MAX = 20
 
 /** The properties of posts that programs write, also under the name of a person. */
 const BY_PROGRAMS = ['from_bot', 'from_webhook', 'from_plugin']
@@ -64,10 +68,13 @@ export const postIn = (data: Members): Post | undefined => postOf(parsedOrUndefi
 
 /** Parses a post that a person wrote, whether or not it is for the bot. `isDirect` is true in a conversation with the bot alone. */
 export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
-  if (post.user === bot.userId || !TYPES.includes(text(json.type)) || isByProgram(json)) return undefined
+  if (post.user === bot.userId || OF_PROGRAMS.test(text(json.type)) || isByProgram(json)) return undefined
   const attachments = attachmentsOf(json)
-  const plain = withoutMention(text(json.message), bot.username)
-  if (plain === '' && attachments.length === 0) return undefined
+  const things = thingsIn(json)
+  const forwarded = forwardOf(json)
+  // A mention alone asks about the thread that it is in.
+  const plain = withoutMention(text(json.message), bot.username) || (post.root === '' ? '' : text(json.message).trim())
+  if (plain === '' && attachments.length === 0 && things.length === 0 && !forwarded.forwarded) return undefined
   return {
     id: post.id,
     account: bot.account,
@@ -77,7 +84,34 @@ export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolea
     addressed: isDirect ? 'direct' : isMentioned(text(json.message), bot.username) ? 'mention' : 'overheard',
     sentAtMs: post.createdAtMs,
     ...(attachments.length > 0 && { attachments }),
+    ...thingsPart(things),
+    ...forwarded,
   }
+}
+
+const thingsIn = ({ type }: Members): readonly Thing[] => (TYPES.includes(text(type)) ? [] : [unknownThing(text(type))])
+
+/**
+ * A person forwards a post by a link to it, to which the server adds the post for readers who may see it. Source: `PreviewPost` in
+ * https://github.com/mattermost/mattermost/blob/master/server/public/model/permalink.go
+ */
+function forwardOf({ metadata }: Members): Pick<Inbound, 'forwarded'> {
+  const previews = list(members(metadata).embeds)
+    .map(members)
+    .filter(({ type }) => type === 'permalink')
+    .slice(0, PREVIEWS_MAX)
+    .map(({ data }) => members(data))
+  const posts = previews.map(({ post }) => members(post))
+  const name = text(previews[0]?.channel_display_name)
+  return forwardedPart({
+    author: { name },
+    kind: 'room',
+    text: posts
+      .map((post) => text(post.message))
+      .filter((words) => words !== '')
+      .join('\n\n'),
+    attachments: posts.flatMap(attachmentsOf).slice(0, FILES_MAX),
+  })
 }
 
 /** Returns the content of a post of anybody, such as one that begins a thread; undefined for a deleted one. */
@@ -97,7 +131,7 @@ export function parseEdit(post: Post, bot: Bot, isDirect: boolean): Inbound | un
 }
 
 export function parseDeletion(post: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
-  if (post.user === bot.userId || !TYPES.includes(text(post.json.type))) return undefined
+  if (post.user === bot.userId || OF_PROGRAMS.test(text(post.json.type))) return undefined
   return {
     id: `delete:${post.id}`,
     account: bot.account,

@@ -63,7 +63,9 @@ function message(event: Members, { to, sender, addressed }: Where, { account }: 
   const words = [withFaceNames(text(event.content)).trim(), ...spoken].filter(Boolean).join('\n')
   // QQ recognises speech itself, so a recording is needed only without its words.
   const attachments = files.filter((file) => text(file.asr_refer_text).trim() === '').flatMap(attachmentOf)
-  if (words === '' && attachments.length === 0) return []
+  const quote = quoteIn(event)
+  // A mention alone asks about the message that it quotes.
+  if (words === '' && attachments.length === 0 && !quote.quoted) return []
   const sentAtMs = timeOf(event.timestamp)
   return [
     {
@@ -74,7 +76,7 @@ function message(event: Members, { to, sender, addressed }: Where, { account }: 
       to: { to, replyTo: id, ...(sentAtMs !== undefined && { more: { msg: id, atMs: String(sentAtMs) } }) },
       text: words,
       addressed,
-      ...quoteIn(event),
+      ...quote,
       ...(attachments.length > 0 && { attachments }),
       ...(sentAtMs !== undefined && { sentAtMs }),
     },

@@ -108,3 +108,10 @@ test('a mention of the bot in front is left out, and one elsewhere becomes a nam
   ])
   expect(said({ message: '\uFFFC hi', mentions: [{ ...own, number: '+15550004444' }] })).toMatchObject([{ text: '@Sluice hi' }])
 })
+
+test('a mention alone counts when it quotes a message, and only then', () => {
+  const mention = { message: '\uFFFC', mentions: [{ start: 0, length: 1, number: ACCOUNT }], groupInfo: { groupId: 'Z3JvdXA=' } }
+  const quote = { id: 4000, author: '+15550004444', authorNumber: '+15550004444', text: 'ticket 4711 burns' }
+  expect(said({ ...mention, quote })).toMatchObject([{ text: '', addressed: 'mention', quoted: { text: 'ticket 4711 burns' } }])
+  expect(said(mention)).toEqual([])
+})

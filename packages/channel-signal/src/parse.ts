@@ -91,7 +91,6 @@ function contentOf({ data, story, edit, author, sender }: Parts, { account, igno
   const attachments = ignore_attachments ? [] : filesOf(files)
   const words = withNames(text(data.message), list(data.mentions), account) || text(members(story.textAttachment).text)
   const things = thingsIn(data)
-  if (words === '' && attachments.length === 0 && things.length === 0) return undefined
   const editedMs = timeOf(edit.targetSentTimestamp)
   const quote = members(data.quote)
   const quotedMs = timeOf(quote.id)
@@ -99,19 +98,22 @@ function contentOf({ data, story, edit, author, sender }: Parts, { account, igno
   const inReplyTo = quotedMs === undefined || quoted === '' ? '' : `${quoted}/${quotedMs}`
   const names = [quoted, text(quote.authorNumber), text(quote.author)]
   const quotedFiles = ignore_attachments ? [] : filesOf(list(quote.attachments).map((file) => members(file).thumbnail ?? file))
+  const asked = quotedPart({
+    id: inReplyTo,
+    by: names.includes(account) ? 'bot' : names.includes(author) || names.includes(sender) ? 'sender' : undefined,
+    author: { name: text(quote.authorName), id: text(quote.authorNumber) || quoted },
+    text: withNames(text(quote.text), list(quote.mentions), ''),
+    attachments: quotedFiles,
+  })
+  // A mention alone asks about the message that it quotes.
+  if (words === '' && attachments.length === 0 && things.length === 0 && !asked.quoted) return undefined
   return {
     text: words,
     ...(attachments.length > 0 && { attachments }),
     ...(editedMs !== undefined && { changes: { message: `${author}/${editedMs}`, what: 'edited' as const } }),
     ...thingsPart(things),
     ...(inReplyTo !== '' && { inReplyTo }),
-    ...quotedPart({
-      id: inReplyTo,
-      by: names.includes(account) ? 'bot' : names.includes(author) || names.includes(sender) ? 'sender' : undefined,
-      author: { name: text(quote.authorName), id: text(quote.authorNumber) || quoted },
-      text: withNames(text(quote.text), list(quote.mentions), ''),
-      attachments: quotedFiles,
-    }),
+    ...asked,
   }
 }
 

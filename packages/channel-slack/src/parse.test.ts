@@ -227,3 +227,8 @@ describe('parseChange', () => {
     expect(change(event)).toBeUndefined()
   })
 })
+
+test('a mention alone counts in a thread, and not at its beginning', () => {
+  expect(parse({ text: '<@UBOT>', thread_ts: ROOT })).toMatchObject({ text: '@UBOT', addressed: 'mention', to: { thread: ROOT } })
+  expect(parse({ text: '<@UBOT>', thread_ts: TS })).toBeUndefined()
+})

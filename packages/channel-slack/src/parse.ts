@@ -97,7 +97,10 @@ function messageOf(event: Members, bot: Bot): Inbound | undefined {
 /** Reads the words, files and forwards of a message of any author. */
 export function readMessage(event: Members, bot: Bot): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded'> {
   const attachments = attachmentsOf(event)
-  const plain = plainText(text(event.text) || blocksText(event.blocks), bot.userId)
+  const written = text(event.text) || blocksText(event.blocks)
+  const isReply = text(event.thread_ts) !== '' && event.thread_ts !== event.ts
+  // A mention alone asks about the thread that it is in.
+  const plain = plainText(written, bot.userId) || (isReply ? plainText(written, '') : '')
   const shared = list(event.attachments).slice(0, SHARES_MAX).map(members)
   const forwarded = forwardOf(shared.filter(isShare), bot)
   const links = shared.filter((each) => !isShare(each)).flatMap(linkIn)

@@ -19,7 +19,9 @@ export function parseBot(body: Members, { botId, request, nowMs }: BotParseOptio
   if (id === '' || sender === '') return []
   const isGroup = body.chattype === 'group' && chat !== ''
   const content = contentOf(body, isGroup)
-  if (content.text === '' && content.attachments.length === 0 && content.things.length === 0) return []
+  const quote = quoteIn(members(body.quote))
+  // A mention alone asks about the message that it quotes.
+  if (content.text === '' && content.attachments.length === 0 && content.things.length === 0 && !quote.quoted) return []
   const sentAtMs = timeOf(body.create_time)
   return [
     {
@@ -30,7 +32,7 @@ export function parseBot(body: Members, { botId, request, nowMs }: BotParseOptio
       text: content.text,
       addressed: isGroup ? 'mention' : 'direct',
       ...thingsPart(content.things),
-      ...quoteIn(members(body.quote)),
+      ...quote,
       ...(content.attachments.length > 0 && { attachments: content.attachments }),
       ...(sentAtMs !== undefined && { sentAtMs }),
     },
@@ -89,8 +91,12 @@ function contentOf(body: Members, isGroup: boolean): Content {
 function mixed(items: readonly unknown[], isGroup: boolean): Content {
   const parts = items.slice(0, ATTACHMENTS_MAX).map(members)
   const spoken = parts.map((item) => textAt(item, 'text.content')).filter(Boolean)
-  const attachments = parts.flatMap((item) => (item.msgtype === 'image' ? fileOf('image', members(item.image)) : []))
-  return { text: withoutMention(spoken.join('\n'), isGroup), attachments, things: [] }
+  const others = parts.filter(({ msgtype }) => msgtype !== 'text' && msgtype !== 'mixed').map((item) => contentOf(item, isGroup))
+  return {
+    text: withoutMention(spoken.join('\n'), isGroup),
+    attachments: others.flatMap(({ attachments }) => attachments),
+    things: others.flatMap(({ things }) => things),
+  }
 }
 
 /** A message in a group begins with the mention of the bot, which WeCom does not mark otherwise. */

@@ -110,10 +110,11 @@ function messageOf(event: Members, message: Members, bot: Bot): Inbound | undefi
   if (textAt(event, 'sender.sender_type') !== 'user' || message.deleted === true) return undefined
   const content = contentOf(text(message.message_type), text(message.content), id)
   if (!content) return undefined
-  const plain = withNames(content.text, message, bot)
   const { attachments, things = [] } = content
-  if (plain === '' && attachments.length === 0 && things.length === 0) return undefined
   const [sentAtMs, parent] = [timeOf(message), text(message.parent_id)]
+  // A mention alone asks about the message that it quotes.
+  const plain = withNames(content.text, message, bot) || (parent === '' ? '' : withNames(content.text, message, { openId: undefined }))
+  if (plain === '' && attachments.length === 0 && things.length === 0) return undefined
   return {
     id,
     account: bot.account,
@@ -180,7 +181,7 @@ function pressOf(envelope: Members, event: Members, { account }: Bot): Inbound |
 const PLACEHOLDER = /@_(?:user_\d{1,6}|all)/g
 
 /** Removes mentions of the bot, and replaces those of others by their names. */
-function withNames(content: string, message: Members, bot: Bot): string {
+function withNames(content: string, message: Members, bot: Pick<Bot, 'openId'>): string {
   const names = new Map(
     list(message.mentions).map((value) => {
       const mention = members(value)

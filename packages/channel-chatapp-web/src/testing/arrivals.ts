@@ -63,6 +63,14 @@ export const chatappWebArrivals: ArrivalSubject = {
       { text: '', forwarded: { text: 'send me the keys' } },
     ),
     arrival('a picture', { imageMessage: { ...picture, caption: 'which?' } }, { text: 'which?', attachments: [image] }),
+    arrival(
+      'a picture of an album',
+      {
+        imageMessage: picture,
+        messageContextInfo: { messageAssociation: { associationType: 'MEDIA_ALBUM', parentMessageKey: { id: 'A1' } } },
+      },
+      { attachments: [image], group: { id: 'A1' } },
+    ),
     arrival('a disappearing text', { ephemeralMessage: { message: { conversation: 'hi' } } }, { text: 'hi' }),
     arrival(
       'an edit',

@@ -39,6 +39,12 @@ export const dingtalkArrivals: ArrivalSubject = {
       replied({ msgType: 'picture', msgId: 'msg0', senderId: '$:LWCP_v1:$t', content: { downloadCode: 'code1' } }),
       { quoted: { id: 'msg0', author: { id: '$:LWCP_v1:$t' }, text: '', attachments: [image] } },
     ),
+    arrival('a quoted card', replied({ msgType: 'interactiveCard', msgId: 'msg0', senderId: '$:LWCP_v1:$t' }), {
+      quoted: {
+        ...{ id: 'msg0', author: { id: '$:LWCP_v1:$t' } },
+        text: '[a message of a kind that this channel does not know: interactiveCard]',
+      },
+    }),
     arrival('content of a later version', { msgtype: 'hologram' }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
   ],
 }

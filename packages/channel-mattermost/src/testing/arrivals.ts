@@ -30,13 +30,30 @@ export const mattermostArrivals: ArrivalSubject = {
   },
   never: {
     quoted: 'Mattermost sends the post that begins a thread only on request; connection.test.ts tests it',
-    things: 'Mattermost has only text and files',
-    forwarded: 'Mattermost sends a link to the post that a person forwards',
   },
   recorded: [
     arrival('a text', { message: 'hi' }, { text: 'hi', addressed: 'overheard' }),
     arrival('a mention', { message: '@bot hi' }, { text: 'hi', addressed: 'mention' }),
     arrival('a /me post', { message: '*waves at the bot*', type: 'me', props: { message: 'waves' } }, { text: '*waves at the bot*' }),
+    arrival(
+      'a forwarded post',
+      {
+        message: 'is this right?\n\nhttps://chat.example.com/ops/pl/qqqqqqqqqqqqqqqqqqqqqqqqqq',
+        metadata: {
+          embeds: [
+            {
+              type: 'permalink',
+              data: { post_id: 'q'.repeat(26), post: { message: 'ticket 4711 burns' }, channel_display_name: 'Ops', channel_type: 'O' },
+            },
+          ],
+        },
+      },
+      {
+        text: 'is this right?\n\nhttps://chat.example.com/ops/pl/qqqqqqqqqqqqqqqqqqqqqqqqqq',
+        forwarded: { from: { kind: 'room', name: 'Ops' }, text: 'ticket 4711 burns' },
+      },
+    ),
+    arrival('a post of a type of a later version', { message: '', type: 'hologram' }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
     arrival(
       'a file',
       { message: '', file_ids: [file], metadata: { files: [{ id: file, name: 'a.png', mime_type: 'image/png' }] } },

@@ -26,6 +26,24 @@ export const wecomArrivals: ArrivalSubject = {
       { ...text, quote: { msgtype: 'image', image: { url: 'https://example.com/x', aeskey: 'a2V5' } } },
       { text: 'what is it?', quoted: { text: '', attachments: [image] } },
     ),
+    arrival(
+      'a text with a file and with content of a later version',
+      {
+        msgtype: 'mixed',
+        mixed: {
+          msg_item: [
+            text,
+            { msgtype: 'file', file: { url: 'https://example.com/x', aeskey: 'a2V5' } },
+            { msgtype: 'hologram', hologram: {} },
+          ],
+        },
+      },
+      {
+        text: 'what is it?',
+        attachments: [{ kind: 'file', name: 'file', source: { url: 'https://example.com/x#a2V5' } }],
+        things: [{ kind: 'unknown', text: 'hologram' }],
+      },
+    ),
     arrival('content of a later version', { msgtype: 'hologram' }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
   ],
 }
