@@ -1,20 +1,37 @@
 // Builds the page into hashed files whose addresses are relative, so that it works under any path of a proxy.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { defineConfig } from 'vite'
 import { channelGuides } from '../../../scripts/channel-guides.mjs'
 
-const GUIDES = 'virtual:channel-guides'
+const SOPS = resolve(import.meta.dirname, '../../../examples/sops')
 
-/** The steps of the READMEs of the channels, as a module. */
-const guides = {
-  name: 'channel-guides',
-  resolveId: (id) => (id === GUIDES ? `\0${GUIDES}` : undefined),
-  load: (id) => (id === `\0${GUIDES}` ? `export const GUIDES = ${JSON.stringify(channelGuides())}` : undefined),
+/** The examples of procedures, from which new ones are made. */
+const sopTemplates = () =>
+  readdirSync(SOPS)
+    .sort()
+    .map((name) => ({
+      name,
+      toml: readFileSync(join(SOPS, name, 'SOP.toml'), 'utf8'),
+      md: readFileSync(join(SOPS, name, 'SOP.md'), 'utf8'),
+    }))
+
+/** What other folders say once, as modules: the steps of the READMEs of the channels, and the examples of procedures. */
+const TEXTS = {
+  'virtual:channel-guides': () => `export const GUIDES = ${JSON.stringify(channelGuides())}`,
+  'virtual:sop-templates': () => `export const TEMPLATES = ${JSON.stringify(sopTemplates())}`,
+}
+
+const texts = {
+  name: 'texts',
+  resolveId: (id) => (id in TEXTS ? `\0${id}` : undefined),
+  load: (id) => TEXTS[id.slice(1)]?.(),
 }
 
 export default defineConfig({
   base: './',
   publicDir: false,
-  plugins: [guides],
+  plugins: [texts],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     target: 'es2024',

@@ -45,6 +45,7 @@ const RECORDED: Readonly<
   'POST /api/sops/runs/{id}/replay': 'procedures',
   'POST /api/sops/waiting/{folder}/accept': 'procedures',
   'POST /api/sops/adopt': 'procedures',
+  'PUT /api/sop-files/{folder}': 'procedures',
   'PUT /api/config': 'configuration',
   'POST /api/hardware/stop': 'hardware',
   'POST /api/hardware/reset': 'hardware',
@@ -67,6 +68,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /api/process/reload': 'the file is not changed, and is read at each change anyway',
   'POST /api/rooms/{id}/try': 'nothing is run or stored',
   'POST /api/sops/simulate': 'nothing is run or stored',
+  'POST /api/sop-files/{folder}/check': 'nothing is saved',
 }
 
 async function arrange() {

@@ -1,8 +1,8 @@
 /** The dashboard in a real browser, against the built bundle: docs/dashboard.md. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request as requestOf } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { expectHarmless, spoilAnswers } from './hostile.ts'
@@ -175,6 +175,39 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     const { version } = (await world.gateway.call('GET', '/api/config')) as { version: string }
     const changes = [{ key: 'channels_config.line.enabled', value: false }]
     await world.gateway.call('PUT', '/api/config', { changes, version })
+  })
+
+  test('a procedure is made from a template: checked while it is typed, simulated, saved, and edited at the version that was opened', async () => {
+    const page = await open()
+    await go(page, '/procedure-files', 'New procedure')
+    const toml = page.getByLabel('SOP.toml')
+    await page.getByText('No problems were found.').waitFor()
+    const whole = (await toml.inputValue()).replace(/^name = .*$/m, 'name = "made-here"')
+    await toml.fill(whole.replace('description', 'descriptoin'))
+    await page.getByText('did you mean `description`?').waitFor()
+    expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
+    await toml.fill(whole)
+    await page.getByLabel('Name of the folder').fill('made-here')
+    await page.getByText('No problems were found.').waitFor()
+    await page.getByRole('button', { name: 'Simulate' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Simulate' }).click()
+    await page.getByRole('dialog').getByText('model calls').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).last().click()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { name: 'made-here', level: 1 }).waitFor()
+    const file = join(world.gateway.dataDir, 'sops/made-here/SOP.toml')
+    expect(readFileSync(file, 'utf8')).toBe(whole)
+    await page.getByRole('link', { name: 'Edit' }).click()
+    await page.getByText('No problems were found.').waitFor()
+    writeFileSync(file, `${whole}\n# changed elsewhere\n`)
+    await toml.fill(`${whole}\n# changed here\n`)
+    await page.getByText('No problems were found.').waitFor()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('were changed after they were opened').waitFor()
+    expect(readFileSync(file, 'utf8')).toContain('changed elsewhere')
+    await page.getByRole('button', { name: 'Discard mine' }).click()
+    await expect.poll(() => toml.inputValue(), SOON).toContain('changed elsewhere')
+    rmSync(dirname(file), { recursive: true })
   })
 
   test('what a person types into the configuration stays when the file is changed elsewhere, and a stale review is not saved', async () => {
@@ -416,6 +449,7 @@ const PLACES = [
   ['/deliveries/inbox', 'Deliveries'],
   ['/deliveries/outbox', 'Deliveries'],
   ['/procedures', 'Procedures'],
+  ['/procedure-files', 'New procedure'],
   ['/channels', 'Channels'],
   ['/channels/slack/set-up', 'Set up Slack'],
   ['/hardware', 'Hardware'],

@@ -53,6 +53,7 @@ const InboxEntry = later(async () => (await import('./pages/deliveries.tsx')).In
 const OutboxEntry = later(async () => (await import('./pages/deliveries.tsx')).OutboxEntry)
 const Procedures = later(async () => (await import('./pages/procedures.tsx')).Procedures)
 const Procedure = later(async () => (await import('./pages/procedures.tsx')).Procedure)
+const ProcedureEditor = later(async () => (await import('./pages/procedure-editor.tsx')).ProcedureEditor)
 const RunPage = later(async () => (await import('./pages/procedures.tsx')).RunPage)
 const Channels = later(async () => (await import('./pages/channels.tsx')).Channels)
 const ChannelPage = later(async () => (await import('./pages/channels.tsx')).ChannelPage)
@@ -83,6 +84,7 @@ const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
   ['/deliveries/inbox/:number', InboxEntry],
   ['/deliveries/outbox/:number', OutboxEntry],
   ['/deliveries/:box?', Deliveries],
+  ['/procedure-files/:folder?', ProcedureEditor],
   ['/procedures/:name', Procedure],
   ['/procedures', Procedures],
   ['/runs/:id', RunPage],

@@ -3,9 +3,9 @@
 import { priceOf } from '@sluice/agent'
 import { agentSection, costSection, type LoadedConfig, providerSection, turnLimits } from '@sluice/config'
 import type { Runtime } from '@sluice/runtime'
-import { defineRoute, type Route } from '@sluice/sdk'
-import type { ModelLimits } from '@sluice/sop'
-import { type ProcedureFiles, sopNamed, waitingIn } from '@sluice/sop/procedure-files'
+import { AppError, defineRoute, type Route } from '@sluice/sdk'
+import type { ModelLimits, SopDefinition } from '@sluice/sop'
+import { type ProcedureFiles, type SopTexts, sopNamed, waitingIn } from '@sluice/sop/procedure-files'
 import {
   definitionSchema,
   problemSchema,
@@ -16,10 +16,21 @@ import {
   waitingSchema,
 } from '@sluice/sop/shown-definition'
 import * as v from 'valibot'
+import { requireCredential } from '../auth/require-credential.ts'
 import { recordAction } from '../request/record-action.ts'
 
 /** The largest simulated event in bytes, with its JSON around it. */
 const EVENT_BYTES_MAX = 1024 * 1024 + 1024
+const FILE_CHARS_MAX = 256 * 1024
+/** Both files as JSON, in which a character may be escaped. */
+const FILES_BYTES_MAX = 4 * FILE_CHARS_MAX + 1024
+
+const fileText = (name: string) => v.pipe(v.string(), v.maxLength(FILE_CHARS_MAX), v.description(`The text of ${name}`))
+const texts = { toml: fileText('SOP.toml'), md: fileText('SOP.md') }
+const filesSchema = v.object({
+  ...texts,
+  version: v.pipe(v.nullable(v.string()), v.description('The SHA-256 of both texts; null: there is no such procedure yet')),
+})
 
 export const sopFileRoutes = (runtime: Runtime): Route[] => [
   definitionRoute(runtime.procedures),
@@ -28,6 +39,9 @@ export const sopFileRoutes = (runtime: Runtime): Route[] => [
   acceptRoute(runtime),
   adoptRoute(runtime),
   simulateRoute(runtime),
+  openRoute(runtime.procedures),
+  checkRoute(runtime.procedures),
+  writeRoute(runtime),
 ]
 
 const definitionRoute = ({ read }: ProcedureFiles): Route =>
@@ -132,17 +146,89 @@ const simulateRoute = ({ procedures, snapshot }: Runtime): Route =>
     path: '/api/sops/simulate',
     summary: 'Walk an event through triggers, conditions, steps, approvals and costs, without running or storing anything',
     auth: 'operator',
-    bodyBytesMax: EVENT_BYTES_MAX,
+    bodyBytesMax: EVENT_BYTES_MAX + FILES_BYTES_MAX,
     body: v.object({
       event: v.pipe(v.unknown(), v.description('`source`, `topic` and `payload`, which is any JSON value')),
       sop: v.exactOptional(v.pipe(v.string(), v.description('Only this procedure'))),
+      draft: v.exactOptional(
+        v.pipe(v.object({ folder: v.string(), ...texts }), v.description('Only this procedure, which is in no file yet')),
+      ),
     }),
     answers: { 200: { description: 'One entry for each procedure', schema: v.object({ procedures: v.array(simulatedSchema) }) } },
-    async handle({ body: { event, sop } }) {
+    async handle({ body: { event, sop, draft } }) {
       const { readEvent, simulate } = await import('@sluice/sop/simulate')
-      const sops = await procedures.read()
-      const definitions = sop === undefined ? sops.definitions : [sopNamed(sops, sop)]
+      const definitions = draft ? [await definitionOf(procedures, draft)] : await definitionsNamed(procedures, sop)
       return { procedures: simulate(definitions, readEvent(event), limitsOf(snapshot().config)) }
+    },
+  })
+
+async function definitionsNamed({ read }: ProcedureFiles, name: string | undefined): Promise<readonly SopDefinition[]> {
+  const sops = await read()
+  return name === undefined ? sops.definitions : [sopNamed(sops, name)]
+}
+
+/** Throws `invalid_request` for a draft with errors. */
+async function definitionOf({ check }: ProcedureFiles, draft: SopTexts & { readonly folder: string }): Promise<SopDefinition> {
+  const { definition } = await check(draft.folder, draft)
+  if (!definition) throw new AppError('invalid_request', 'The draft has errors: check it first')
+  return definition
+}
+
+const openRoute = ({ open }: ProcedureFiles): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/sop-files/:folder',
+    summary: 'Both files of a procedure, for an editor; empty texts for a folder that is not there',
+    auth: 'operator',
+    answers: { 200: { description: 'The texts with their version', schema: filesSchema } },
+    async handle({ params: { folder = '' } }) {
+      const { toml, md, version } = await open(folder)
+      return { toml, md, version }
+    },
+  })
+
+const checkRoute = ({ check }: ProcedureFiles): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/sop-files/:folder/check',
+    summary: 'Check the files of a procedure without saving them',
+    auth: 'operator',
+    bodyBytesMax: FILES_BYTES_MAX,
+    body: v.object(texts),
+    answers: {
+      200: {
+        description: 'The problems, each with its place, and the name of the procedure if there are no errors',
+        schema: v.object({ ok: v.boolean(), name: v.nullable(v.string()), problems: v.array(problemSchema) }),
+      },
+    },
+    async handle({ params: { folder = '' }, body }) {
+      const { definition, problems } = await check(folder, body)
+      return { ok: definition !== undefined, name: definition?.name ?? null, problems: problems.map(shownProblem) }
+    },
+  })
+
+const writeRoute = (runtime: Runtime): Route =>
+  defineRoute({
+    method: 'PUT',
+    path: '/api/sop-files/:folder',
+    summary: 'Write both files of a procedure and load it; on this node of a cluster',
+    auth: 'operator',
+    bodyBytesMax: FILES_BYTES_MAX,
+    body: filesSchema,
+    answers: {
+      200: {
+        description: 'Written and loaded',
+        schema: v.object({ folder: v.string(), version: v.string() }),
+      },
+      409: { description: 'The files have another version' },
+    },
+    async handle(request) {
+      requireCredential(request, 'Without pairing, the files of procedures are changed on the machine only')
+      const { by, body, params } = request
+      const { folder = '' } = params
+      const version = await runtime.procedures.write({ folder, ...body })
+      await recordAction(runtime, 'procedure_written', by, { folder, hash: version, before: body.version })
+      return { folder, version }
     },
   })
 

@@ -1,5 +1,5 @@
 /** The routes of procedures, their files, runs and audit log, with an engine that carries out nothing. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LoadedConfig, parseConfig } from '@sluice/config'
@@ -60,12 +60,13 @@ async function arrange({ openTo = 'operator', role = 'operator' }: { readonly op
     },
   })
   const { token } = await made.pair('test', null, role)
-  const call = async (method: string, path: string, body?: unknown) => {
+  const callAt = async (method: string, path: string, body?: unknown) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const response = await made.request(`/api/sops${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
+    const response = await made.request(path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
     return { status: response.status, body: (await response.json()) as Record<string, unknown> }
   }
-  return { ...made, call, write, own, workspace, payloads }
+  const call = (method: string, path: string, body?: unknown) => callAt(method, `/api/sops${path}`, body)
+  return { ...made, call, callAt, write, own, workspace, payloads }
 }
 
 describe('the files of procedures', () => {
@@ -126,6 +127,52 @@ describe('the files of procedures', () => {
       { kind: 'procedure_accepted', by, detail: { folder: join(workspace, 'deploy'), hash } },
       { kind: 'procedures_adopted', by, detail: { folders: [join(own, 'deploy')] } },
     ])
+  })
+
+  test('are edited by an operator: checked, simulated as a draft, written at the version that was read, and recorded', async () => {
+    const { call, callAt, write, own, store } = await arrange()
+    write(own, 'deploy')
+    const { version, toml, md } = (await callAt('GET', '/api/sop-files/deploy')).body as Record<'version' | 'toml' | 'md', string>
+    expect(toml).toContain('name = "deploy"')
+    const wrong = await callAt('POST', '/api/sop-files/deploy/check', { toml: toml.replace('description', 'descriptoin'), md })
+    const message = expect.stringContaining('`sop.descriptoin` is not a known key')
+    expect(wrong.body.problems).toContainEqual({ file: 'SOP.toml', line: 3, column: 1, message, severity: 'error' })
+    const changed = { toml, md: md.replace('Build', 'Compile') }
+    expect((await callAt('POST', '/api/sop-files/deploy/check', changed)).body).toEqual({ ok: true, name: 'deploy', problems: [] })
+    expect((await callAt('POST', '/api/sop-files/other/check', changed)).body).toMatchObject({
+      ok: false,
+      problems: [{ severity: 'error', message: expect.stringContaining(join(own, 'deploy')) }],
+    })
+    const event = { source: 'webhook', topic: '/deploy', payload: {} }
+    expect((await call('POST', '/simulate', { event, draft: { folder: 'deploy', ...changed } })).body).toMatchObject({
+      procedures: [{ sop: 'deploy', steps: [{ title: 'Compile' }] }],
+    })
+    expect((await call('POST', '/simulate', { event, draft: { folder: 'deploy', toml: '', md } })).status).toBe(400)
+    expect((await callAt('PUT', '/api/sop-files/deploy', { ...changed, version: null })).status).toBe(409)
+    expect((await callAt('PUT', '/api/sop-files/deploy', { toml: 'x', md, version })).status).toBe(400)
+    const written = await callAt('PUT', '/api/sop-files/deploy', { ...changed, version })
+    expect(written).toMatchObject({ status: 200, body: { folder: 'deploy' } })
+    expect(readFileSync(join(own, 'deploy/SOP.md'), 'utf8')).toBe(changed.md)
+    expect((await callAt('PUT', '/api/sop-files/deploy', { ...changed, version })).status).toBe(409)
+    expect(readdirSync(join(own, 'deploy')).sort()).toEqual(['SOP.md', 'SOP.toml'])
+    const { version: hash } = written.body as { version: string }
+    expect(await store.sops.audit({ limit: 9 })).toMatchObject([
+      { kind: 'procedure_written', by: expect.stringMatching(/^device:/), detail: { folder: 'deploy', hash, before: version } },
+    ])
+  })
+
+  test('are made in a folder that is not there, and never outside of the folder of procedures', async () => {
+    const { callAt, own } = await arrange()
+    const [toml, md] = [TOML.replace('"deploy"', '"made"'), STEPS]
+    expect((await callAt('GET', '/api/sop-files/made')).body).toEqual({ toml: '', md: '', version: null })
+    expect((await callAt('PUT', '/api/sop-files/made', { toml, md, version: null })).status).toBe(200)
+    expect(readFileSync(join(own, 'made/SOP.toml'), 'utf8')).toBe(toml)
+    for (const folder of ['..', '%2e%2e%2fx', '.hidden', 'a%2fb'])
+      expect((await callAt('PUT', `/api/sop-files/${folder}`, { toml, md, version: null })).status, folder).toBeGreaterThanOrEqual(400)
+    mkdirSync(join(own, '../elsewhere'))
+    symlinkSync(join(own, '../elsewhere'), join(own, 'link'))
+    expect((await callAt('PUT', '/api/sop-files/link', { toml: toml.replace('made', 'link'), md, version: null })).status).toBe(400)
+    expect(readdirSync(join(own, '../elsewhere'))).toEqual([])
   })
 
   test('are simulated without a run', async () => {

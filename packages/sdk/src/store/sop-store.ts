@@ -38,6 +38,7 @@ export type AuditKind =
   | 'plugin_removed'
   | 'procedure_accepted'
   | 'procedures_adopted'
+  | 'procedure_written'
   | 'pairing_code_created'
   | 'device_added'
   | 'device_revoked'

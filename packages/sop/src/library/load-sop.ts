@@ -1,7 +1,7 @@
 /** Loads one procedure from its folder: reads both files, checks each of them, then both together. */
 import { join } from 'node:path'
 import { type Finding, locateFindings } from '@sluice/config'
-import { readInside } from '@sluice/kit'
+import { type InsideFile, readInside } from '@sluice/kit'
 import type { SopMode } from '@sluice/sdk'
 import type { SopDefinition, SopProblem } from '../definition/definition.ts'
 import { type ParsedSteps, parseSopMd } from '../definition/parse-sop-md.ts'
@@ -41,21 +41,26 @@ export const SOP_FILE_BYTES_MAX = 256 * 1024
  * Resolves to undefined for a folder with neither file. `root` is the real path outside of which no file is read. `agreed` is
  * given for a folder that the agent can write: the hash that an operator agreed to, or null. Never throws.
  */
-export async function loadSop(
-  folder: string,
-  root: string,
-  { defaultMode, nowMs, pathProblem, agentProblem, ...rules }: LoadRules,
-  agreed?: string | null,
-): Promise<LoadedSop | undefined> {
-  const tomlFile = join(folder, 'SOP.toml')
-  const mdFile = join(folder, 'SOP.md')
-  const [toml, md] = await Promise.all([tomlFile, mdFile].map((file) => readInside(root, file, SOP_FILE_BYTES_MAX)))
-  if (!toml || !md || ('isMissing' in toml && 'isMissing' in md)) return undefined
+export async function loadSop(folder: string, root: string, rules: LoadRules, agreed?: string | null): Promise<LoadedSop | undefined> {
+  const read = (name: string) => readInside(root, join(folder, name), SOP_FILE_BYTES_MAX)
+  const [toml, md] = await Promise.all([read('SOP.toml'), read('SOP.md')])
+  if ('isMissing' in toml && 'isMissing' in md) return undefined
   if (agreed !== undefined) {
     const texts = { toml: 'text' in toml ? toml.text : null, md: 'text' in md ? md.text : null }
     const hash = contentHash(texts.toml, texts.md)
     if (hash !== agreed) return { folder, toml: '', problems: [], waiting: { folder, hash, isChanged: agreed !== null, ...texts } }
   }
+  return checkSop(folder, { toml, md }, rules)
+}
+
+/** Checks both files of a procedure, as they were read or as they would be. `folder` is the one that problems name. Never throws. */
+export async function checkSop(
+  folder: string,
+  { toml, md }: { readonly toml: InsideFile; readonly md: InsideFile },
+  { defaultMode, nowMs, pathProblem, agentProblem, ...rules }: LoadRules,
+): Promise<LoadedSop> {
+  const tomlFile = join(folder, 'SOP.toml')
+  const mdFile = join(folder, 'SOP.md')
   const head: Parsed<SopToml> = 'text' in toml ? await parseSopToml(toml.text, tomlFile, nowMs) : unread(toml)
   const steps: Parsed<ParsedSteps> = 'text' in md ? withValue(parseSopMd(md.text)) : unread(md)
   const problems = [

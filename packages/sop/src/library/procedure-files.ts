@@ -9,9 +9,12 @@ import { nearestName, requireShownHash } from '@sluice/kit'
 import { AppError, type Clock, type KeyValue } from '@sluice/sdk'
 import type { SopDefinition } from '../definition/definition.ts'
 import { type Agreed, createAgreements } from './agreements.ts'
+import type { SopFiles, SopTexts } from './edit-files.ts'
 import type { LibrarySettings } from './folder-library.ts'
-import type { WaitingSop } from './load-sop.ts'
+import type { LoadedSop, WaitingSop } from './load-sop.ts'
 import type { LoadedSops } from './load-sops.ts'
+
+export type { SopFiles, SopTexts } from './edit-files.ts'
 
 /** The loaded procedures, their problems, and the procedures that wait for an operator. */
 export interface ReadSops extends LoadedSops {
@@ -53,7 +56,7 @@ export class ProcedureFiles {
   /** Reads every procedure without putting it in force. */
   readonly read = async (): Promise<ReadSops> => {
     const agreed = await createAgreements(this.#options.keyValue).all()
-    return { ...(await this.#load(agreed)), folder: this.#options.settings().sources[0].folder, agreed }
+    return { ...(await this.#load(agreed)), folder: this.#folder(), agreed }
   }
 
   /** Throws `invalid_request` for a shortened hash, and `conflict` unless the content of the folder has the hash. */
@@ -82,6 +85,39 @@ export class ProcedureFiles {
       if (adopted.length > 0) await this.#changed()
     }
     return { adopted, waiting: selected.filter((sop) => !isAccepted(sop)).map((sop) => sop.folder) }
+  }
+
+  /** Reads both files of a folder that the agent cannot write. Throws as `readSopFiles` does. */
+  readonly open = async (folderName: string): Promise<SopFiles> => {
+    const { readSopFiles } = await import('./edit-files.ts')
+    return readSopFiles(this.#folder(), folderName)
+  }
+
+  /** Checks texts that are in no file yet, also for a name that another folder has. */
+  readonly check = async (folderName: string, texts: SopTexts): Promise<LoadedSop> => {
+    const { settings, clock } = this.#options
+    const { checkSopTexts } = await import('./edit-files.ts')
+    const checked = await checkSopTexts(texts, { ...settings(), nowMs: clock.nowMs() })
+    const { definition, ...others } = checked
+    const other = definition && (await this.read()).definitions.find(({ name }) => name === definition.name)
+    if (!other || other.folder === join(this.#folder(), folderName)) return checked
+    const message = `"${other.name}" is the name of the procedure in ${other.folder}`
+    return { ...others, problems: [...checked.problems, { file: 'SOP.toml', message, severity: 'error' }] }
+  }
+
+  /** Writes both files and loads them. Throws `invalid_request` for texts with errors, and as `writeSopFiles` does. Resolves to their version. */
+  readonly write = async (files: SopFiles): Promise<string> => {
+    const { problems } = await this.check(files.folder, files)
+    const error = problems.find(({ severity }) => severity === 'error')
+    if (error) throw new AppError('invalid_request', `${error.file}${error.line === undefined ? '' : `:${error.line}`}: ${error.message}`)
+    const { writeSopFiles } = await import('./edit-files.ts')
+    const version = await writeSopFiles(this.#folder(), files)
+    await this.#changed()
+    return version
+  }
+
+  #folder(): string {
+    return this.#options.settings().sources[0].folder
   }
 
   async #load(agreed: Agreed): Promise<LoadedSops> {

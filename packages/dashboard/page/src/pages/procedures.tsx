@@ -22,12 +22,20 @@ type RunState = (typeof RUN_STATES)[number]
 type Run = Got<'/api/sops/runs'>['runs'][number]
 type Definition = Got<'/api/sops/{name}/definition'>
 
-const changed = (): Promise<void> => refresh('/api/sops', '/api/approvals', '/api/overview')
+export const changed = (): Promise<void> => refresh('/api/sops', '/api/approvals', '/api/overview')
 
 export function Procedures() {
   const list = useApi('/api/sops', {})
   return (
-    <Page title="Procedures" about="Steps that the agent follows in order, started by hand or by an event.">
+    <Page
+      title="Procedures"
+      about="Steps that the agent follows in order, started by hand or by an event."
+      actions={
+        <a class="button primary" href={to('procedure-files')}>
+          New procedure
+        </a>
+      }
+    >
       <Proposals />
       <Problems />
       <Card title="Loaded">
@@ -37,7 +45,7 @@ export function Procedures() {
               label="Loaded procedures"
               rows={sops}
               keyOf={({ name }) => name}
-              empty="No procedure is loaded. The folder sops of the data directory has them."
+              empty="No procedure is loaded. Make one from a template."
               columns={[
                 {
                   name: 'Name',
@@ -75,19 +83,34 @@ function Problems() {
       <ul class="stack">
         {found.map(({ file, line, column, message, severity }) => (
           <li key={`${file}:${line}:${column}:${message}`}>
-            <Badge state={severity} tone={severity === 'error' ? 'bad' : 'warn'} />{' '}
-            <code>
-              {file}
-              {line !== undefined && `:${line}`}
-              {column !== undefined && `:${column}`}
-            </code>{' '}
-            <Name value={message} />
+            <ProblemLine file={file} line={line} column={column} message={message} severity={severity} />{' '}
+            <a href={to('procedure-files', folderName(file.replace(/[\\/]SOP\.\w+$/, '')))}>Edit</a>
           </li>
         ))}
       </ul>
     </Card>
   )
 }
+
+type ProblemOf = Got<'/api/sops/problems'>['problems'][number]
+
+export const ProblemLine = ({
+  file,
+  line,
+  column,
+  message,
+  severity,
+}: { readonly [Key in keyof ProblemOf]: ProblemOf[Key] | undefined }) => (
+  <>
+    <Badge state={severity ?? 'error'} tone={severity === 'warning' ? 'warn' : 'bad'} />{' '}
+    <code>
+      {file}
+      {line !== undefined && `:${line}`}
+      {column !== undefined && `:${column}`}
+    </code>{' '}
+    <Name value={message ?? ''} />
+  </>
+)
 
 /** A procedure that the agent wrote is shown as a whole, because accepting it lets it run. */
 function Proposals() {
@@ -218,6 +241,11 @@ export function Procedure() {
       about={definition.data ? <Name value={definition.data.description} /> : undefined}
       actions={
         <>
+          {definition.data && (
+            <a class="button" href={to('procedure-files', folderName(definition.data.folder))}>
+              Edit
+            </a>
+          )}
           <button type="button" onClick={() => setDialog('simulate')}>
             Simulate
           </button>
@@ -235,6 +263,9 @@ export function Procedure() {
     </Page>
   )
 }
+
+/** The last part of a path, which may be of Windows. */
+const folderName = (path: string): string => path.split(/[\\/]/).at(-1) ?? ''
 
 function DefinitionView({
   definition: { version, agent, priority, mode, cooldownSecs, maxConcurrent, maxWaiting, countWaiting, triggers, steps, folder },
@@ -326,7 +357,14 @@ function Start({ name, onClose }: { readonly name: string; readonly onClose: () 
 
 const SOURCES = ['manual', 'webhook', 'cron', 'mqtt', 'peripheral']
 
-function Simulate({ name, onClose }: { readonly name: string; readonly onClose: () => void }) {
+interface SimulateProps {
+  readonly name: string
+  /** The files of a procedure that are not saved; default: the loaded procedure of the name. */
+  readonly draft?: { readonly folder: string; readonly toml: string; readonly md: string }
+  readonly onClose: () => void
+}
+
+export function Simulate({ name, draft, onClose }: SimulateProps) {
   const [source, setSource] = useState('manual')
   const [topic, setTopic] = useState('')
   const [payload, setPayload] = useState('{}')
@@ -341,8 +379,9 @@ function Simulate({ name, onClose }: { readonly name: string; readonly onClose: 
       } catch {
         // A payload that is not JSON is a text.
       }
-      const event = { source, ...(topic !== '' && { topic }), payload: value }
-      setOutcome(await answered(api.POST('/api/sops/simulate', { body: { sop: name, event } as never })))
+      // A procedure that is started by hand is named, and no other event.
+      const event = { source, topic: source === 'manual' && topic === '' ? name : topic, payload: value }
+      setOutcome(await answered(api.POST('/api/sops/simulate', { body: { ...(draft ? { draft } : { sop: name }), event } as never })))
     } catch (error) {
       setProblem(error)
     }

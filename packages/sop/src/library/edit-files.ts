@@ -1,0 +1,92 @@
+/**
+ * The two files of a procedure for an editor: read with a version, checked, and written. Only folders beside the workspace are written, because the
+ * agent could change a file in the workspace at any time.
+ */
+import { lstat, mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readInside } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
+import { contentHash } from './agreements.ts'
+import type { LoadRules } from './load-rules.ts'
+import { checkSop, type LoadedSop, SOP_FILE_BYTES_MAX } from './load-sop.ts'
+
+/** The texts of `SOP.toml` and `SOP.md`. */
+export interface SopTexts {
+  readonly toml: string
+  readonly md: string
+}
+
+export interface SopFiles extends SopTexts {
+  /** The name of the folder. */
+  readonly folder: string
+  /** The SHA-256 of both texts; null for a folder that is not there. */
+  readonly version: string | null
+}
+
+/** A name that is the same on every file system, and leaves no folder. */
+const FOLDER = /^[a-z0-9][a-z0-9_-]{0,63}$/i
+/** What the file system says where the daemon may not write. */
+const DENIED: readonly string[] = ['EACCES', 'EPERM', 'EROFS']
+
+/** Resolves to empty texts for a folder that is not there. Throws `invalid_request` for a name of no folder, and for a file that cannot be read. */
+export async function readSopFiles(root: string, folder: string): Promise<SopFiles> {
+  checkFolder(folder)
+  const real = await realpath(root).catch(() => root)
+  const read = (name: string) => readInside(real, join(root, folder, name), SOP_FILE_BYTES_MAX)
+  const [toml, md] = await Promise.all([read('SOP.toml'), read('SOP.md')])
+  for (const file of [toml, md])
+    if ('problem' in file && !file.isMissing) throw new AppError('invalid_request', `${join(root, folder)}: ${file.problem}`)
+  const texts = ['text' in toml ? toml.text : null, 'text' in md ? md.text : null] as const
+  const isThere = texts.some((text) => text !== null)
+  return { folder, toml: texts[0] ?? '', md: texts[1] ?? '', version: isThere ? contentHash(...texts) : null }
+}
+
+/** Checks texts as if they were in the files; problems name `SOP.toml` and `SOP.md` without a folder. */
+export const checkSopTexts = ({ toml, md }: SopTexts, rules: LoadRules): Promise<LoadedSop> =>
+  checkSop('', { toml: { text: toml }, md: { text: md } }, rules)
+
+/**
+ * Writes both files, and resolves to their new version. Throws `conflict` unless the folder has `version`, and `forbidden` where the daemon
+ * may not write.
+ */
+export async function writeSopFiles(root: string, { folder, toml, md, version }: SopFiles): Promise<string> {
+  const present = await readSopFiles(root, folder)
+  if (present.version !== version)
+    throw new AppError(
+      'conflict',
+      version === null ? `There is a procedure in '${folder}' already` : `The files in '${folder}' were changed after they were opened`,
+    )
+  try {
+    await write(join(root, folder), { toml, md })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined || !DENIED.includes(code)) throw error
+    throw new AppError('forbidden', `The daemon may not write ${join(root, folder)} (${code})`, { cause: error })
+  }
+  return contentHash(toml, md)
+}
+
+/** Each file is replaced as a whole. A link in place of the folder stays as it is, and is refused. */
+async function write(folder: string, { toml, md }: SopTexts): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  if (!(await lstat(folder)).isDirectory()) throw new AppError('invalid_request', `${folder} is a link: change the files where it leads`)
+  const fresh = (name: string) => join(folder, `.${name}.new`)
+  const files = [
+    ['SOP.md', md],
+    ['SOP.toml', toml],
+  ] as const
+  try {
+    for (const [name, text] of files) await writeFile(fresh(name), text, { mode: 0o600, flush: true })
+    for (const [name] of files) await rename(fresh(name), join(folder, name))
+  } finally {
+    for (const [name] of files) await rm(fresh(name), { force: true })
+  }
+}
+
+function checkFolder(folder: string): void {
+  if (FOLDER.test(folder)) return
+  throw new AppError(
+    'invalid_request',
+    `The folder of a procedure has 1 to 64 letters, digits, '-' and '_', and begins with none of the last two`,
+  )
+}
