@@ -148,10 +148,12 @@ interface Answer {
 /** The answers to a command, or what becomes of one that a limit refuses. */
 type Answers = Answer[] | { readonly held: JobOutcome }
 
-const answersTo = async ({ name }: WrittenCommand, options: CommandOptions, running: RunningCommand): Promise<Answers> =>
-  mayUse(running.client.standing, CHAT_COMMANDS[name], sharedRoom(running.session) !== undefined)
-    ? RUN[name](options, running)
-    : [{ key: 'command_refused', values: { command: name } }]
+async function answersTo({ name }: WrittenCommand, options: CommandOptions, running: RunningCommand): Promise<Answers> {
+  if (mayUse(running.client.standing, CHAT_COMMANDS[name], sharedRoom(running.session) !== undefined)) return RUN[name](options, running)
+  // Each refusal is an answer that is stored and sent, so it counts for the limits of its sender.
+  const held = await options.admit()
+  return held ? { held } : [{ key: 'command_refused', values: { command: name } }]
+}
 
 /** Whether the sender of a command may stop the turn of a message. */
 const mayStop = ({ message, client }: GivenCommand, { sender }: Pick<SessionMessage, 'sender'>): boolean =>

@@ -19,7 +19,7 @@ export interface MediaOptions {
   readonly channel: Channel
   readonly workspace: AgentWorkspace
   /** Whose files they are, and how much of them is kept. */
-  readonly keep: Pick<NewAttachment, 'owner' | 'pool' | 'check'>
+  readonly keep: Pick<NewAttachment, 'owner' | 'others' | 'pool' | 'check'>
   /** Absent: recordings are files like any other. */
   readonly transcribe: Transcribe | undefined
   readonly log: Logger

@@ -169,14 +169,16 @@ export class MessageTurns {
     room,
     maySilent,
   }: Turn): Promise<readonly QueuedReply[]> {
-    const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
+    const { clock, features, limits, log, people, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
     const caller = senderKey(channel.name, message)
     const agent = agentOfSession(started.session)
     const workspace = features.workspace(agent)
     if (!workspace) throw new AppError('unavailable', notConfigured(agent))
+    const owner = fileOwner(started.session, caller)
     const keep = {
-      owner: fileOwner(started.session, caller),
+      owner,
+      others: owner === fileOwner(null, caller) ? people.besides(client) : [],
       pool: limits.shares.of(client).pool?.key,
       check: (kept: KeptBytes) => limits.shares.checkAttachments(client, kept),
     }

@@ -12,6 +12,9 @@ export const CODES_MAX = 100
 /** The wrong codes that one account, and all accounts together, may type within an hour. */
 export const TRIES_OF_ACCOUNT_MAX = 5
 export const TRIES_MAX = 100
+/** The codes that one account, and all accounts together, may make within an hour. Each is in the audit log. */
+export const CODES_OF_ACCOUNT_MAX = 10
+export const CODES_AN_HOUR_MAX = 300
 const HOUR_MS = 3_600_000
 
 export const addressSchema = v.object({ to: v.string(), thread: v.exactOptional(v.string()) })
@@ -27,8 +30,9 @@ export const codeSchema = v.object({
 })
 export type OpenCode = v.InferOutput<typeof codeSchema>
 
+/** A wrong code that an account typed, or a code that it made. */
 export const trySchema = v.object({ account: v.string(), atMs: v.number() })
-export type WrongTry = v.InferOutput<typeof trySchema>
+export type CountedCode = v.InferOutput<typeof trySchema>
 
 /** Returns a code as people see it, in two groups. */
 export function newCode(): string {
@@ -54,8 +58,12 @@ export function matching(codes: readonly OpenCode[], text: string): OpenCode | u
 /** A time further ahead than any code ends means that the clock was set back. */
 export const isOpen = ({ untilMs }: OpenCode, nowMs: number): boolean => untilMs > nowMs && untilMs <= nowMs + CODE_MINUTES * 60_000
 
-export const isRecent = ({ atMs }: WrongTry, nowMs: number): boolean => Math.abs(nowMs - atMs) < HOUR_MS
+export const isRecent = ({ atMs }: CountedCode, nowMs: number): boolean => Math.abs(nowMs - atMs) < HOUR_MS
 
 /** Whether an account may type a further code. */
-export const mayTry = (tries: readonly WrongTry[], account: string): boolean =>
+export const mayTry = (tries: readonly CountedCode[], account: string): boolean =>
   tries.length < TRIES_MAX && tries.filter((one) => one.account === account).length < TRIES_OF_ACCOUNT_MAX
+
+/** Whether an account may make a further code. */
+export const mayMake = (made: readonly CountedCode[], account: string): boolean =>
+  made.length < CODES_AN_HOUR_MAX && made.filter((one) => one.account === account).length < CODES_OF_ACCOUNT_MAX

@@ -12,7 +12,7 @@ import {
   setUpDeliveries,
   storeWith,
 } from '../testing/delivery-bench.ts'
-import { CODE_MINUTES, CODES_MAX, codeIn, TRIES_MAX, TRIES_OF_ACCOUNT_MAX } from './codes.ts'
+import { CODE_MINUTES, CODES_AN_HOUR_MAX, CODES_MAX, CODES_OF_ACCOUNT_MAX, codeIn, TRIES_MAX, TRIES_OF_ACCOUNT_MAX } from './codes.ts'
 import { People } from './people.ts'
 
 setUpDeliveries()
@@ -283,6 +283,39 @@ test('too many wrong codes of all accounts together, and too many open codes, ar
   const { code: second } = await people.newCode(account(0))
   expect(await people.redeem(account(TRIES_MAX), code)).toEqual({ outcome: 'wrong' })
   expect(await people.redeem(account(TRIES_MAX + 1), second)).toEqual({ outcome: 'tries' })
+})
+
+test('tries beyond the limit, and codes beyond the limit, write nothing', async () => {
+  const { say, store, stored } = await arrange()
+  const refused = async () => (await store.sops.audit({ limit: 200 })).filter(({ kind }) => kind === 'people_link_refused').length
+  for (let wrong = 0; wrong < TRIES_OF_ACCOUNT_MAX * 4; wrong++) await say('y', 'ann-y', '/link AAAAA-AAAAA')
+  expect(await refused()).toBe(TRIES_OF_ACCOUNT_MAX)
+  expect((await stored())?.tries).toHaveLength(TRIES_OF_ACCOUNT_MAX)
+  const answers: string[] = []
+  for (let made = 0; made <= CODES_OF_ACCOUNT_MAX * 2; made++) answers.push((await say('x', 'ann', '/link')).x.join())
+  expect(answers.filter((answer) => CODE.test(answer))).toHaveLength(CODES_OF_ACCOUNT_MAX)
+  expect((await store.sops.audit({ limit: 200 })).filter(({ kind }) => kind === 'people_code_created')).toHaveLength(CODES_OF_ACCOUNT_MAX)
+  expect((await say('x', 'bob', '/link')).x.join()).toMatch(CODE)
+  await clock.advance(3_600_000)
+  expect((await say('x', 'ann', '/link')).x.join()).toMatch(CODE)
+})
+
+test('codes of all accounts together are limited in an hour', async () => {
+  const store = open()
+  const people = peopleOn(store)
+  const key = (number: number) => senderKey('x', { account: 'a', sender: String(number) })
+  const made = Array.from({ length: CODES_AN_HOUR_MAX }, (_, number) => ({ account: key(number), atMs: clock.nowMs() }))
+  await store.keyValue('people').set('links', { people: [], codes: [], tries: [], made: made.slice(1) })
+  await people.newCode({ account: key(CODES_AN_HOUR_MAX), by: 'x:1' })
+  await expect(people.newCode({ account: key(CODES_AN_HOUR_MAX + 1), by: 'x:1' })).rejects.toMatchObject({ code: 'rate_limited' })
+})
+
+test('commands of a stranger that are refused count as turns of strangers', async () => {
+  const { say } = await arrange({ limitsOf: () => [{ key: 'strangers', turnsPerHour: 2, turnsInFlight: 0, usdPerDay: 0 }] })
+  const answers: string[] = []
+  for (let at = 0; at < 6; at++) answers.push(...(await say('x', 'zed', '/link AAAAA-AAAAA')).x)
+  expect(answers.filter((answer) => answer.includes('/link'))).toHaveLength(2)
+  expect(answers.length).toBeLessThanOrEqual(3)
 })
 
 test('the code is in no log, no event and no stored value', async () => {

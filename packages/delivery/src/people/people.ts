@@ -33,6 +33,7 @@ import {
   isOpen,
   isRecent,
   matching,
+  mayMake,
   mayTry,
   newCode,
   type OpenCode,
@@ -68,9 +69,11 @@ const stateSchema = v.object({
   people: v.array(v.array(accountSchema)),
   codes: v.array(codeSchema),
   tries: v.array(trySchema),
+  /** The codes that were made within the last hour. */
+  made: v.optional(v.array(trySchema), []),
 })
 type State = v.InferOutput<typeof stateSchema>
-const NOTHING: State = { people: [], codes: [], tries: [] }
+const NOTHING: State = { people: [], codes: [], tries: [], made: [] }
 
 /** Who asks for a link. */
 export interface LinkingAccount {
@@ -148,6 +151,11 @@ export class People {
     return { ...client, person: owner.account, standing: this.standing(client.client, client.standing) }
   }
 
+  /** Returns the other accounts of a principal's person. */
+  besides({ client, person }: LimitedClient): string[] {
+    return person === undefined ? [] : (this.personOf(client) ?? []).flatMap(({ account }) => (account === client ? [] : [account]))
+  }
+
   /** Resolves to a principal as `principal` returns it, by the links as they are now. */
   async current(client: LimitedClient): Promise<LimitedClient> {
     await this.refresh()
@@ -165,18 +173,19 @@ export class People {
     }, own)
   }
 
-  /** Makes the code of an account; an earlier one is void. Throws `rate_limited` while too many codes are open. */
+  /** Makes the code of an account; an earlier one is void. Throws `rate_limited` while too many codes are open, or were made within an hour. */
   async newCode({ account, name, to, by }: LinkingAccount): Promise<{ readonly code: string; readonly expiresAtMs: number }> {
     const code = newCode()
-    const untilMs = this.#options.clock.nowMs() + CODE_MINUTES * 60_000
-    await this.#update(({ codes, ...state }) => {
+    const atMs = this.#options.clock.nowMs()
+    const untilMs = atMs + CODE_MINUTES * 60_000
+    await this.#update(({ codes, made, ...state }) => {
       const others = codes.filter((one) => one.account !== account)
-      if (others.length >= CODES_MAX)
-        throw new AppError('rate_limited', `${CODES_MAX} codes are open. Try again in ${CODE_MINUTES} minutes.`, {
+      if (others.length >= CODES_MAX || !mayMake(made, account))
+        throw new AppError('rate_limited', `Too many codes were made. Try again in ${CODE_MINUTES} minutes.`, {
           retryAfterSecs: CODE_MINUTES * 60,
         })
       const open = { account, hash: hashOf(account, code), untilMs, ...(name !== undefined && { name }), ...(to && { to }) }
-      return { state: { ...state, codes: [...others, open] }, result: undefined }
+      return { state: { ...state, codes: [...others, open], made: [...made, { account, atMs }] }, result: undefined }
     })
     await this.#record('people_code_created', by, { account })
     return { code, expiresAtMs: untilMs }
@@ -208,7 +217,9 @@ export class People {
       return { state: { ...state, codes, people }, result: { outcome: 'linked', person, other: code } }
     })
     if (redeemed.outcome === 'linked') await this.#changed('people_linked', by, { account, other: redeemed.other.account })
-    else if (redeemed.outcome !== 'own') await this.#record('people_link_refused', by, { account, reason: redeemed.outcome })
+    // A code that is refused without a look at it is no try: nothing is written, however often an account repeats it.
+    else if (redeemed.outcome !== 'own' && redeemed.outcome !== 'tries')
+      await this.#record('people_link_refused', by, { account, reason: redeemed.outcome })
     return redeemed
   }
 
@@ -294,6 +305,7 @@ export class People {
         people: read.people,
         codes: read.codes.filter((one) => isOpen(one, nowMs)),
         tries: read.tries.filter((one) => isRecent(one, nowMs)),
+        made: read.made.filter((one) => isRecent(one, nowMs)),
       }
       const { state, result } = change(now)
       if (state === now) return result

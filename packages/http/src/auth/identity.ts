@@ -1,5 +1,6 @@
 /** Owners and sessions: the name of a device in the store, and the namespace that keeps its sessions apart from other devices. */
 import type { LimitedClient } from '@sluice/agent'
+import type { People } from '@sluice/delivery'
 import { AppError, agentKey, MAIN_AGENT, parseAgentKey, type Role, type Standing } from '@sluice/sdk'
 
 const SESSION_NAME = /^[A-Za-z0-9._-]{1,128}$/
@@ -30,6 +31,10 @@ export const standingOf = (role: Role | null): Standing => role ?? 'unverified'
 
 /** The principal of the turns of a caller. */
 export const limitedClient = (person: string, role: Role | null): LimitedClient => ({ client: person, standing: standingOf(role) })
+
+/** The principal of a caller with the person of its linked accounts, as they were last read: what a caller holds counts for the person. */
+export const countedClient = (people: Pick<People, 'principal'>, person: string, role: Role | null): LimitedClient =>
+  people.principal(limitedClient(person, role))
 
 /** The person of a decision in `Approval.by`, which always names a device, a channel or a command: `device:local` while no pairing is required. */
 export const deciderOf = (by: string): string => (by === personOf(null) ? `device:${by}` : by)

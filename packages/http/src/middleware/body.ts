@@ -1,8 +1,8 @@
 /** The steps of a route that takes a body: its declared size, its type, its bytes. */
 
-import type { Shares } from '@sluice/agent'
+import type { Runtime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
-import { limitedClient } from '../auth/identity.ts'
+import { countedClient } from '../auth/identity.ts'
 import { readBody, tooLarge } from '../request/body.ts'
 import { BodyShare } from '../request/body-share.ts'
 import { type HttpContext, headersOf, type Step } from '../request/context.ts'
@@ -41,18 +41,18 @@ export const requireJson: Step = (c, next) => {
 
 /** Sets `rawBody`; needs `caller`. A caller whose token was revoked while the body was read is refused. */
 export const bufferBody =
-  (bytesMax: number, { auth, runtime: { shares } }: Pick<AppParts, 'auth' | 'runtime'>): Step =>
+  (bytesMax: number, { auth, runtime }: Pick<AppParts, 'auth' | 'runtime'>): Step =>
   async (c, next) => {
     const caller = c.get('caller')
-    c.set('rawBody', caller.role === 'client' ? await readShared(c, bytesMax, shares) : await readBody(c, bytesMax))
+    c.set('rawBody', caller.role === 'client' ? await readShared(c, bytesMax, runtime) : await readBody(c, bytesMax))
     await checkStillGood(caller, auth)
     await next()
   }
 
 /** Reads the body of a client within its share of text. */
-async function readShared(c: HttpContext, bytesMax: number, shares: Shares): Promise<Uint8Array> {
+async function readShared(c: HttpContext, bytesMax: number, { people, shares }: Pick<Runtime, 'people' | 'shares'>): Promise<Uint8Array> {
   const { person, role } = c.get('caller')
-  using share = new BodyShare(shares, limitedClient(person, role))
+  using share = new BodyShare(shares, countedClient(people, person, role))
   share.checkDeclared(Number(headersOf(c).get('content-length') ?? 0))
   return await readBody(c, bytesMax, share)
 }

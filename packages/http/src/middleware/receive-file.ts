@@ -1,7 +1,7 @@
 /** The step of a route whose body has a file: it goes to the disk while it arrives, and never as a whole into the memory. */
 import type { Runtime } from '@sluice/runtime'
 import { MAIN_AGENT, type ReceivedFile, type Route } from '@sluice/sdk'
-import { limitedClient } from '../auth/identity.ts'
+import { countedClient } from '../auth/identity.ts'
 import { Base64Member } from '../request/base64-member.ts'
 import { BODY_BYTES_MAX, endedEarly, tooLarge } from '../request/body.ts'
 import { BodyShare } from '../request/body-share.ts'
@@ -55,17 +55,18 @@ export const receiveFile =
  * Returns a function that throws `share_used` when a file of this many bytes has no room in the share of the caller. A client talks to the
  * main agent. Two files that arrive at once may both have room; the second one that is attached then has none.
  */
-async function roomOf({ person, role }: Caller, { files, shares }: Runtime): Promise<(bytes: number) => void> {
+async function roomOf({ person, role }: Caller, { files, people, shares }: Runtime): Promise<(bytes: number) => void> {
   if (role !== 'client') return () => undefined
-  const client = limitedClient(person, role)
-  const kept = await files.keptBy(MAIN_AGENT, person)
+  const client = countedClient(people, person, role)
+  const owners = [person, ...people.besides(client)]
+  const kept = (await Promise.all(owners.map((owner) => files.keptBy(MAIN_AGENT, owner)))).reduce((sum, bytes) => sum + bytes, 0)
   return (bytes) => shares.checkAttachments(client, { own: kept + bytes, pool: 0 })
 }
 
-function shareOf(c: HttpContext, { shares }: Runtime): BodyShare | undefined {
+function shareOf(c: HttpContext, { people, shares }: Runtime): BodyShare | undefined {
   const { person, role } = c.get('caller')
   if (role !== 'client') return undefined
-  const share = new BodyShare(shares, limitedClient(person, role))
+  const share = new BodyShare(shares, countedClient(people, person, role))
   share.checkDeclared(Number(headersOf(c).get('content-length') ?? 0))
   return share
 }

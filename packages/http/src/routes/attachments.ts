@@ -2,7 +2,7 @@
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, type Attachment, defineRoute, type KeptBytes } from '@sluice/sdk'
 import * as v from 'valibot'
-import { limitedClient, personOf } from '../auth/identity.ts'
+import { countedClient, personOf } from '../auth/identity.ts'
 import type { FileRequest, FileRoute } from '../middleware/receive-file.ts'
 import { base64Bytes } from '../request/base64-member.ts'
 import { chosenAgent } from '../request/chosen-agent.ts'
@@ -57,16 +57,17 @@ export const attachmentRoute = (runtime: Runtime, snapshot: Snapshot): FileRoute
       if (!workspace) throw new AppError('unavailable', `The agent '${chosen}' has no workspace now`)
       const { lineOfMedia } = await import('@sluice/delivery/media')
       const kind = kindOf(mime)
-      const { log, clock, shares } = runtime
+      const { log, clock, people, shares } = runtime
       const owner = personOf(request.device)
-      const check = (kept: KeptBytes) => shares.checkAttachments(limitedClient(owner, request.role), kept)
+      const client = countedClient(people, owner, request.role)
+      const check = (kept: KeptBytes) => shares.checkAttachments(client, kept)
       const { line, error } = await lineOfMedia(
         { kind, name, ...(mime !== '' && { mime }) },
         { bytes },
         {
           channel: { name: 'api' },
           workspace,
-          keep: { owner, check },
+          keep: { owner, others: people.besides(client), check },
           transcribe: snapshot.service('transcribe'),
           log,
           clock,

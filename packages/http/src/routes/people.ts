@@ -6,6 +6,9 @@ import { AppError, defineRoute, type GatewayText, gatewayText, parseSenderKey, t
 import * as v from 'valibot'
 import { personOfRequest } from '../auth/identity.ts'
 
+/** Each call may write to the store and to the audit log. */
+const CALLS_PER_MINUTE = 30
+
 const personSchema = v.object({
   owner: v.pipe(v.string(), v.description('The account that owns the memories, and under which limits count')),
   accounts: v.array(
@@ -95,6 +98,7 @@ export function peopleRoutes({ people, store, delivery, clock, snapshot }: Runti
     defineRoute({
       method: 'POST',
       path: '/api/people/codes',
+      callsPerMinute: CALLS_PER_MINUTE,
       summary: 'Make a code for the account of the caller. Typed on another account within ten minutes, it links both',
       auth: 'client',
       answers: { 200: { description: 'The code, which is shown this once', schema: codeSchema } },
@@ -106,6 +110,7 @@ export function peopleRoutes({ people, store, delivery, clock, snapshot }: Runti
     defineRoute({
       method: 'POST',
       path: '/api/people/links',
+      callsPerMinute: CALLS_PER_MINUTE,
       summary: 'Link the account of the caller with the account that made a code',
       auth: 'client',
       body: v.object({ code: v.pipe(v.string(), v.maxLength(100)) }),
@@ -137,6 +142,7 @@ export function peopleRoutes({ people, store, delivery, clock, snapshot }: Runti
     defineRoute({
       method: 'DELETE',
       path: '/api/people/:account',
+      callsPerMinute: CALLS_PER_MINUTE,
       summary: 'Separate an account from the others of its person, at once; a client separates those of its own person',
       auth: 'client',
       answers: { 200: { description: 'Separated', schema: v.object({ unlinked: v.string(), from: v.array(v.string()) }) } },

@@ -6,7 +6,7 @@ import type { ApiCall, BrowserSession, ReceivedFile, Route, RouteRequest, Trace 
 import { Download } from '../answers/download.ts'
 import { CONTROL_SOCKET } from '../auth/auth.ts'
 import { CookieSession } from '../auth/browser-session.ts'
-import { limitedClient } from '../auth/identity.ts'
+import { countedClient } from '../auth/identity.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { bufferBody, limitDeclaredSize, requireJson } from '../middleware/body.ts'
 import { sameOrigin } from '../middleware/origin.ts'
@@ -68,9 +68,9 @@ async function downloadAnswer(c: HttpContext, download: Download, runtime: Runti
 }
 
 /** Counts a download of a client, and returns the function that ends it. */
-function countDownload(c: HttpContext, { shares }: Runtime): () => void {
+function countDownload(c: HttpContext, { people, shares }: Runtime): () => void {
   const { person, role } = c.get('caller')
-  return role === 'client' ? shares.take(limitedClient(person, role), 'downloads').release : () => {}
+  return role === 'client' ? shares.take(countedClient(people, person, role), 'downloads').release : () => {}
 }
 
 /** Returns the answer of a connection that is still open. */

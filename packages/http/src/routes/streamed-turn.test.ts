@@ -1,4 +1,4 @@
-import { AppError } from '@sluice/sdk'
+import { AppError, senderKey } from '@sluice/sdk'
 import { failedTurn, turnEnd } from '@sluice/testkit/store-rules/samples'
 import { expect, test } from 'vitest'
 import { type TestGatewayOptions, type TestRequest, testGateways } from '../testing.ts'
@@ -123,6 +123,22 @@ test('answers 429 when too many turns of the client wait, or too many of its ans
   expect((await turn({ message: 'hello' })).status).toBe(429)
   await unread.text()
   expect((await turn({ message: 'hello' })).status).toBe(200)
+})
+
+test('streams of linked accounts count together', async () => {
+  const { made, device, turn } = await served({ shares: { streams: 1 } })
+  const ann = senderKey('x', { account: 'bot', sender: 'ann' })
+  const { code } = await made.runtime.people.newCode({ account: ann, by: 'x:ann' })
+  await made.runtime.people.redeem({ account: `device:${device}`, by: 'test' }, code)
+  const held = made.runtime.shares.count({ client: ann, standing: 'listed' }, 'streams')
+  expect((await turn({ message: 'hello' })).status).toBe(429)
+  held.release()
+  const unread = await turn({ message: 'hello' })
+  await expect.poll(() => made.runtime.shares.heldBy({ client: ann }, 'streams')).toBe(1)
+  // The link may end while a stream is open: what was counted is given back.
+  await made.runtime.people.unlink(ann, 'test')
+  await unread.text()
+  expect(made.runtime.shares.heldBy({ client: ann }, 'streams')).toBe(0)
 })
 
 const later = { prefer: 'respond-async' }

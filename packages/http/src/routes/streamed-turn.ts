@@ -133,7 +133,7 @@ function sameTurn(id: string | undefined): Response {
 
 const accepted = (id: string): Response => jsonResponse({ turn_id: id, status_url: `/api/turns/${id}` }, 202)
 
-const followRoute = ({ agent, store, shares }: Runtime, streams: TurnStreams): Route =>
+const followRoute = ({ agent, people, store, shares }: Runtime, streams: TurnStreams): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/turns/:id/stream',
@@ -145,7 +145,7 @@ const followRoute = ({ agent, store, shares }: Runtime, streams: TurnStreams): R
     async handle({ device, role, onControlSocket, signal: caller, params: { id = '' } }) {
       const turn = agent.live().find((live) => live.id === id) ?? (await store.turns.get(id))
       if (!turn || turn.owner !== ownerOf(device)) throw new AppError('not_found', 'There is no such turn')
-      const limited = limitedClient(personOfRequest({ device, onControlSocket }), role)
+      const limited = await people.current(limitedClient(personOfRequest({ device, onControlSocket }), role))
       shares.check(limited, 'streams', shares.heldBy(limited, 'streams') + 1)
       return jsonLines<ChatFrame>(caller, async (send, signal) => {
         const held = shares.count(limited, 'streams')
@@ -211,6 +211,7 @@ function streamTurn(
     }
   }
   // A turn has shares while it waits and runs. Its answer is a stream from then on, until it is read.
-  runtime.shares.check(limited, 'streams', runtime.shares.heldBy(limited, 'streams') + 1)
-  return jsonLines(caller, run, () => runtime.shares.count(limited, 'streams').release)
+  const counted = runtime.people.principal(limited)
+  runtime.shares.check(counted, 'streams', runtime.shares.heldBy(counted, 'streams') + 1)
+  return jsonLines(caller, run, () => runtime.shares.count(counted, 'streams').release)
 }

@@ -98,11 +98,12 @@ function openChat(
     leave()
     socket.close(code, reason)
   }
-  const { agent, approvals, shares, log } = runtime
+  const { agent, approvals, people, shares, log } = runtime
   const chat = new Chat({
     agent,
     approvals,
     shares,
+    people,
     log,
     client,
     caller: person,

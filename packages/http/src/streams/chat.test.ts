@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const kept of open.splice(0)) await kept.close()
 })
 
-function setUp({ role = 'operator' }: { readonly role?: Role } = {}) {
+function setUp({ role = 'operator', person = {} }: { readonly role?: Role; readonly person?: { person?: string } } = {}) {
   const host = testHost()
   const agent = new ScriptedAgent()
   const frames = new Inbox<ChatFrame>()
@@ -34,6 +34,7 @@ function setUp({ role = 'operator' }: { readonly role?: Role } = {}) {
     agent,
     approvals,
     shares,
+    people: { principal: (limited) => ({ ...limited, ...person }) },
     log,
     client: 'client-1' as ClientId,
     caller: 'device:d1',
@@ -73,6 +74,18 @@ test('messages that wait in a chat count for the waiting turns of the client, an
   expect([shares.heldBy(client, 'turnsWaiting'), shares.heldBy(client, 'waitingBytes')]).toEqual([2, 11])
   chat.close()
   expect(shares.heldBy(client, 'turnsWaiting')).toBe(0)
+})
+
+test('messages that wait in a chat count for the linked person of the client', async () => {
+  const { agent, say, shares, frames } = setUp({ role: 'client', person: { person: 'channel:x/bot/ann' } })
+  const ann = { client: 'channel:x/bot/ann', standing: 'listed' } as const
+  say('first')
+  await agent.turn(1)
+  say('second')
+  expect([shares.heldBy(ann, 'turnsWaiting'), shares.heldBy({ client: 'device:d1' }, 'turnsWaiting')]).toEqual([1, 0])
+  shares.count(ann, 'turnsWaiting')
+  say('third')
+  expect(await frames.first(1)).toMatchObject([{ type: 'error', error_code: 'share_used' }])
 })
 
 test('a turn learns of the next message as soon as it waits', async () => {

@@ -1,6 +1,7 @@
 /** One conversation over one connection: messages in, one turn at a time, its parts out. It knows no socket. */
 import type { Agent, Held, LimitedClient, Shares, TurnPart, TurnResult } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
+import type { People } from '@sluice/delivery'
 import { AppError, type ClientId, ERRORS, type ErrorCode, type Logger, type Role } from '@sluice/sdk'
 import { limitedClient, ownerOfSession } from '../auth/identity.ts'
 import { ChatApprovals } from './chat-approvals.ts'
@@ -13,6 +14,8 @@ export interface ChatOptions {
   readonly agent: Pick<Agent, 'run'>
   readonly approvals: ApprovalRegistry
   readonly shares: Shares
+  /** The people whose shares the waiting messages count for, as they are linked when a message arrives. */
+  readonly people: Pick<People, 'principal'>
   readonly log: Logger
   readonly client: ClientId
   /** As in `ToolContext.caller`. */
@@ -115,7 +118,10 @@ export class Chat {
       return
     }
     try {
-      this.#queued.push({ text: content, held: this.#options.shares.takeWaiting(this.#limited, Buffer.byteLength(content)) })
+      this.#queued.push({
+        text: content,
+        held: this.#options.shares.takeWaiting(this.#options.people.principal(this.#limited), Buffer.byteLength(content)),
+      })
     } catch (error) {
       this.#send(frameOfFailure(error, this.#options.log))
       return

@@ -7,7 +7,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { every } from '@sluice/kit'
 import type { EventBus } from '@sluice/runtime'
 import { AppError, type Clock } from '@sluice/sdk'
-import { limitedClient } from '../auth/identity.ts'
+import { countedClient } from '../auth/identity.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { type Endpoint, type EndpointDoc, headersOf, type Step } from '../request/context.ts'
@@ -53,11 +53,11 @@ export interface EventStreams {
 
 export const sseEndpoint = (streams: EventStreams, parts: AppParts): Endpoint => ({
   doc,
-  steps: [sameOrigin(parts.snapshot.gateway), authenticate('client', parts, headersOf, true), openStream(streams)],
+  steps: [sameOrigin(parts.snapshot.gateway), authenticate('client', parts, headersOf, true), openStream(streams, parts)],
 })
 
 const openStream =
-  (streams: EventStreams): Step =>
+  (streams: EventStreams, { runtime: { people } }: Pick<AppParts, 'runtime'>): Step =>
   async (c) => {
     const subscription = parseSubscription(c)
     const response = c.env?.outgoing
@@ -65,7 +65,7 @@ const openStream =
     if (c.req.method === 'HEAD') return new Response(null, { headers: HEADERS })
     if (response.destroyed) throw new AppError('aborted', 'The client disconnected before it was admitted')
     const { person, role, tokenHash } = c.get('caller')
-    const client = limitedClient(person, role)
+    const client = countedClient(people, person, role)
     streams.connections.checkRoom(client)
     subscribe(streams, response, subscription, { tokenHash, client })
     return RESPONSE_ALREADY_SENT

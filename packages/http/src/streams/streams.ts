@@ -39,7 +39,7 @@ export function createStreams(runtime: Runtime, auth: Auth, counts: SubscriberCo
     shares: runtime.shares,
     onRevoked: auth.onRevoked,
   })
-  const open = createOpenSockets(connections, clock, closing.signal)
+  const open = createOpenSockets({ connections, people: runtime.people }, clock, closing.signal)
   const sseFanOut = createFanOut({ bus, clock, framing: sseFraming, onDropped })
   const socketFanOut = createFanOut({ bus, clock, framing: socketFraming, onDropped })
   void keepAlive(sseFanOut, clock, closing.signal)

@@ -1,11 +1,12 @@
 /** WebSockets: the way from a request to an open socket, and the heartbeat of open sockets. */
 import type { Socket } from 'node:net'
 import type { LimitedClient } from '@sluice/agent'
+import type { People } from '@sluice/delivery'
 import { every } from '@sluice/kit'
 import { AppError, type Clock } from '@sluice/sdk'
 import type { WebSocket } from 'ws'
 import { bearerToken } from '../auth/auth.ts'
-import { limitedClient } from '../auth/identity.ts'
+import { countedClient } from '../auth/identity.ts'
 import type { CredentialReader } from '../middleware/authenticate.ts'
 import { type Caller, type HttpContext, headersOf, type Step } from '../request/context.ts'
 import type { Connection, Connections, EndCode } from './connections.ts'
@@ -52,9 +53,9 @@ export interface SocketUser {
  */
 export const upgrade =
   (
-    { connections, watch }: OpenSockets,
+    { connections, people, watch }: OpenSockets,
     prepare: (c: HttpContext, caller: Caller) => OpenSocket | Promise<OpenSocket>,
-    userOf = ({ tokenHash, person, role }: Caller): ConnectionUser => ({ tokenHash, client: limitedClient(person, role) }),
+    userOf = ({ tokenHash, person, role }: Caller): ConnectionUser => ({ tokenHash, client: countedClient(people, person, role) }),
   ): Step =>
   async (c) => {
     if (!isUpgrade(c.env)) {
@@ -128,6 +129,8 @@ export const SILENCE_MS_MAX = 60_000
 /** The open sockets of one daemon. */
 export interface OpenSockets {
   readonly connections: Connections
+  /** The people whose shares the sockets count for. */
+  readonly people: Pick<People, 'principal'>
   /**
    * Pings the socket, terminates it if it does not answer, and removes its connection once it has closed. All sockets share one timer and
    * their listeners: listeners of its own would take 200 bytes more.
@@ -135,7 +138,11 @@ export interface OpenSockets {
   watch(socket: WebSocket, connection: SocketConnection): void
 }
 
-export function createOpenSockets(connections: Connections, clock: Clock, signal: AbortSignal): OpenSockets {
+export function createOpenSockets(
+  { connections, people }: Pick<OpenSockets, 'connections' | 'people'>,
+  clock: Clock,
+  signal: AbortSignal,
+): OpenSockets {
   const open = new Map<WebSocket, SocketConnection>()
   const nowMs = (): number => Math.floor(clock.monotonicMs())
 
@@ -161,6 +168,7 @@ export function createOpenSockets(connections: Connections, clock: Clock, signal
 
   return {
     connections,
+    people,
     watch(socket, connection) {
       connection.lastPongMs = nowMs()
       open.set(socket, connection)

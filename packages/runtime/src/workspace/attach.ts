@@ -14,15 +14,16 @@ const SAVING_MAX = 1000
 const saving = new Map<string, SerialQueue>()
 
 /** Whose files they are, and how much of them is kept. */
-type Keeper = Pick<NewAttachment, 'owner' | 'pool' | 'check'>
+type Keeper = Pick<NewAttachment, 'owner' | 'others' | 'pool' | 'check'>
 
 /** Resolves to the path of the attachment. `write` writes it. Rejects as `check` does. */
 export const attach = (files: string, attachment: NewAttachment, write: (path: string) => Promise<void>): Promise<string> =>
   inTurn(files, attachment, () => save(files, attachment, write))
 
 /** Runs `run` while no other file of this owner or pool is being saved. */
-async function inTurn<Value>(files: string, { owner, pool }: Keeper, run: () => Promise<Value>): Promise<Value> {
-  const key = pool === undefined ? attachmentsOf(files, owner) : poolFolder(files, pool)
+async function inTurn<Value>(files: string, { owner, others = [], pool }: Keeper, run: () => Promise<Value>): Promise<Value> {
+  const [first = owner] = [owner, ...others].toSorted()
+  const key = pool === undefined ? attachmentsOf(files, first) : poolFolder(files, pool)
   const queue = saving.get(key) ?? new SerialQueue({ name: 'a file to be saved', tasksMax: SAVING_MAX })
   saving.set(key, queue)
   try {
@@ -32,7 +33,7 @@ async function inTurn<Value>(files: string, { owner, pool }: Keeper, run: () => 
   }
 }
 
-async function save(files: string, { owner, bytes, extension, pool, check }: NewAttachment, write: (path: string) => Promise<void>) {
+async function save(files: string, { owner, others = [], bytes, extension, pool, check }: NewAttachment, write: (path: string) => Promise<void>) {
   const path = attachmentPath(owner, bytes, extension)
   const at = join(attachmentsOf(files, owner), path.slice(path.lastIndexOf('/') + 1))
   const now = new Date()
@@ -42,7 +43,7 @@ async function save(files: string, { owner, bytes, extension, pool, check }: New
     () => false,
   )
   if (isKept) return path
-  if (check) await checkRoom(files, { owner, pool, check }, counted(bytes.length))
+  if (check) await checkRoom(files, { owner, others, pool, check }, counted(bytes.length))
   await write(path)
   await joinPool(files, owner, pool)
   return path
@@ -70,8 +71,9 @@ export const saveResult = (files: string, result: NewResult, write: () => Promis
     await write()
   })
 
-async function checkRoom(files: string, { owner, pool, check }: Keeper, added: number): Promise<void> {
-  const own = await keptBy(files, ownerFolder(owner))
+async function checkRoom(files: string, { owner, others = [], pool, check }: Keeper, added: number): Promise<void> {
+  let own = 0
+  for (const one of [owner, ...others]) own += await keptBy(files, ownerFolder(one))
   check?.({ own: own + added, pool: pool === undefined ? 0 : (await keptInPool(files, pool)) + added })
 }
 

@@ -292,6 +292,12 @@ describe('the share of an owner', () => {
   const attach = (owner: string, text: string, pool?: string) =>
     all().attach({ owner, bytes: Buffer.from(text), extension: 'txt', pool, check: (now) => void kept.push(now) })
 
+  test('counts the files of linked accounts together', async () => {
+    await attach('a', 'one')
+    await all().attach({ owner: 'b', others: ['a', 'c'], bytes: Buffer.from('two'), extension: 'txt', check: (now) => void kept.push(now) })
+    expect(kept.map(({ own }) => own)).toEqual([COUNTED_BYTES_MIN, 2 * COUNTED_BYTES_MIN])
+  })
+
   test('counts every file once, a small one as 16 KB, and the files of a pool together', async () => {
     await attach('a', 'one', 'strangers')
     await attach('a', 'two', 'strangers')

@@ -40,7 +40,7 @@ export interface FileViewer {
   check?(kept: KeptBytes): void
 }
 
-/** What an owner keeps in attachments and in results of tools, in bytes. */
+/** What an owner, with the owners that share its room, keeps in attachments and in results of tools, in bytes. */
 export interface KeptBytes {
   readonly own: number
   /** What all owners of the pool keep together; 0 without a pool. */
@@ -50,6 +50,8 @@ export interface KeptBytes {
 export interface NewAttachment {
   /** As `fileOwner` returns it. */
   readonly owner: string
+  /** The other owners that share the room of this one: the linked accounts of a person. */
+  readonly others?: readonly string[]
   readonly bytes: Uint8Array | ReceivedFile
   readonly extension: string
   /** The pool that the owner belongs to. */

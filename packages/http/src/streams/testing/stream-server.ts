@@ -2,7 +2,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
-import { type Agent, Shares } from '@sluice/agent'
+import { type Agent, type LimitedClient, Shares } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import { openTestApprovals } from '@sluice/approvals/testing/test-approvals'
 import { type ClientShares, type GatewayConfig, NO_SHARES } from '@sluice/config'
@@ -90,6 +90,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
       events: bus,
       sharesOf: ({ standing }) => (standing === 'operator' ? NO_SHARES : { ...NO_SHARES, ...options.shares }),
     }),
+    people: { principal: (client: LimitedClient) => client },
     hideSecrets: noSecrets,
     snapshot: () => snapshot,
     onSnapshot: (listener: (snapshot: Snapshot) => void) => listeners.add(listener),
