@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { isWithin } from '@sluice/kit'
 import type { RunBare, Sandbox } from '@sluice/sdk'
+import { TRIAL_FOLDER } from '../workspace/file.ts'
 
 /** Connects to each given Unix socket and prints the paths that answer; a leading `@` means an abstract name. */
 const KNOCK_PERL = String.raw`use Socket; for my $at (@ARGV) { (my $name = $at) =~ s/^@/\0/; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or next; print "reached $at\n" if connect($s, $name =~ /^\0/ ? pack("S a*", AF_UNIX, $name) : pack_sockaddr_un($name)) }`
@@ -122,7 +123,7 @@ class Proof {
 
   /** Makes the folder that the command runs in. */
   async makeInside(root: string): Promise<string> {
-    const inside = await mkdtemp(join(root, '.sluice-proof-'))
+    const inside = await mkdtemp(join(root, TRIAL_FOLDER))
     this.#undo.push(() => rm(inside, { recursive: true, force: true }))
     return inside
   }

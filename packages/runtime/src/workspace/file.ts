@@ -102,10 +102,13 @@ export async function removeEntry(folder: Folder, name: string): Promise<void> {
   await folder.sync()
 }
 
+/** The beginning of the name of a folder in which a sandbox is tried out for a moment. No list has it. */
+export const TRIAL_FOLDER = '.sluice-proof-'
+
 export async function listFolder(folder: Folder, limit: number): Promise<{ entries: WorkspaceEntry[]; more: boolean }> {
   const names: string[] = []
   for await (const { name } of await opendir(folder.path)) {
-    names.push(name)
+    if (!name.startsWith(TRIAL_FOLDER)) names.push(name)
     if (names.length > ENTRIES_SCANNED_MAX) break
   }
   names.sort()

@@ -313,3 +313,10 @@ test('a folder is not read as a file, nor a file listed as a folder', async () =
   await workspace.remove('dir/deep')
   expect(existsSync(join(root, 'dir/deep'))).toBe(false)
 })
+
+test('no list has the folder of a sandbox that is tried out', async () => {
+  mkdirSync(join(root, '.sluice-proof-a1b2c3'))
+  mkdirSync(join(root, '.sluice'))
+  const { entries } = await workspace.list('.', { limit: 50 })
+  expect(entries.map(({ name }) => name).filter((name) => name.startsWith('.sluice'))).toEqual(['.sluice'])
+})
