@@ -111,6 +111,45 @@ describe('a command', () => {
   })
 })
 
+describe('the window', () => {
+  /** Seconds of sound in each transcribed recording. */
+  const seconds = () => fake.recordings.map(({ length }) => (length - 44) / 2 / 16_000)
+
+  test('is all that is transcribed of an utterance without the wake word', async () => {
+    await start()
+    fake.say('my secret is 1234', { speechMs: 12_000 })
+    fake.say('hey sluice hello')
+    await expect.poll(texts).toEqual(['hello'])
+    expect(seconds()).toEqual([2.5, 2.5])
+  })
+
+  test('is followed by the whole utterance after the wake word', async () => {
+    await start()
+    fake.say('hey sluice turn on the light', { speechMs: 6000 })
+    await expect.poll(texts).toEqual(['turn on the light'])
+    expect(seconds()[0]).toBe(2.5)
+    expect(seconds()[1]).toBeGreaterThan(6)
+    expect(seconds()).toHaveLength(2)
+  })
+
+  test('is not opened again where max_capture_secs cuts an utterance', async () => {
+    await start({ max_capture_secs: 3 })
+    fake.say('my secret is 1234', { speechMs: 30_000 })
+    fake.say('hey sluice hello')
+    await expect.poll(texts).toEqual(['hello'])
+    expect(seconds()).toEqual([2.5, 2.5])
+  })
+
+  test('is not needed for the command that follows the wake word after a pause', async () => {
+    await start()
+    fake.say('hey sluice')
+    fake.say('turn on the light', { speechMs: 6000 })
+    await expect.poll(texts).toEqual(['turn on the light'])
+    expect(seconds()).toHaveLength(2)
+    expect(seconds()[1]).toBeGreaterThan(6)
+  })
+})
+
 describe('the transcription', () => {
   test('is called at most so often in a minute', async () => {
     await start({ max_transcriptions_per_minute: 3 })

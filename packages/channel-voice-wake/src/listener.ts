@@ -16,6 +16,8 @@ const SILENCE_MS = 10_000
 /** After the wake word alone, the command must begin within this time. */
 const AWAKE_MS = 8000
 const WAITING_MAX = 4
+/** The beginning of an utterance in which the wake word is looked for. The rest is transcribed only after the wake word. */
+const WINDOW_MS = 2500
 /** The sound before an utterance that is transcribed with it. */
 const LEAD_MS = 500
 const MINUTE_MS = 60_000
@@ -159,6 +161,8 @@ class Hearing {
   #last: Promise<unknown> = Promise.resolve()
   /** The time of the sound until which a command may begin without the wake word. */
   #awakeUntilMs = Number.NEGATIVE_INFINITY
+  /** The time of the sound at which the last utterance was cut. */
+  #cutAtMs = Number.NEGATIVE_INFINITY
 
   constructor(
     config: VoiceWakeConfig,
@@ -176,8 +180,12 @@ class Hearing {
 
   /** Handles an utterance after those before it. Drops it when too many wait. */
   take(utterance: Utterance): void {
+    const { isCut, beginMs, endMs } = utterance
+    // The silence between them would have ended an utterance.
+    const isRest = beginMs - this.#cutAtMs < this.#config.silence_timeout_ms
+    if (isCut) this.#cutAtMs = endMs
     const handled = this.#queue
-      .run(() => this.#handle(utterance))
+      .run(() => this.#handle(utterance, isRest))
       .catch((error: unknown) => {
         this.#host.log.warn('utterance dropped', { channel: 'voice_wake', reason: errorText(error) })
       })
@@ -188,16 +196,37 @@ class Hearing {
     await this.#last
   }
 
-  async #handle({ samples, beginMs, endMs }: Utterance): Promise<void> {
+  /** `isRest`: the utterance goes on from one that was cut. */
+  async #handle(utterance: Utterance, isRest: boolean): Promise<void> {
     if (this.#signal.aborted) return
-    const transcript = (await this.#transcribe(toWav(samples, SAMPLE_RATE)))?.trim()
-    if (!transcript) return
-    const after = commandAfter(this.#config.wake_word, transcript, this.#config.wake_whole_word)
+    const { samples, beginMs, endMs } = utterance
     const isAwake = beginMs <= this.#awakeUntilMs
+    if (isRest && !isAwake) return
+    const transcript = isAwake ? await this.#textOf(samples) : await this.#textAfterWindow(utterance)
+    if (!transcript) return
+    const after = this.#commandIn(transcript)
     const command = after ?? (isAwake ? transcript : '')
     // The wake word alone, once or again, waits for the command.
     this.#awakeUntilMs = after === '' ? endMs + AWAKE_MS : Number.NEGATIVE_INFINITY
     if (command !== '') await this.#say(command)
+  }
+
+  async #textOf(samples: Int16Array): Promise<string | undefined> {
+    return (await this.#transcribe(toWav(samples, SAMPLE_RATE)))?.trim()
+  }
+
+  /** Resolves to the text of an utterance, of which the rest is transcribed only when the window has the wake word. */
+  async #textAfterWindow({ samples, isCut, beginMs, endMs }: Utterance): Promise<string | undefined> {
+    const window = await this.#textOf(samples.subarray(0, (WINDOW_MS * SAMPLE_RATE) / 1000))
+    const soundMs = endMs - beginMs - (isCut ? 0 : this.#config.silence_timeout_ms)
+    if (!window || soundMs <= WINDOW_MS || this.#commandIn(window) === undefined) return window
+    const whole = await this.#textOf(samples)
+    // With more sound, a transcription may write the beginning in another way.
+    return whole !== undefined && this.#commandIn(whole) !== undefined ? whole : window
+  }
+
+  #commandIn(transcript: string): string | undefined {
+    return commandAfter(this.#config.wake_word, transcript, this.#config.wake_whole_word)
   }
 
   async #say(text: string): Promise<void> {
