@@ -2,7 +2,7 @@
 import { readdir, realpath } from 'node:fs/promises'
 import { basename, join, sep } from 'node:path'
 import { mapConcurrently, readInside } from '@sluice/kit'
-import { type FrontMatter, parseSkillMd, type SkillProblem } from './parse-skill-md.ts'
+import type { FrontMatter, SkillProblem } from './parse-skill-md.ts'
 
 export const SKILL_FILE = 'SKILL.md'
 export const SKILLS_MAX = 500
@@ -57,6 +57,8 @@ export async function loadSkill(
   if (workspace !== undefined) return fail(`this folder is in the workspace ${workspace}, where the agent could change it`)
   const read = await readInside(folder, join(folder, SKILL_FILE), SKILL_FILE_BYTES_MAX)
   if ('problem' in read) return fail(read.problem)
+  // The parser of YAML is large, and many installations have no skill.
+  const { parseSkillMd } = await import('./parse-skill-md.ts')
   const { skill, problems } = parseSkillMd(read.text, basename(path))
   return { ...(skill && { skill: { ...skill, folder } }), problems: problems.map((problem) => ({ file, ...problem })) }
 }

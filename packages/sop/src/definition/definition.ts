@@ -55,6 +55,22 @@ export interface SopProblem {
   readonly severity: 'error' | 'warning'
 }
 
+/** A message about a place in a file. */
+export interface Located {
+  readonly message: string
+  readonly line?: number
+  readonly column?: number
+}
+
+/** Returns the problem that a file has an error. */
+export const asError = (file: string, { message, line, column }: Located): SopProblem => ({
+  file,
+  ...(line !== undefined && { line }),
+  ...(column !== undefined && { column }),
+  message,
+  severity: 'error',
+})
+
 /** Returns a trigger in the form that lists show: `webhook:/deploy`, `cron:0 9 * * *`, `manual`. */
 export function triggerText(trigger: SopTrigger): string {
   switch (trigger.type) {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Finding, locateFindings } from '@sluice/config'
 import { type InsideFile, readInside } from '@sluice/kit'
 import type { SopMode } from '@sluice/sdk'
-import type { SopDefinition, SopProblem } from '../definition/definition.ts'
+import { asError, type Located, type SopDefinition, type SopProblem } from '../definition/definition.ts'
 import { type ParsedSteps, parseSopMd } from '../definition/parse-sop-md.ts'
 import { parseSopToml, type SopToml } from '../definition/parse-sop-toml.ts'
 import { contentHash } from './agreements.ts'
@@ -97,12 +97,6 @@ async function ruleProblems(
   return located.map((found) => asError(file, found))
 }
 
-interface Located {
-  readonly message: string
-  readonly line?: number
-  readonly column?: number
-}
-
 interface Parsed<Value> {
   readonly value?: Value
   readonly problems: readonly Located[]
@@ -111,15 +105,6 @@ interface Parsed<Value> {
 const unread = ({ problem }: { readonly problem: string }): Parsed<never> => ({ problems: [{ message: problem }] })
 
 const withValue = (steps: ParsedSteps): Parsed<ParsedSteps> => ({ value: steps, problems: steps.problems })
-
-/** Returns a problem of severity `error`. */
-export const asError = (file: string, { message, line, column }: Located): SopProblem => ({
-  file,
-  ...(line !== undefined && { line }),
-  ...(column !== undefined && { column }),
-  message,
-  severity: 'error',
-})
 
 const define = ({ sop, triggers }: SopToml, steps: SopDefinition['steps'], folder: string, mode: SopMode): SopDefinition => ({
   name: sop.name,

@@ -3,10 +3,10 @@ import { readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { locateFindings } from '@sluice/config'
 import { mapConcurrently } from '@sluice/kit'
-import type { SopDefinition, SopProblem } from '../definition/definition.ts'
+import { asError, type SopDefinition, type SopProblem } from '../definition/definition.ts'
 import type { Agreed } from './agreements.ts'
 import type { LoadRules } from './load-rules.ts'
-import { asError, type LoadedSop, loadSop, type WaitingSop } from './load-sop.ts'
+import type { LoadedSop, WaitingSop } from './load-sop.ts'
 
 /** The result for all folders. */
 export interface LoadedSops {
@@ -59,7 +59,9 @@ export async function loadSops(options: LoadSopsOptions): Promise<LoadedSops> {
 
 async function loadSource({ folder, isAgentWritable }: SopSource, agreed: Agreed, rules: LoadRules): Promise<LoadedSops> {
   const { root, names, problems } = await listFolders(folder)
-  const read = await mapConcurrently(names, READS_AT_ONCE, (name) => {
+  // The parsers of both files and of cron expressions are loaded for the first procedure.
+  const read = await mapConcurrently(names, READS_AT_ONCE, async (name) => {
+    const { loadSop } = await import('./load-sop.ts')
     const path = join(folder, name)
     return loadSop(path, root, rules, isAgentWritable ? (agreed.get(path) ?? null) : undefined)
   })
