@@ -422,3 +422,24 @@ test('a turn that waits when a link of its person ends has the standing of its o
   await after.agent.ended(await after.agent.accept({ ...request('fourth', { session: 's', limited }), id: 'fourth' }))
   expect(standings.at(-1)).toBe('operator')
 })
+
+test('a resumed turn keeps the limits of its room, and tells its tools that others read the answer', async () => {
+  const books = memoryBooks()
+  const room = { key: 'room:x/bot/team', turnsPerHour: 3, usdPerDay: 1 }
+  const limited = { client: 'channel:x/bot/bob', standing: 'listed', channel: 'x', name: 'Bob', room } as const
+  const before = testAgent({ books, models: [scriptedModel([hang])] })
+  await before.agent.accept(request('first', { session: 's', limited, isInRoom: true }))
+  const asked: unknown[] = []
+  const admission = {
+    hasOwnSpendingLimit: () => false,
+    checkSpending: async (client: unknown) => void asked.push(client),
+    spent: async () => {},
+  }
+  const seen: unknown[] = []
+  const who: Tool = { ...testTool('who', () => ''), run: async (_, { isInRoom }) => `call ${seen.push(isInRoom)}` }
+  const models = [scriptedModel([{ calls: [{ name: 'who', input: { key: 'k' } }] }, { text: 'done' }])]
+  await testAgent({ books, tools: [who], admission: admission as never, models }).resume()
+  await until(() => books.ends.length === 1)
+  expect(asked[0]).toEqual(limited)
+  expect(seen).toEqual([true])
+})

@@ -59,6 +59,16 @@ it('keeps the memories of a linked caller for the person', async () => {
   expect(await run('memory_recall', {})).toBe('Nothing is remembered yet.')
 })
 
+it('recalls nothing of a person where others read the answers, and what a room shares in the room', async () => {
+  const { tools, run } = arrange()
+  const [, recall] = tools
+  await run('memory_store', { key: 'door_code', content: '4711' })
+  const ask = (session: string) => recall?.run({ query: 'door_code', limit: 5 } as never, { ...context, session, isInRoom: true } as never)
+  expect(await ask('channel:x/bot/room/ann')).toBe('No memory matches "door_code".')
+  expect(await recall?.run({ query: '', limit: 5 } as never, { ...context, isInRoom: true } as never)).toBe('Nothing is remembered yet.')
+  expect(await run('memory_recall', { query: 'door_code' })).toContain('4711')
+})
+
 it('keeps the memories of each client private', async () => {
   const { as, run } = arrange()
   await run('memory_store', { key: 'door_code', content: '4711' })

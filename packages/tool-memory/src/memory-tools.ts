@@ -70,13 +70,15 @@ export const memoryRecall = (host: Host, config: MemoryConfig): Tool =>
     }),
     async run({ query, limit }, context) {
       const { report } = context
-      const reader = memoryOwner(context) ?? ownerOf(config, context)
+      const own = memoryOwner(context) ?? ownerOf(config, context)
+      // Others read the answer in a room: only what all clients share may be in it, unless the room itself has the memories.
+      const reader = context.isInRoom && !sharedRoom(context.session) ? SHARED_MEMORIES : own
       const memories = memoriesOf(host)
       const isSearch = query.trim() !== ''
       const found = isSearch ? await findMemories(memories, reader, query, limit) : []
       const entries = found.length > 0 ? found : await memories.search(reader, query, limit)
       if (entries.length === 0) return isSearch ? `No memory matches "${query}".` : 'Nothing is remembered yet.'
-      if (entries.some(({ owner, untrusted }) => untrusted || owner !== reader)) report?.({ untrusted: 'memory_recall' })
+      if (entries.some(({ owner, untrusted }) => untrusted || owner !== own)) report?.({ untrusted: 'memory_recall' })
       return entries.map(entryText).join('\n\n')
     },
   })

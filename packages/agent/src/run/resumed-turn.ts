@@ -20,7 +20,7 @@ export function resumedTurn(
   more: Pick<LiveTurn, 'checkpoint' | 'isDirect'>,
 ): LiveTurn {
   const { id, agent, sessionId, owner, source, input, createdAtMs, context } = row
-  const { trace, idempotency, caller, limited, asksOwner, tools, maySilent } = parseTurnContext(context)
+  const { trace, idempotency, caller, limited, asksOwner, tools, maySilent, isInRoom } = parseTurnContext(context)
   const request = {
     source,
     agent,
@@ -35,6 +35,7 @@ export function resumedTurn(
     ...(asksOwner && { asksOwner }),
     ...(tools && { tools }),
     ...(maySilent && { maySilent }),
+    ...(isInRoom && { isInRoom }),
   }
   return createLiveTurn(deps, withPerson(deps.linked, request), {
     id,

@@ -228,7 +228,7 @@ export class ToolExecutor {
           })
         : undefined
     if (answer && 'refusal' in answer) return this.refused(scope, answer.refusal)
-    const { client, caller, person, standing, session, turn, cancellation, superseded } = scope
+    const { client, caller, person, isInRoom, standing, session, turn, cancellation, superseded } = scope
     cancellation.throwIfCancelled()
     const { risk, refusal, decider } = answer ? this.judge(scope, prepared) : judged
     if (refusal !== undefined) return this.refused(scope, refusal)
@@ -250,7 +250,7 @@ export class ToolExecutor {
       const report = (given: ToolReport) => {
         reported = given
       }
-      const identity = { ...(caller !== undefined && { caller }), ...(person !== undefined && { person }) }
+      const identity = { ...(caller !== undefined && { caller }), ...(person !== undefined && { person }), ...(isInRoom && { isInRoom }) }
       const who = { client, standing, ...identity, ...(answer && { approvedBy: answer.by }) }
       const ask = risk === 'read' ? undefined : this.#asker(scope, tool, { question, decider: decider ?? 'operator' })
       const context = {

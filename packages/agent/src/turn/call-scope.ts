@@ -36,6 +36,8 @@ export interface CallScope {
   readonly client: ClientId
   readonly caller: string | undefined
   readonly person?: string | undefined
+  /** As in `ToolContext`. */
+  readonly isInRoom?: boolean | undefined
   /** The client whose share the results count for; absent for none. */
   readonly limited?: LimitedClient | undefined
   /** As in `ToolContext`. */
@@ -85,6 +87,7 @@ export function callScopeOf(
     owner,
     ...identityOf(agent, client, caller),
     person: personFor(agent, limited),
+    isInRoom: turn.isInRoom,
     limited,
     standing: standingOfTurn(turn),
     trace,

@@ -10,7 +10,7 @@ export const agentOfTurn = ({ session, agent = MAIN_AGENT }: Pick<TurnRequest, '
 
 type Waiting = Pick<
   TurnRequest,
-  'session' | 'owner' | 'caller' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools' | 'asksOwner' | 'maySilent'
+  'session' | 'owner' | 'caller' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools' | 'asksOwner' | 'maySilent' | 'isInRoom'
 > & {
   readonly id: string
   /** The principal as the caller gave it, without its links. */
@@ -36,9 +36,19 @@ export function queuedTurn(turn: Waiting): QueuedTurn {
     tools,
     asksOwner,
     maySilent,
+    isInRoom,
     isDirect,
   } = turn
-  const context: TurnContext = { trace, idempotency, caller, limited, asksOwner, tools, ...(maySilent && { maySilent }) }
+  const context: TurnContext = {
+    trace,
+    idempotency,
+    caller,
+    limited,
+    asksOwner,
+    tools,
+    ...(maySilent && { maySilent }),
+    ...(isInRoom && { isInRoom }),
+  }
   return {
     id,
     sessionId: session,

@@ -15,6 +15,7 @@ export interface TurnContext {
   /** The only tools that the turn may call. */
   readonly tools?: readonly string[] | undefined
   readonly maySilent?: boolean | undefined
+  readonly isInRoom?: boolean | undefined
 }
 
 const traceSchema = v.object({
@@ -30,7 +31,13 @@ const contextSchema = v.object({
   limited: v.fallback(
     v.optional(
       v.pipe(
-        v.object({ client: v.string(), standing: v.picklist(STANDINGS), channel: v.exactOptional(v.string()) }),
+        v.object({
+          client: v.string(),
+          standing: v.picklist(STANDINGS),
+          channel: v.exactOptional(v.string()),
+          name: v.exactOptional(v.string()),
+          room: v.exactOptional(v.object({ key: v.string(), turnsPerHour: v.number(), usdPerDay: v.number() })),
+        }),
         // Earlier releases call a device of the role `client` listed.
         v.transform((limited) =>
           limited.standing === 'listed' && limited.channel === undefined ? { ...limited, standing: 'client' as const } : limited,
@@ -42,6 +49,7 @@ const contextSchema = v.object({
   asksOwner: v.fallback(v.optional(v.boolean()), undefined),
   tools: v.optional(v.fallback(v.array(v.string()), [])),
   maySilent: v.fallback(v.optional(v.boolean()), undefined),
+  isInRoom: v.fallback(v.optional(v.boolean()), undefined),
 })
 
 /** Parses a stored context. A turn with an unreadable context runs without its trace, but the limit on its tools always stays. */

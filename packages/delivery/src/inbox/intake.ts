@@ -192,8 +192,13 @@ export class Intake {
     const place = placeOf(channel, message)
     const { rule } = await this.#options.rooms.at(place)
     const session = sessionOf(rule.agent ?? this.#options.agentOf(place), channel.name, message, true)
-    const edit = changes.what === 'deleted' ? undefined : await this.#overheardLine(channel, message, receivedAtMs)
-    return this.#options.overheard.change(session, changes.message, edit)
+    const shownCode = linkCodeIn(message)
+    // As in a message of its own, the words of a code are not kept.
+    const isRemoved = changes.what === 'deleted' || shownCode !== undefined
+    const edit = isRemoved ? undefined : await this.#overheardLine(channel, message, receivedAtMs)
+    const isOverheard = await this.#options.overheard.change(session, changes.message, edit)
+    if (shownCode !== undefined && (isOverheard || isInRoom(message))) await this.#options.people.revoke(shownCode)
+    return isOverheard
   }
 
   async #overheardLine(channel: Channel, message: Inbound, receivedAtMs: number): Promise<OverheardLine> {

@@ -31,7 +31,7 @@ import { lateChanges } from './changes.ts'
 import { PIECES_MAX, type PiecesOptions, piecesSince } from './pieces.ts'
 import { resetIfDue } from './reset.ts'
 import { roomText } from './room-text.ts'
-import { isInRoom, isReminder, judgeInRoom, type Room } from './rooms.ts'
+import { isReadByOthers, isReminder, judgeInRoom, type Room } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
 import { chosenModel } from './session-settings.ts'
 import { hasWords, withStoredQuote } from './stored-quotes.ts'
@@ -207,7 +207,7 @@ export class MessageTurns {
       ...(room?.rule.tools && { tools: room.rule.tools }),
       ...(maySilent && { maySilent }),
       trace,
-      isInRoom: isInRoom(message),
+      isInRoom: isReadByOthers(message),
       permit: attempt.permit,
       signal,
       ...(attempt.superseded && { superseded: attempt.superseded }),

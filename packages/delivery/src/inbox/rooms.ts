@@ -40,6 +40,13 @@ const REMINDERS = 'schedule:'
 
 export const isReminder = ({ id }: Pick<Inbound, 'id'>): boolean => id.startsWith(REMINDERS)
 
+/**
+ * Whether other people may read the answer to a message. A reminder says nothing about how it is addressed: only a conversation that is named
+ * like its person is known to be direct.
+ */
+export const isReadByOthers = (message: Pick<Inbound, 'id' | 'addressed' | 'sender' | 'to'>): boolean =>
+  isInRoom(message) || (isReminder(message) && message.to.to !== message.sender)
+
 export class Rooms {
   readonly #options: RoomsOptions
 

@@ -234,6 +234,20 @@ describe('refuses', () => {
     expect(await store.keyValue('overheard').list('', 9)).toEqual([])
   })
 
+  it('a code that an edit puts into an overheard message, of which no line is kept', async () => {
+    const { say, codeOf, stored, store, channel } = await arrange()
+    const place = { channel: channel.name, account: 'our-number', conversation: 'room' }
+    await store.keyValue(ROOMS).set(roomKey(place), { respond: 'mention', session: 'shared' })
+    const inRoom = { to: { to: 'room' }, addressed: 'overheard' } as const
+    await say('x', 'ann', 'lunch?', { ...inRoom, id: 'lunch' })
+    expect(await store.keyValue('overheard').list('', 9)).toHaveLength(1)
+    const code = await codeOf('x', 'ann')
+    // An edit need not say how it is addressed.
+    await say('x', 'ann', `/link ${code}`, { to: inRoom.to, addressed: undefined as never, changes: { message: 'lunch', what: 'edited' } })
+    expect((await stored())?.codes).toEqual([])
+    expect(await store.keyValue('overheard').list('', 9)).toEqual([])
+  })
+
   it('a code that was used, replaced, or is too old', async () => {
     const { say, codeOf, linked } = await arrange()
     const replaced = await codeOf('x', 'ann')

@@ -38,6 +38,8 @@ export interface ToolContext extends CallingAgent {
   readonly caller?: string
   /** The owner of the memories of a caller whose accounts are linked; absent for any other. */
   readonly person?: string
+  /** True in a conversation whose answers several people read. Without a shared session, nothing that belongs to the caller alone is shown there. */
+  readonly isInRoom?: true
   /** The standing of the turn: the lowest among the principals whose words it answers. */
   readonly standing: Standing
   readonly session: string | null
