@@ -83,7 +83,7 @@ export function PersonPage() {
               <Facts
                 rows={[
                   ['Memories', first ? <>those of {<Name value={nameOf(first)} />}, for all accounts</> : ''],
-                  ['Limits and shares', 'turns, dollars, and waiting and running turns of all accounts count together'],
+                  ['Limits and shares', 'turns, dollars, streams, downloads and kept attachments of all accounts count together'],
                   ['Standing', 'of each account alone, until two accounts have confirmed each other'],
                   ['Conversations and files', 'not shared: they stay with each account'],
                 ]}
