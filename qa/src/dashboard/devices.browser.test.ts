@@ -35,6 +35,9 @@ interface Audited {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
+/** Two channels of the platform can have this section. */
+const WHATSAPP = 'WhatsApp, as a linked device of a phone (chatapp)'
+
 describe.skipIf('missing' in foundChromium)(`the devices of the dashboard${whySkipped}`, () => {
   let fake: Fake
   let gateway: PageDaemon
@@ -117,7 +120,7 @@ allowed_numbers = ["*"]
   })
 
   test('a channel is linked by the QR code of its page, and unlinked', async () => {
-    await go('/channels/chatapp', 'chatapp')
+    await go('/channels/chatapp', WHATSAPP)
     await page.getByRole('button', { name: 'Link by QR code' }).click()
     await page.getByRole('img', { name: 'QR code' }).waitFor(SOON)
     const link = async () =>
@@ -135,7 +138,7 @@ allowed_numbers = ["*"]
   test('axe finds no serious fault, and nothing is wider than a phone', async () => {
     for (const [place, title] of [
       ['/hardware', 'Hardware'],
-      ['/channels/chatapp', 'chatapp'],
+      ['/channels/chatapp', WHATSAPP],
     ] as const) {
       await page.setViewportSize({ width: 380, height: 720 })
       await go(place, title)

@@ -134,7 +134,7 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     await say(page, '**bold** [the shop](https://shop.example/?q=secret) <b>not bold</b>')
     const answer = page.locator('.said.answer').first()
     await expect.poll(() => answer.locator('strong').count(), SOON).toBe(1)
-    expect(await answer.locator('b, a').count()).toBe(0)
+    expect(await answer.locator('.rich b, .rich a').count()).toBe(0)
     await answer.getByRole('button', { name: /the shop/ }).click()
     await page.getByRole('dialog').getByText('https://shop.example/?q=secret').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
@@ -377,11 +377,11 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
   test('a channel has the name of its platform, the address to register, and checks', async () => {
     const page = await open()
     await go(page, '/channels', 'Channels')
-    await page.getByRole('row').filter({ hasText: 'Telegram' }).getByRole('link', { name: 'Configure it' }).waitFor(SOON)
+    await page.getByRole('row').filter({ hasText: 'Telegram' }).getByRole('link', { name: 'Set it up' }).waitFor(SOON)
     await page.getByRole('link', { name: 'Generic webhook' }).click()
     await page.getByRole('heading', { name: 'Generic webhook', level: 1 }).waitFor()
     await page.getByText(`${world.gateway.address}/webhook/channel`, { exact: true }).waitFor()
-    await page.getByText('Only this machine reaches it').waitFor()
+    await page.getByText('It is not reachable from outside').waitFor()
     await page.getByRole('button', { name: 'Check it now' }).click()
     await page.getByText('Nothing was found that is wrong with it.').waitFor(SOON)
     const checks = [

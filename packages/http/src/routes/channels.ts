@@ -43,7 +43,7 @@ const listRoute = (runtime: Runtime, { channels, features }: Snapshot): Route =>
     answers: { 200: { description: 'All configured channels', schema: v.object({ channels: v.array(channelSchema) }) } },
     handle() {
       const gaps = gapsByChannel(runtime)
-      const ready = channels.map((channel) => shownChannel(channel, gaps.get(channel.name) ?? []))
+      const ready = channels.map((channel) => shownChannel(channel, featureOf(channel.name, features), gaps.get(channel.name) ?? []))
       const failed = features
         .filter(({ kind, configured, state }) => kind === 'channel' && configured && state === 'failed')
         .map(({ feature, reason }) => failedChannel(feature, reason))
@@ -61,12 +61,22 @@ function gapsByChannel({ bus }: Runtime): ReadonlyMap<string, Shown['gaps']> {
   return gaps
 }
 
-function shownChannel(channel: Channel, gaps: Shown['gaps']): Shown {
+/** Returns the feature that has built a channel: of two that share a section, the one that is ready. */
+function featureOf(name: string, features: Snapshot['features']): string {
+  const section = `channels_config.${name}`
+  const having = features.filter(({ feature }) => {
+    const row = rowOf(feature as never)
+    return row?.section === section || row?.moreSections?.includes(section)
+  })
+  return (having.find(({ state }) => state === 'ready') ?? having[0])?.feature ?? `channel-${name}`
+}
+
+function shownChannel(channel: Channel, feature: string, gaps: Shown['gaps']): Shown {
   const { state, detail, lastEventAtMs, lastSentAtMs } = healthOf(channel)
   const { name, webhook, missingConfig, notifications, allow } = channel
   return {
     channel: name,
-    feature: `channel-${name}`,
+    feature,
     state,
     detail: detail ?? null,
     last_event_at: isoTime(lastEventAtMs ?? null),

@@ -238,6 +238,19 @@ describe('channels', () => {
     ])
   })
 
+  test('name the feature that has built them: of two that share a section, the one that is ready', async () => {
+    const feature = (id: string, state: string) => ({ feature: id, kind: 'channel', configured: true, compiled: true, state, reason: null })
+    const features = [
+      feature('channel-chatapp', 'unconfigured'),
+      feature('channel-chatapp-web', 'ready'),
+      feature('channel-voice-call', 'ready'),
+    ]
+    const channels = ['chatapp', 'voice_call', 'own'].map((name) => ({ ...channel, name }))
+    const { call } = await arrange({ snapshot: { channels, features: features as never } })
+    const { body } = await call('GET', '/api/channels')
+    expect(body.channels).toMatchObject(['channel-chatapp-web', 'channel-voice-call', 'channel-own'].map((feature) => ({ feature })))
+  })
+
   test('send a test message through the outbox', async () => {
     const queued: unknown[] = []
     const { call, store } = await arrange({ snapshot: { channels: [channel] }, queued: (replies) => queued.push(...replies) })

@@ -23,7 +23,7 @@ export function useNames(): (channel: string, feature: string) => string {
   return (channel, feature) => {
     const known = names.get(feature)
     if (!known) return channel
-    return feature === `channel-${channel}` ? known : `${known} (${channel})`
+    return feature.replaceAll('-', '_') === `channel_${channel}` ? known : `${known} (${channel})`
   }
 }
 

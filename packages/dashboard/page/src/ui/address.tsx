@@ -28,13 +28,13 @@ export function Address({ url }: { readonly url: string }) {
         <code class="link">{url}</code> <Copy text={url} />
       </div>
       {problem && (
-        <span class="quiet">
+        <p class="quiet">
           {problem} A platform needs the public address of a proxy or tunnel, with the same path:{' '}
           <a href="#/configuration?section=gateway">
             set <code>[gateway] public_url</code>
           </a>
           .
-        </span>
+        </p>
       )}
     </div>
   )
