@@ -1,6 +1,7 @@
 /** The menu of commands, which finds every place by a few letters, and the list of keys. */
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { keyDialog } from '../data/keys.ts'
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { keyDialog, typedAhead } from '../data/keys.ts'
 import { useOverview } from '../data/queries.ts'
 import { go } from '../data/router.ts'
 import { role } from '../data/session.ts'
@@ -20,6 +21,8 @@ const KEYS = [
   ['?', 'Show these keys'],
   ['Esc', 'Close a menu or a dialog'],
 ] as const
+
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 }
 
 /** What operators do most, besides opening a place. */
 const SHORTCUTS = [
@@ -60,50 +63,64 @@ export function KeyDialogs() {
 }
 
 function Commands() {
-  const [words, setWords] = useState('')
-  const [at, setAt] = useState(0)
+  const words = useSignal('')
+  const at = useSignal(0)
   const isOperator = role.value === 'operator'
   const overview = useOverview(isOperator)
-  const wanted = words.toLowerCase().split(/\s+/)
-  const found = commandsFor(isOperator, (overview.data?.status.cluster ?? null) !== null).filter(({ name }) =>
-    wanted.every((word) => name.toLowerCase().includes(word)),
-  )
-  const chosen = Math.min(at, found.length - 1)
-  const list = useRef<HTMLUListElement>(null)
-  useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: 'nearest' }), [chosen])
+  const isCluster = (overview.data?.status.cluster ?? null) !== null
+  // Keys can follow each other faster than the page renders, so that each of them reads what the ones before it have written.
+  const matches = () => {
+    const wanted = words.value.toLowerCase().split(/\s+/)
+    return commandsFor(isOperator, isCluster).filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word)))
+  }
+  const chosen = () => Math.max(0, Math.min(at.value, matches().length - 1))
+  const type = (text: string) => {
+    words.value = text
+    at.value = 0
+  }
+  const step = (by: number) => {
+    at.value = Math.max(0, Math.min(chosen() + by, matches().length - 1))
+  }
   const run = (command: Command | undefined) => {
     if (!command) return
     close()
     command.run()
   }
+  const press = (key: string) => {
+    if (key in STEPS) step(STEPS[key] ?? 0)
+    else if (key === 'Enter') run(matches()[chosen()])
+    else if (key === 'Backspace') type(words.value.slice(0, -1))
+    else if ([...key].length === 1) type(words.value + key)
+  }
+  useEffect(() => typedAhead.splice(0).forEach(press), [])
+  const list = useRef<HTMLUListElement>(null)
+  const found = matches()
+  const current = chosen()
+  useEffect(() => list.current?.children[current]?.scrollIntoView({ block: 'nearest' }), [current])
   return (
     <Dialog title="Commands" onClose={close}>
       <form
         class="stack"
         onSubmit={(event) => {
           event.preventDefault()
-          run(found[chosen])
+          press('Enter')
         }}
       >
         <input
           aria-label="Find a command"
           placeholder="Find a command"
-          value={words}
-          onInput={({ currentTarget }) => {
-            setWords(currentTarget.value)
-            setAt(0)
-          }}
+          value={words.value}
+          onInput={({ currentTarget }) => type(currentTarget.value)}
           onKeyDown={(event) => {
-            const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
-            if (step === undefined) return
+            if (!(event.key in STEPS)) return
             event.preventDefault()
-            setAt(Math.max(0, Math.min(chosen + step, found.length - 1)))
+            press(event.key)
           }}
         />
         <ul class="commands" ref={list}>
           {found.map((command, index) => (
             <li key={command.name}>
-              <button type="button" class="plain" aria-current={index === chosen ? 'true' : undefined} onClick={() => run(command)}>
+              <button type="button" class="plain" aria-current={index === current ? 'true' : undefined} onClick={() => run(command)}>
                 {command.name}
               </button>
             </li>
