@@ -6,14 +6,14 @@ import {
   type Clock,
   type LanguageModel,
   type ModelCallOptions,
-  type ModelMessage,
+  type ModelUsage,
   type ProviderSettings,
   type Usage,
 } from '@sluice/sdk'
-import { addUsage, NO_USAGE, usageOf } from '../model/call-model.ts'
+import { addUsage, isBilled, NO_USAGE, usageOf } from '../model/call-model.ts'
 import { limitsOf } from '../model/endpoint-limits.ts'
 import { judge, type ModelFailure, modelFailure } from '../model/model-failure.ts'
-import { generateReply, type ModelReply, streamReply } from '../model/model-reply.ts'
+import { generateReply, type ModelReply, ReplyDraft, streamReply, UNCOUNTED } from '../model/model-reply.ts'
 import { Cancellation } from '../turn/cancellation.ts'
 import type { Scrub } from '../turn/scrub.ts'
 import type { ModelTestResult } from './report.ts'
@@ -157,28 +157,33 @@ class Asker {
       ...(reasoning !== undefined && { reasoning }),
       ...(tools && { tools: [...tools], toolChoice: { type: 'auto' as const } }),
     }
+    const draft = new ReplyDraft()
+    const count = (usage: ModelUsage): void => {
+      const called = { provider: settings.kind, model: this.#model.modelId, prompt, tools: tools ?? [], arrived: draft }
+      this.usage = addUsage(this.usage, usageOf(prices, usage, called))
+    }
     try {
-      const reply = await (onPiece ? this.#stream(options, call, onPiece) : generateReply(this.#model, options, call))
+      const reply = await (onPiece ? this.#stream(options, call, { onPiece, draft }) : generateReply(this.#model, options, call, draft))
       this.answers++
-      this.#count(prompt, reply, prices)
+      count(reply.usage)
       const failure = judge(reply)
       if (failure) throw new RequestFailed(failure)
       return reply
     } catch (error) {
       if (error instanceof RequestFailed) throw error
+      if (isBilled(call, draft)) count(UNCOUNTED)
       if (signal.aborted) throw new RunEnded(ABORTED)
       if (limit.timedOut) throw new RequestFailed({ reason: call.reason?.message ?? '', repeat: 'often', kind: 'timeout' })
       throw new RequestFailed(modelFailure(error, { nowMs: clock.nowMs(), scrub }))
     }
   }
 
-  #stream(options: ModelCallOptions, call: Cancellation, onPiece: () => void): Promise<ModelReply> {
-    return streamReply(this.#model, options, call, { hear: (type) => type === 'text' && onPiece(), alive: () => undefined })
-  }
-
-  #count(prompt: readonly ModelMessage[], reply: ModelReply, prices: CostConfig['prices']): void {
-    const names = { provider: this.#options.settings.kind, model: this.#model.modelId }
-    this.usage = addUsage(this.usage, usageOf(prices, prompt, reply, names))
+  #stream(
+    options: ModelCallOptions,
+    call: Cancellation,
+    { onPiece, draft }: { readonly onPiece: () => void; readonly draft: ReplyDraft },
+  ): Promise<ModelReply> {
+    return streamReply(this.#model, options, call, { hear: (type) => type === 'text' && onPiece(), alive: () => undefined, draft })
   }
 }
 

@@ -50,8 +50,14 @@ export function createAskModel(deps: CallModelDeps & { readonly admission?: Admi
       await admission?.checkSpending(scope.turn.limited)
       cancellation.throwIfCancelled()
       const beforeUsd = scope.progress.usage.costUsd
-      const outcome = await callModel(deps, scope, ask)
-      await admission?.spent(scope.turn.limited, scope.progress.usage.costUsd - beforeUsd)
+      const counted = () => admission?.spent(scope.turn.limited, scope.progress.usage.costUsd - beforeUsd)
+      const outcome = await callModel(deps, scope, ask).catch(async (reason: unknown) => {
+        await counted()?.catch((error: unknown) =>
+          log.error('the cost of an interrupted model call was not counted', { turn: scope.turn.id, error }),
+        )
+        throw reason
+      })
+      await counted()
       const { entry, shortened: to } = scope.progress
       // A length that did not help is not learnt, because something else was refused.
       if ('reply' in outcome && to?.entry === entry) scope.registry.models.learnWindow(entry, to.tokens)

@@ -9,6 +9,7 @@ import {
   type ModelCallOptions,
   type ModelMessage,
   type ModelTool,
+  type ModelUsage,
   type Outcome,
   promptCacheKey,
   type Tool,
@@ -31,7 +32,7 @@ import { standingOfTurn } from '../turn/turn-standing.ts'
 import { noteStep } from '../turn/turn-steps.ts'
 import { type EndpointLimits, endpointLimits, windowOf } from './endpoint-limits.ts'
 import { judge, type ModelFailure, modelFailure } from './model-failure.ts'
-import { generateReply, type ModelReply, streamReply } from './model-reply.ts'
+import { generateReply, type ModelReply, ReplyDraft, streamReply, UNCOUNTED } from './model-reply.ts'
 import type { ToolSpecs } from './tool-specs.ts'
 
 export interface ModelAsk {
@@ -104,6 +105,24 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   })
   let model = registry.models.labels[progress.entry]?.model ?? ''
   let isHeard = false
+  let tools: readonly ModelTool[] = []
+  /** What has arrived of the reply; undefined until the request leaves, and once it is counted. */
+  let draft: ReplyDraft | undefined
+
+  const count = (used: ModelUsage, arrived: ReplyDraft): Usage => {
+    draft = undefined
+    const prices = pricesWith(scope.cost, { provider, model }, registry.models.settings(progress.entry))
+    const usage = usageOf(prices, used, { provider, model, prompt, tools, arrived })
+    deps.budget.add(usage.costUsd, turn.id)
+    progress.usage = addUsage(progress.usage, usage)
+    progress.turnTokens += Math.max(0, usage.inputTokens - (countOf(used.inputTokens.cacheRead) ?? 0)) + usage.outputTokens
+    return usage
+  }
+  const countBroken = (): Usage => {
+    if (!isBilled(call, draft)) return NO_USAGE
+    progress.model ??= model
+    return count(UNCOUNTED, draft)
+  }
 
   const observe = (outcome: Outcome, usage: Usage, more: Pick<TurnStep, 'finish' | 'error'> = {}) => {
     const tookMs = clock.monotonicMs() - startedAtMs
@@ -118,7 +137,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     const loaded = await call.race(registry.models.load(progress.entry))
     model = loaded.modelId
     ;({ prompt, paths: files } = await call.race(shownTo(deps, scope, { prompt, limits, label: `${provider}:${model}` })))
-    const tools = await call.race(toolsFor(deps, scope, { provider, takesTools: limits.tools }))
+    tools = await call.race(toolsFor(deps, scope, { provider, takesTools: limits.tools }))
     const options = callOptions(limits, {
       ...ask,
       prompt,
@@ -128,22 +147,22 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
       abortSignal: call.signal,
     })
     const { tell } = turn
+    call.throwIfCancelled()
+    const arriving = new ReplyDraft()
+    draft = arriving
     const reply = await deps.within(trace, () =>
       tell
         ? streamReply(loaded, options, call, {
+            draft: arriving,
             alive: () => deadlines.postpone(deadline, timeoutMs),
             hear: (type, delta) => {
               if (type === 'text') isHeard = true
               tell({ type, delta })
             },
           })
-        : generateReply(loaded, options, call),
+        : generateReply(loaded, options, call, arriving),
     )
-    const prices = pricesWith(scope.cost, { provider, model }, registry.models.settings(progress.entry))
-    const usage = usageOf(prices, prompt, reply, { provider, model })
-    deps.budget.add(usage.costUsd, turn.id)
-    progress.usage = addUsage(progress.usage, usage)
-    progress.turnTokens += Math.max(0, usage.inputTokens - (countOf(reply.usage.inputTokens.cacheRead) ?? 0)) + usage.outputTokens
+    const usage = count(reply.usage, arriving)
     learnRatio(deps, scope, { estimated: messagesTokens(prompt) + progress.fixedTokens, reported: countOf(reply.usage.inputTokens.total) })
     const failure = judge(reply)
     observe(failure ? 'error' : 'ok', usage, { finish: reply.finish, ...(failure && { error: failure.reason }) })
@@ -152,13 +171,14 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     progress.iterations++
     return { reply }
   } catch (error) {
-    if (turn.cancellation.reason) observe('aborted', NO_USAGE)
+    const usage = countBroken()
+    if (turn.cancellation.reason) observe('aborted', usage)
     turn.cancellation.throwIfCancelled()
     const failure: ModelFailure =
       timedOut && error === timedOut
         ? { reason: timedOut.message, repeat: 'never', kind: 'timeout' }
         : modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub })
-    observe('error', NO_USAGE, { error: failure.reason })
+    observe('error', usage, { error: failure.reason })
     if (failure.fits !== undefined) return { failure, isFinal: isHeard, promptTokens: messagesTokens(prompt) }
     if (files.length === 0 || !isRefusal(failure)) return { failure, isFinal: isHeard }
     for (const path of files) deps.refusedFiles.set(`${provider}:${model} ${path}`, true)
@@ -191,7 +211,7 @@ function learnRatio(
 export async function fixedTokens(deps: Pick<CallModelDeps, 'toolSpecs'>, scope: TurnScope, system: string): Promise<number> {
   const provider = scope.registry.models.labels[scope.progress.entry]?.provider ?? ''
   const tools = await toolsFor(deps, scope, { provider, takesTools: endpointLimits(scope).tools })
-  return estimateTokens(system) + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
+  return estimateTokens(system) + toolsTokens(tools)
 }
 
 /** Returns the prompt with the files of the conversation, but those of a request that this model has refused. */
@@ -239,7 +259,7 @@ async function toolsFor(
 
 interface CallParts extends Omit<ModelAsk, 'prompt'> {
   readonly prompt: ModelMessage[]
-  readonly tools: ModelTool[]
+  readonly tools: readonly ModelTool[]
   readonly tokensMax: number
   readonly session: string | null
   readonly abortSignal: AbortSignal
@@ -260,7 +280,7 @@ function callOptions(
     ...(temperature !== undefined && { temperature }),
     ...(reasoning !== undefined && { reasoning }),
     // The tools are described even when they may not be called, because providers refuse a history with calls otherwise.
-    ...(tools.length > 0 && { tools, toolChoice: { type: mayCallTools ? 'auto' : 'none' } }),
+    ...(tools.length > 0 && { tools: [...tools], toolChoice: { type: mayCallTools ? 'auto' : 'none' } }),
   }
 }
 
@@ -279,15 +299,29 @@ const TOKENS_MAX = 1_000_000_000
 const countOf = (tokens: number | undefined): number | undefined =>
   tokens !== undefined && tokens >= 0 && tokens <= TOKENS_MAX ? tokens : undefined
 
+/**
+ * Whether a provider bills a call that has no usage. `draft` is undefined until the request leaves. A cancelled request was read, and
+ * one that failed was read if a part of its answer has arrived.
+ */
+export const isBilled = ({ reason }: Cancellation, draft: ReplyDraft | undefined): draft is ReplyDraft =>
+  draft !== undefined && (reason !== undefined || draft.tokens > 0)
+
+const toolsTokens = (tools: readonly ModelTool[]): number => (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
+
+export interface CountedCall {
+  readonly provider: string
+  readonly model: string
+  readonly prompt: readonly ModelMessage[]
+  readonly tools: readonly ModelTool[]
+  /** What has arrived of the reply. */
+  readonly arrived: ReplyDraft
+}
+
 /** Returns the tokens that the provider counted, or an estimate. */
-export function usageOf(
-  prices: CostConfig['prices'],
-  prompt: readonly ModelMessage[],
-  reply: ModelReply,
-  names: { provider: string; model: string },
-): Usage {
-  const [cacheRead, cacheWrite] = [countOf(reply.usage.inputTokens.cacheRead), countOf(reply.usage.inputTokens.cacheWrite)]
-  const inputTokens = countOf(reply.usage.inputTokens.total) ?? messagesTokens(prompt)
-  const outputTokens = countOf(reply.usage.outputTokens.total) ?? messagesTokens([{ role: 'assistant', content: reply.content }])
-  return { inputTokens, outputTokens, costUsd: callCostUsd(prices, { ...names, inputTokens, outputTokens, cacheRead, cacheWrite }) }
+export function usageOf(prices: CostConfig['prices'], counted: ModelUsage, call: CountedCall): Usage {
+  const [cacheRead, cacheWrite] = [countOf(counted.inputTokens.cacheRead), countOf(counted.inputTokens.cacheWrite)]
+  const inputTokens = countOf(counted.inputTokens.total) ?? messagesTokens(call.prompt) + toolsTokens(call.tools)
+  const outputTokens = countOf(counted.outputTokens.total) ?? call.arrived.tokens
+  const { provider, model } = call
+  return { inputTokens, outputTokens, costUsd: callCostUsd(prices, { provider, model, inputTokens, outputTokens, cacheRead, cacheWrite }) }
 }

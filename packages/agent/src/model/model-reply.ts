@@ -9,6 +9,7 @@ import type {
   ModelStreamPart,
   ModelUsage,
 } from '@sluice/sdk'
+import { estimateTokens, messagesTokens } from '../history/tokens.ts'
 import type { Cancellation } from '../turn/cancellation.ts'
 
 export interface ToolCall {
@@ -49,9 +50,13 @@ const REPLY_CHARS_MAX = 8_000_000
 const NAME_CHARS_MAX = 64
 
 /** Requests the whole reply at once. */
-export async function generateReply(model: LanguageModel, options: ModelCallOptions, cancellation: Cancellation): Promise<ModelReply> {
+export async function generateReply(
+  model: LanguageModel,
+  options: ModelCallOptions,
+  cancellation: Cancellation,
+  draft = new ReplyDraft(),
+): Promise<ModelReply> {
   const { content, finishReason, usage } = await cancellation.race(model.doGenerate(options))
-  const draft = new Draft()
   for (const [index, part] of content.entries()) {
     if (part.type === 'text' || part.type === 'reasoning') draft.extend(part.type, `${index}`, part.text, part.providerMetadata)
     else draft.add(part)
@@ -64,15 +69,14 @@ export async function streamReply(
   model: LanguageModel,
   options: ModelCallOptions,
   cancellation: Cancellation,
-  { hear, alive }: { readonly hear: HearDelta; readonly alive: () => void },
+  { hear, alive, draft = new ReplyDraft() }: { readonly hear: HearDelta; readonly alive: () => void; readonly draft?: ReplyDraft },
 ): Promise<ModelReply> {
   const { stream } = await cancellation.race(model.doStream(options))
   const reader = stream.getReader()
-  const draft = new Draft()
   try {
     for (;;) {
       const { done, value } = await cancellation.race(reader.read())
-      if (done) return draft.finish('interrupted', NO_USAGE)
+      if (done) return draft.finish('interrupted', UNCOUNTED)
       alive()
       if (value.type === 'error') throw value.error
       if (value.type === 'finish') return draft.finish(endOf(value.finishReason), value.usage)
@@ -83,7 +87,7 @@ export async function streamReply(
   }
 }
 
-function addPart(draft: Draft, part: ModelStreamPart, hear: HearDelta): void {
+function addPart(draft: ReplyDraft, part: ModelStreamPart, hear: HearDelta): void {
   switch (part.type) {
     case 'text-start':
     case 'text-end':
@@ -101,6 +105,9 @@ function addPart(draft: Draft, part: ModelStreamPart, hear: HearDelta): void {
     case 'reasoning-delta':
       draft.extend('reasoning', part.id, part.delta, part.providerMetadata)
       if (part.delta !== '') hear('thinking', part.delta)
+      break
+    case 'tool-input-delta':
+      draft.extendInput(part.id, part.delta)
       break
     default:
       draft.add(part)
@@ -121,7 +128,8 @@ function endOf({ unified, raw = '' }: ModelFinishReason): ReplyEnd {
 export const isCompaction = ({ providerOptions }: { readonly providerOptions?: Metadata }): boolean =>
   Object.values(providerOptions ?? {}).some((options) => options?.type === 'compaction')
 
-const NO_USAGE: ModelUsage = {
+/** The usage of a reply whose tokens the provider has not counted. */
+export const UNCOUNTED: ModelUsage = {
   inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: undefined, text: undefined, reasoning: undefined },
 }
@@ -132,11 +140,25 @@ type ModelToolResult = Extract<ModelContent, { type: 'tool-result' }>
 type Metadata = AssistantPart['providerOptions']
 type Block = { type: 'text' | 'reasoning'; text: string; providerOptions?: NonNullable<Metadata> }
 
-class Draft {
+/** A reply while it arrives. */
+export class ReplyDraft {
   readonly #content: AssistantPart[] = []
   readonly #blocks = new Map<string, Block>()
   readonly #calls: ToolCall[] = []
+  /** The estimated tokens of the calls that have not arrived as a whole, by id. */
+  readonly #inputs = new Map<string, number>()
   #chars = 0
+
+  /** The estimated tokens of what has arrived; 0 before the first piece. */
+  get tokens(): number {
+    const ofInputs = this.#inputs.values().reduce((sum, tokens) => sum + tokens, 0)
+    return ofInputs + (this.#content.length > 0 ? messagesTokens([{ role: 'assistant', content: this.#content }]) : 0)
+  }
+
+  /** Counts a piece of the input of a call, which `add` takes once it is whole. */
+  extendInput(id: string, delta: string): void {
+    this.#inputs.set(id, (this.#inputs.get(id) ?? 0) + estimateTokens(delta))
+  }
 
   /** Adds a piece to a block of text. The newest metadata of a block replaces earlier metadata. */
   extend(type: Block['type'], id: string, delta: string, metadata: Metadata): Block {
@@ -155,6 +177,7 @@ class Draft {
 
   /** Adds any other part. Parts of unknown types, and sources and files, are left out. */
   add(part: ModelContent | ModelStreamPart): void {
+    if (part.type === 'tool-call') this.#inputs.delete(part.toolCallId)
     if (part.type === 'tool-call') part.providerExecuted ? this.#addProviderCall(part) : this.#addCall(part)
     else if (part.type === 'tool-result' && !part.preliminary) this.#addProviderResult(part)
     else if (part.type === 'custom') this.#content.push({ type: 'custom', kind: part.kind, ...optionsOf(part) })

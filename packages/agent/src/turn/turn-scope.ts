@@ -90,7 +90,7 @@ export interface Progress {
   fixedTokens: number
   /** The tokens that the provider counts for one estimated token. */
   tokenRatio: number
-  /** The model that answered last. */
+  /** The model that answered last, or the first one whose answer was interrupted. */
   model: string | null
   /** The number of answered model calls. */
   iterations: number
