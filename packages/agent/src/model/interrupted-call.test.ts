@@ -1,5 +1,5 @@
 import { agentSection } from '@sluice/config'
-import type { LanguageModel, ModelStreamPart } from '@sluice/sdk'
+import type { LanguageModel, ModelStreamPart, OwnedStore } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { testModel } from '../model-test/test-model.ts'
@@ -72,6 +72,21 @@ test('a stopped call counts for the budget of the day and for the limits of its 
   const { agent, books } = await stopped(openStream([]), { admission, cost: { ...cost, daily_limit_usd: 0.000_1 } })
   expect(spent).toEqual([books.ends[0]?.costUsd])
   await expect(agent.run(request('b'))).rejects.toMatchObject({ code: 'rate_limited' })
+})
+
+test('what a stopped answer to a message has used is recorded before its worker ends the message', async () => {
+  const setup = testAgent({ models: [openStream([delta('x'.repeat(400))])], cost })
+  const stop = new AbortController()
+  const owned = { ...setup.books, lease: undefined } as unknown as OwnedStore
+  const delivery = { owned, turnId: 't7', inbox: 7, attempts: 1, receivedAtMs: 0, checkpoint: [], reply: () => [] }
+  const ended = setup.agent.run(request(PROMPT, { signal: stop.signal, listen: () => undefined, delivery }))
+  const stopped = expect(ended).rejects.toMatchObject({ code: 'aborted' })
+  await setup.clock.advance(1000)
+  stop.abort()
+  await stopped
+  expect(setup.books.ends).toEqual([])
+  expect(setup.books.used).toMatchObject([{ id: 't7', model: 'scripted-1', outputTokens: 104 }])
+  expect(setup.books.used[0]?.inputTokens).toBeGreaterThan(400)
 })
 
 test('a call that times out counts, also where a fallback answers', async () => {

@@ -172,12 +172,24 @@ async function fail(deps: ConductDeps, scope: TurnScope, error: unknown): Promis
 async function recordFailure(deps: ConductDeps, scope: TurnScope, failure: AppError): Promise<void> {
   const { log } = deps
   const { turn } = scope
-  if (turn.delivery || turn.phase === 'ending' || isLeaseLost(failure)) return
-  if (turn.kept && (failure === deps.stopReason() || isOutage(failure))) return
+  if (isLeaseLost(failure)) return
+  if (turn.delivery || turn.phase === 'ending' || (turn.kept && (failure === deps.stopReason() || isOutage(failure))))
+    return recordUsage(deps, scope)
   try {
     await turn.home.turns.finish(failedEnd(deps, scope, failure))
   } catch (error) {
     log.error('failed turn not recorded', { turn: turn.id, error })
+  }
+}
+
+/** Records what an attempt has used that did not end its turn. */
+async function recordUsage({ log }: ConductDeps, { turn, progress }: TurnScope): Promise<void> {
+  const { usage, model } = progress
+  if (usage.inputTokens === 0 && usage.outputTokens === 0) return
+  try {
+    await turn.home.turns.addUsage(turn.id, { ...usage, model })
+  } catch (error) {
+    log.error('usage of an interrupted attempt not recorded', { turn: turn.id, error })
   }
 }
 

@@ -1,13 +1,15 @@
 /** The parts of a store the agent uses, in memory, with the store's own promises kept and nothing more. */
-import { AppError, type ModelMessage, type QueuedTurn, type SessionSummary, type TurnEnd, type TurnRow } from '@sluice/sdk'
+import { AppError, type ModelMessage, type QueuedTurn, type SessionSummary, type TurnEnd, type TurnRow, type Usage } from '@sluice/sdk'
 import type { ResumableHome } from '../turn/turn-home.ts'
 
-type Method = 'history' | 'summarize' | 'enqueue' | 'start' | 'waits' | 'checkpoint' | 'finish' | 'spentUsd' | 'release'
+type Method = 'history' | 'summarize' | 'enqueue' | 'start' | 'waits' | 'checkpoint' | 'addUsage' | 'finish' | 'spentUsd' | 'release'
 
 export interface MemoryBooks extends ResumableHome {
   /** Every call that writes, in order. */
   readonly writes: readonly string[]
   readonly ends: readonly TurnEnd[]
+  /** What attempts have used that did not end their turns. */
+  readonly used: readonly (Pick<TurnEnd, 'id' | 'model'> & Usage)[]
   readonly released: readonly string[]
   readonly histories: Map<string, ModelMessage[]>
   readonly summaries: Map<string, SessionSummary>
@@ -28,6 +30,7 @@ const notUsed = (): never => {
 export function memoryBooks(): MemoryBooks {
   const writes: string[] = []
   const ends: TurnEnd[] = []
+  const used: MemoryBooks['used'][number][] = []
   const released: string[] = []
   const histories = new Map<string, ModelMessage[]>()
   const summaries = new Map<string, SessionSummary>()
@@ -43,6 +46,7 @@ export function memoryBooks(): MemoryBooks {
   const books: MemoryBooks = {
     writes,
     ends,
+    used,
     released,
     histories,
     summaries,
@@ -97,6 +101,10 @@ export function memoryBooks(): MemoryBooks {
       async checkpoint(id, messages) {
         write('checkpoint', id)
         checkpoints.set(id, structuredClone([...messages]))
+      },
+      async addUsage(id, usage) {
+        write('addUsage', id)
+        used.push({ id, ...usage })
       },
       async finish(end) {
         write('finish', end.id)

@@ -6,7 +6,7 @@
  */
 
 import type { NewReply } from '../channel/reply.ts'
-import type { FinishReason } from '../observe/events.ts'
+import type { FinishReason, Usage } from '../observe/events.ts'
 import type { ModelMessage } from '../tool/model.ts'
 import type { Lease, LeaseStore, ShardRange } from '../values/lease.ts'
 import type { Role } from '../values/route.ts'
@@ -161,6 +161,7 @@ export interface TurnEnd {
   /** How the answer ended; `stop` when absent. */
   readonly finishReason?: FinishReason
   readonly error: { readonly code: string; readonly message: string } | null
+  /** What the attempt has used that ended the turn; see `addUsage`. */
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number
@@ -231,6 +232,11 @@ export interface TurnStore {
    * the previous checkpoint of the turn.
    */
   checkpoint(id: string, messages: readonly ModelMessage[]): Promise<void>
+  /**
+   * Adds what an attempt has used that did not end its stored turn. The end of the turn adds its own usage. Changes nothing for a turn
+   * that is not stored or has ended.
+   */
+  addUsage(id: string, used: Usage & Pick<TurnEnd, 'model'>): Promise<void>
   /**
    * Ends a turn, stored or not, and deletes its checkpoint. Completes or releases the idempotency key that the turn was stored with,
    * even when `end` does not name it. Rejects with `conflict` for a turn that has ended. Resolves to the numbers of the replies in

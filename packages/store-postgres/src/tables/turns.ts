@@ -56,6 +56,9 @@ const COUNT = `
   WITH turn AS (UPDATE turns SET attempts = attempts + 1 WHERE id = $1 AND ended_at IS NULL RETURNING inbox)
   UPDATE inbox SET attempts = attempts + 1 FROM turn WHERE number = turn.inbox AND state = 'running'`
 const CHECKPOINT = 'UPDATE turns SET checkpoint_json = $2 WHERE id = $1 AND ended_at IS NULL RETURNING id'
+const ADD_USAGE = `
+  UPDATE turns SET input_tokens = input_tokens + $2, output_tokens = output_tokens + $3, cost_usd = cost_usd + $4, model = coalesce($5, model)
+  WHERE id = $1 AND ended_at IS NULL`
 const REQUEST_ABORT = `
   UPDATE turns SET abort_requested = true WHERE id = $1 AND ended_at IS NULL AND ($2::text IS NULL OR owner = $2) RETURNING id`
 const SPENT = `
@@ -151,8 +154,9 @@ const FINISH = `
       ON CONFLICT (id) DO UPDATE SET
         agent = excluded.agent, session_id = excluded.session_id, owner = coalesce(excluded.owner, turn.owner),
         session = excluded.session, up_to = excluded.up_to, source = excluded.source, status = excluded.status, input = excluded.input,
-        response = excluded.response, model = excluded.model, finish_reason = excluded.finish_reason, error_json = excluded.error_json,
-        input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, cost_usd = excluded.cost_usd,
+        response = excluded.response, model = coalesce(excluded.model, turn.model), finish_reason = excluded.finish_reason, error_json = excluded.error_json,
+        input_tokens = turn.input_tokens + excluded.input_tokens, output_tokens = turn.output_tokens + excluded.output_tokens,
+        cost_usd = turn.cost_usd + excluded.cost_usd,
         attempts = excluded.attempts, created_at = excluded.created_at, ended_at = excluded.ended_at,
         idempotency = coalesce(excluded.idempotency, turn.idempotency), steps_json = excluded.steps_json, checkpoint_json = NULL
         WHERE turn.ended_at IS NULL
@@ -315,6 +319,9 @@ export function createTurns(db: Database, { keys, histories, process, isDirect }
     async checkpoint(id, messages) {
       const changed = await writer.write(sql(CHECKPOINT, id, JSON.stringify(messages)))
       if (changed.length === 0) throw noSuchTurn()
+    },
+    async addUsage(id, { inputTokens, outputTokens, costUsd, model }) {
+      await writer.write(sql(ADD_USAGE, id, amount(inputTokens), amount(outputTokens), amount(costUsd), model))
     },
     async finish(end) {
       const key = end.idempotency ? hashKey(end.idempotency) : null

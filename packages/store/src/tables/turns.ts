@@ -45,6 +45,9 @@ const UNCOUNT_MESSAGE_ATTEMPT = "UPDATE inbox SET attempts = max(attempts - 1, 0
 const COUNT_ATTEMPT = 'UPDATE turns SET attempts = attempts + 1 WHERE id = ? AND ended_at IS NULL RETURNING inbox'
 const COUNT_MESSAGE_ATTEMPT = "UPDATE inbox SET attempts = attempts + 1 WHERE number = ? AND state = 'running'"
 const CHECKPOINT = 'UPDATE turns SET checkpoint_json = ? WHERE id = ? AND ended_at IS NULL'
+const ADD_USAGE = `
+  UPDATE turns SET input_tokens = input_tokens + ?, output_tokens = output_tokens + ?, cost_usd = cost_usd + ?, model = coalesce(?, model)
+  WHERE id = ? AND ended_at IS NULL`
 const FINISH = `
   INSERT INTO turns (
     agent, session_id, owner, session, up_to, source, status, input, response, model, finish_reason, error_json,
@@ -53,8 +56,8 @@ const FINISH = `
   WHERE ?20 IS NULL OR (${isFreeKey('?20', '?17')}) ON CONFLICT DO NOTHING`
 const FINISH_STORED = `
   UPDATE turns SET
-    agent = ?, session_id = ?, owner = coalesce(?, owner), session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = ?, finish_reason = ?, error_json = ?,
-    input_tokens = ?, output_tokens = ?, cost_usd = ?, attempts = ?, created_at = ?, ended_at = ?, steps_json = ?,
+    agent = ?, session_id = ?, owner = coalesce(?, owner), session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = coalesce(?, model),
+    finish_reason = ?, error_json = ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?, cost_usd = cost_usd + ?, attempts = ?, created_at = ?, ended_at = ?, steps_json = ?,
     idempotency = coalesce(?, idempotency), checkpoint_json = NULL
   WHERE id = ? AND ended_at IS NULL
   RETURNING idempotency`
@@ -145,6 +148,9 @@ export function createTurns(db: Database, writer: Writer, keys: KeyTable, histor
       const json = JSON.stringify(messages)
       const changed = await writer.write(() => db.run(CHECKPOINT, json, id))
       if (changed === 0) throw noSuchTurn()
+    },
+    async addUsage(id, { inputTokens, outputTokens, costUsd, model }) {
+      await writer.write(() => db.run(ADD_USAGE, amount(inputTokens), amount(outputTokens), amount(costUsd), model, id))
     },
     async finish(end) {
       const key = end.idempotency ? hashKey(end.idempotency) : null

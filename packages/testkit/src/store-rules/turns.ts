@@ -1,8 +1,10 @@
 /** Rules for turns. */
 import { expect } from 'vitest'
-import { keepOne } from './delivery-samples.ts'
+import { keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { assistant, failedTurn, ODD_TEXTS, queuedTurn, turnEnd, user } from './samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
+
+const HOUR_MS = 3_600_000
 
 export const turnRules: StoreRules = {
   'an enqueued turn is stored and waits': async ({ store: { turns }, otherProcess }) => {
@@ -212,7 +214,6 @@ export const turnRules: StoreRules = {
 
   'costs are added up for each period, agent and model': async ({ store }) => {
     const { turns } = store
-    const HOUR_MS = 3_600_000
     await turns.finish(turnEnd('t1', { endedAtMs: 10 * HOUR_MS, costUsd: 1, model: 'a', inputTokens: 10, outputTokens: 1 }))
     await turns.finish(turnEnd('t2', { endedAtMs: 10 * HOUR_MS + 1, costUsd: 2, model: 'a', inputTokens: 20, outputTokens: 2 }))
     await turns.finish(
@@ -280,6 +281,32 @@ export const turnRules: StoreRules = {
     const { turns: after } = await restart()
     const kept = await Promise.all(['direct', 'stored', 'without'].map(async (id) => (await after.get(id))?.steps))
     expect(kept).toEqual([steps, steps, []])
+  },
+
+  'the usage of attempts that did not end their turn counts once it has ended': async ({ store }) => {
+    const { turns, inbox } = await own(store)
+    const used = { inputTokens: 10, outputTokens: 1, costUsd: 2, model: 'm' }
+    await turns.enqueue(queuedTurn('t1'))
+    for (let attempt = 0; attempt < 2; attempt++) await turns.addUsage('t1', used)
+    await turns.addUsage('t1', { inputTokens: Number.NaN, outputTokens: 1, costUsd: Number.POSITIVE_INFINITY, model: null })
+    expect(await turns.get('t1')).toMatchObject({ inputTokens: 20, outputTokens: 3, costUsd: 4, model: 'm', status: 'queued' })
+    expect(await turns.spentUsd(0)).toBe(0)
+    await turns.finish(failedTurn('t1', { inputTokens: 3, outputTokens: 4, costUsd: 0.5, endedAtMs: 2_000 }))
+    expect(await turns.get('t1')).toMatchObject({ inputTokens: 23, outputTokens: 7, costUsd: 4.5, model: 'm' })
+    const number = await keepOne(store, 'stopped')
+    await inbox.start(number, 'answer', STARTS_MAX)
+    await turns.addUsage('answer', used)
+    await inbox.done(number, 3_000)
+    const dead = await keepOne(store, 'dead')
+    await inbox.start(dead, 'unanswered', STARTS_MAX)
+    await turns.addUsage('unanswered', used)
+    await inbox.markDead(dead, { error: 'no answer', atMs: 4_000 })
+    for (const id of ['t1', 'answer', 'unknown']) await turns.addUsage(id, used)
+    expect(await turns.get('answer')).toMatchObject({ status: 'aborted', ...used })
+    expect(await turns.spentUsd(0)).toBe(8.5)
+    expect(await turns.costs({ sinceMs: 0, untilMs: HOUR_MS, periodMs: HOUR_MS, offsetMs: 0 })).toEqual([
+      { atMs: 0, agent: 'main', model: 'm', costUsd: 8.5, turns: 3, inputTokens: 43, outputTokens: 9 },
+    ])
   },
 
   'the amount spent counts every ended turn, failed ones too': async ({ store: { turns } }) => {
