@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { compareSurface, type Direction } from './compare.ts'
 import { addSchema, type Items, type JsonSchema } from './schema-items.ts'
 
-const itemsOf = (schema: JsonSchema): Items => {
+const itemsOf = (schema: JsonSchema, name = 'it'): Items => {
   const items: Items = {}
-  addSchema(items, 'it', schema, { Node: { type: 'object', properties: { next: { $ref: '#/components/schemas/Node' } } } })
+  addSchema(items, name, schema, { Node: { type: 'object', properties: { next: { $ref: '#/components/schemas/Node' } } } })
   return items
 }
 const compared = (before: JsonSchema, now: JsonSchema, direction: Direction): string[] =>
@@ -64,4 +64,12 @@ test('a new value breaks no reader', () => {
 
 test('a required member of a new part breaks nobody', () => {
   expect(compared(object({}), object({ a: object({ b: text }, ['b']) }), 'in')).toEqual([])
+})
+
+test('a required member of a new part of a request breaks nobody, although the name of the request has several words', () => {
+  const [before, now] = [object({}), object({ a: object({ b: text }, ['b']) })].map((schema) =>
+    itemsOf(schema, 'POST /it application/json'),
+  )
+  const request = { 'POST /it': {} }
+  expect(compareSurface({ ...request, ...before }, { ...request, ...now }, 'in')).toEqual([])
 })

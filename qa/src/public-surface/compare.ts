@@ -52,7 +52,8 @@ function widened(was: Item, is: Item): string[] {
 const missing = <Value>(some: readonly Value[], all: readonly Value[]): Value[] =>
   some.filter((one) => !all.includes(one) && !all.includes('any' as Value) && !(one === 'integer' && all.includes('number' as Value)))
 
-const PART = /^(.+?)(?:\.[^.([ ]*|\[\]|\([^()]*\)| [^ ]+)$/
+/** The last part of an item's name: a member, the elements of a list, a tag, or a word. */
+const PART = /^(.+)(?:\.[^.([ ]*|\[\]|\([^()]*\)| [^ ]+)$/
 
 /** Returns the name of the whole that an item is a part of. */
 const parentOf = (item: string): string | undefined => PART.exec(item)?.[1]

@@ -63,6 +63,7 @@ export const OWN_POST_ROUTES = [
   '/api/models/offered',
   '/api/hardware/stop',
   '/api/hardware/reset',
+  '/api/sop-files/:folder/check',
   '/api/sops/:name/runs',
   '/api/sops/waiting/:folder/accept',
   '/api/sops/adopt',
