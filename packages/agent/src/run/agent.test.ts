@@ -278,7 +278,7 @@ test('a turn whose end cannot be stored is unavailable and keeps its key', async
   books.fail('finish')
   const turn = agent.run(request('a', { session: 's', idempotency: { scope: 's', key: 'k' } }))
   await expect(turn).rejects.toMatchObject({ code: 'unavailable', status: 503 })
-  expect(books.writes).toEqual(['enqueue turn-1', 'start turn-1', 'finish turn-1'])
+  expect(books.writes).toEqual(['enqueue turn-1', 'start turn-1', 'finish turn-1', 'addUsage turn-1'])
   expect(books.released).toEqual([])
   expect(events.map(({ type }) => type)).toEqual(['turn_started', 'turn_failed'])
   expect(observations.at(-1)).toMatchObject({ kind: 'turn', outcome: 'error' })
