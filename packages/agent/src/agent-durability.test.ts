@@ -399,6 +399,7 @@ test('a turn that waits when a link of its person ends has the standing of its o
   const linked: TestAgentOptions['linked'] = {
     refresh: async () => {},
     principal: (client) => (isLinked ? { ...client, person: 'channel:x/bot/ann', standing: 'operator' } : client),
+    besides: () => [],
   }
   const standings: (Standing | undefined)[] = []
   const who: Tool = { ...testTool('who', () => ''), run: async (_, { standing }) => `call ${standings.push(standing)}` }

@@ -374,6 +374,7 @@ function conductDeps(
       within,
       approve: deps.approve,
       shares: deps.shares,
+      linked: deps.linked,
     }),
     stopReason,
   }

@@ -1,6 +1,7 @@
 /** Keeps the whole of a result that the model gets cut, as a file of its session or turn, and says how to read on. */
-import { AppError, type FileViewer, type KeptBytes, type Logger, resultsFolder, sha256Hex } from '@sluice/sdk'
+import { AppError, type FileViewer, fileOwner, type KeptBytes, type Logger, resultsFolder, sha256Hex } from '@sluice/sdk'
 import { allowedTools, type CallScope, fileCallerOf } from '../turn/call-scope.ts'
+import type { Links } from '../turn/linked-principal.ts'
 import type { Shares } from '../turn/shares.ts'
 import type { CallResult } from '../turn/turn.ts'
 import { cutResult, READER } from './cut-result.ts'
@@ -21,12 +22,23 @@ export interface KeepResultDeps {
   readonly log: Logger
   /** What each client keeps. Absent: no client has a share. */
   readonly shares?: Pick<Shares, 'of' | 'checkAttachments'> | undefined
+  /** Absent: no accounts are linked. */
+  readonly linked?: Pick<Links, 'besides'> | undefined
 }
 
 /** Returns the share that the results of a call count for. */
-export function keptBy({ shares }: Pick<KeepResultDeps, 'shares'>, { limited }: CallScope): Pick<FileViewer, 'pool' | 'check'> {
+export function keptBy(
+  { shares, linked }: Pick<KeepResultDeps, 'shares' | 'linked'>,
+  { limited, session, caller }: CallScope,
+): Pick<FileViewer, 'others' | 'pool' | 'check'> {
   if (!limited || !shares) return {}
-  return { pool: shares.of(limited).pool?.key, check: (kept: KeptBytes) => shares.checkAttachments(limited, kept) }
+  // A room keeps its files apart from those of its people.
+  const isOwn = fileOwner(session, caller) === fileOwner(null, caller)
+  return {
+    others: isOwn ? (linked?.besides(limited) ?? []) : [],
+    pool: shares.of(limited).pool?.key,
+    check: (kept: KeptBytes) => shares.checkAttachments(limited, kept),
+  }
 }
 
 /** Never rejects: a result that cannot be kept is cut all the same. */

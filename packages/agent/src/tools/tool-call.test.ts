@@ -1,4 +1,4 @@
-import { NO_SHARES } from '@sluice/config'
+import { type LimitedClient, NO_SHARES } from '@sluice/config'
 import { AppError, defineTool, isAtLeast, Secret, STANDINGS, type Standing, type Tool } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
@@ -9,8 +9,10 @@ import { describe, expect, test } from 'vitest'
 import { memoryBooks } from '../testing/memory-books.ts'
 import { type Reply, scriptedModel } from '../testing/scripted-model.ts'
 import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from '../testing/test-agent.ts'
+import type { CallScope } from '../turn/call-scope.ts'
 import { Shares } from '../turn/shares.ts'
 import type { ToolApprovalRequest, TurnPart, TurnRequest } from '../turn/turn.ts'
+import { keptBy } from './keep-result.ts'
 import { callHash } from './shown-call.ts'
 
 type Calls = NonNullable<Reply['calls']>
@@ -204,6 +206,28 @@ describe('a tool result', () => {
     const { text } = await ask('60000')
     expect(text).toContain('lines left out')
     expect(text).toContain('[The rest was not kept. Your attachments and kept results would take more than 0 MB')
+  })
+
+  test('counts with what linked accounts keep, except in a room, which has files of its own', async () => {
+    const limited = { client: 'channel:x/bot/ann', standing: 'listed' } as const
+    const asked: string[] = []
+    const linked = {
+      refresh: async () => {},
+      principal: (client: LimitedClient) => ({ ...client, person: 'channel:x/bot/ann' }),
+      besides({ client, person }: LimitedClient) {
+        asked.push(`${client} of ${person}`)
+        return ['device:ann']
+      },
+    }
+    const shares = new Shares({ clock: testClock(), events: testHost().events, sharesOf: () => NO_SHARES })
+    const setup = { tools: [testTool('look', () => 'seen')], shares, linked }
+    const by = { caller: limited.client, owner: limited.client, limited }
+    await callTools([[call('look')]], setup, { ...by, session: 'channel:x/bot/room/' })
+    expect(asked).toEqual([])
+    await callTools([[call('look')]], setup, { ...by, session: 'channel:x/bot/room/ann' })
+    expect(asked).toEqual(['channel:x/bot/ann of channel:x/bot/ann'])
+    const scope = { ...by, session: null } as unknown as CallScope
+    expect(keptBy({ shares, linked }, scope)).toMatchObject({ others: ['device:ann'] })
   })
 
   test('that cannot be kept is cut all the same', async () => {

@@ -31,23 +31,20 @@ import { notConfigured } from '../turn/agent-settings.ts'
 import { allowedTools, type CallScope, fileCallerOf, offeredTools } from '../turn/call-scope.ts'
 import { newTrace } from '../turn/ids.ts'
 import type { Scrub } from '../turn/scrub.ts'
-import type { Shares } from '../turn/shares.ts'
 import type { CallResult } from '../turn/turn.ts'
 import { type ApprovalDeps, askPerson } from './approval.ts'
 import { innerCall, searchTool, TOOL_CALL, TOOL_SEARCH } from './deferred-tools.ts'
-import { keepResult, keptBy } from './keep-result.ts'
+import { type KeepResultDeps, keepResult, keptBy } from './keep-result.ts'
 import type { Repeats } from './repeats.ts'
 import { parseToolInput } from './tool-input.ts'
 import { declaredDecider, operatorDenied, refusedText, type Verdict, verdict } from './tool-policy.ts'
 
-export interface ToolExecutorDeps extends ApprovalDeps {
+export interface ToolExecutorDeps extends ApprovalDeps, KeepResultDeps {
   readonly toolSpecs: ToolSpecs
   readonly events: Events
   readonly clock: Clock
   readonly within: WithinTrace
   readonly scrub: Scrub
-  /** What each client keeps. Absent: no client has a share. */
-  readonly shares?: Pick<Shares, 'of' | 'checkAttachments'> | undefined
 }
 
 /** A call with validated input, or with a refusal. */

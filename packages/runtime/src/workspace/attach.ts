@@ -33,7 +33,11 @@ async function inTurn<Value>(files: string, { owner, others = [], pool }: Keeper
   }
 }
 
-async function save(files: string, { owner, others = [], bytes, extension, pool, check }: NewAttachment, write: (path: string) => Promise<void>) {
+async function save(
+  files: string,
+  { owner, others = [], bytes, extension, pool, check }: NewAttachment,
+  write: (path: string) => Promise<void>,
+) {
   const path = attachmentPath(owner, bytes, extension)
   const at = join(attachmentsOf(files, owner), path.slice(path.lastIndexOf('/') + 1))
   const now = new Date()
@@ -58,11 +62,11 @@ export interface NewResult extends Keeper {
 /** Writes a result, which counts for its owner as an attachment does. Rejects as `check` does. */
 export const saveResult = (files: string, result: NewResult, write: () => Promise<void>): Promise<void> =>
   inTurn(files, result, async () => {
-    const { owner, pool, check, names, length } = result
+    const { owner, others = [], pool, check, names, length } = result
     const [folder = ''] = names
     if (check) {
       const replaced = (await lstat(join(files, RESULTS, ...names)).catch(() => undefined))?.size
-      await checkRoom(files, { owner, pool, check }, counted(length) - (replaced === undefined ? 0 : counted(replaced)))
+      await checkRoom(files, { owner, others, pool, check }, counted(length) - (replaced === undefined ? 0 : counted(replaced)))
     }
     const conversations = ownersFolder(files, ownerFolder(owner))
     await mkdir(conversations, { recursive: true, mode: 0o700 })

@@ -192,6 +192,16 @@ test('results count with the attachments of their owner, each file once', async 
   expect(seen.at(-1)).toBe(30_000)
 })
 
+test('results count with what the linked accounts of their owner keep, whichever account writes', async () => {
+  const seen: number[] = []
+  const write = (caller: FileCaller, others: string[], length: number) =>
+    all()
+      .as({ caller, others, check: ({ own }: KeptBytes) => void seen.push(own) })
+      .write(`results/${ownerFolder(caller.session ?? '')}/1.txt`, Buffer.alloc(length))
+  await Promise.all([write(ANN, [BEN.owner], 100_000), write(BEN, [ANN.owner], 30_000)])
+  expect(Math.max(...seen)).toBe(130_000)
+})
+
 test('a result beyond the share is not written', async () => {
   const refuse = () => {
     throw new AppError('share_used', 'used up')

@@ -86,12 +86,13 @@ class FolderWorkspace implements AgentWorkspace {
   }
 
   async write(path: string, bytes: Uint8Array): Promise<void> {
-    const { files, viewer: { caller, pool, check } = {} } = this.#options
+    const { files, viewer: { caller, others = [], pool, check } = {} } = this.#options
     const write = () => this.#inside(path, 'write', (folder, name) => replaceFile(folder, name, bytes))
     const claim = this.#claim(await this.#parse(path))
     const [place] = claim.kind === 'owned' ? claim.places : []
     if (files === undefined || !caller || place?.root !== 'results') return write()
-    return saveResult(files, { owner: caller.owner, pool, ...(check && { check }), names: place.names, length: bytes.length }, write)
+    const keeper = { owner: caller.owner, others, pool, ...(check && { check }) }
+    return saveResult(files, { ...keeper, names: place.names, length: bytes.length }, write)
   }
 
   remove(path: string): Promise<void> {

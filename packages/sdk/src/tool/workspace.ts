@@ -34,6 +34,8 @@ export interface FileViewer {
   readonly caller?: FileCaller
   /** Called with the path of each file that is opened or written, relative to the workspace and without `.` and empty names. */
   used?(path: string): void
+  /** The other owners that share the room of the caller: the linked accounts of a person. */
+  readonly others?: readonly string[]
   /** The pool that the caller belongs to. */
   readonly pool?: string | undefined
   /** Called before a result is written, with what the owner would then keep. Throws to refuse it. */
