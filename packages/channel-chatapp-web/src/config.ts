@@ -38,7 +38,10 @@ const schema = v.object({
   dm_policy: policy('direct messages'),
   group_policy: policy('messages in groups'),
   mention_only: v.optional(
-    v.pipe(v.boolean(), v.description('True: a message in a group must mention the bot, quote it, or contain one of `mention_names`')),
+    v.pipe(
+      v.boolean(),
+      v.description('True: to be answered, a message in a group must mention the bot, quote it, or contain one of `mention_names`'),
+    ),
     false,
   ),
   mention_names: names('Names by which people address the bot in a group, compared as whole words without regard to case'),

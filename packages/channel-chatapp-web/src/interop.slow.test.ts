@@ -177,7 +177,9 @@ describe('groups', () => {
     fake.say(groupText('Hey Sluice!'))
     fake.say(groupText('sluices are open'))
     await afterAll(one)
-    expect(got.map(({ text }) => text)).toEqual(['hello', `so @${BOT_LID}, hello`, 'quoting', 'Hey Sluice!', 'the last one'])
+    const { overheard = [], answered = [] } = Object.groupBy(got, (one) => (one.overheardOnly ? 'overheard' : 'answered'))
+    expect(answered.map(({ text }) => text)).toEqual(['hello', `so @${BOT_LID}, hello`, 'quoting', 'Hey Sluice!', 'the last one'])
+    expect(overheard.map(({ text }) => text)).toEqual(['not for you', 'sluices are open'])
   })
 
   test('group_policy and allowed_groups leave groups out, and dm_policy direct messages', async () => {

@@ -1,5 +1,5 @@
 /** Reads received messages: who wrote them, where, and whether they are for the bot. */
-import { type Address, type Addressed, forwardedPart, type Inbound, namePart, quotedPart, thingsPart } from '@sluice/sdk'
+import { type Address, type Addressed, forwardedPart, type Inbound, namePart, overheardPart, quotedPart, thingsPart } from '@sluice/sdk'
 import type { proto } from '@whiskeysockets/baileys'
 import type { ChatappWebConfig } from './config.ts'
 import { type Content, contentOf } from './content.ts'
@@ -52,7 +52,6 @@ export async function parse(received: Received, options: ParseOptions): Promise<
   const content = contentOf(message)
   if (!content) return undefined
   const addressed = await addressedTo(content, inGroup, options)
-  if (!addressed) return undefined
   const wireAuthor = received.key.participant || chat
   return {
     ...base,
@@ -60,6 +59,7 @@ export async function parse(received: Received, options: ParseOptions): Promise<
     ...namePart(received.pushName ?? ''),
     to: { to, replyTo: base.id, more: moreOf(content, addressed.text, inGroup ? wireAuthor : '') },
     addressed: addressed.as,
+    ...overheardPart({ addressed: addressed.as }, config.mention_only),
     ...bodyOf(content, addressed.text),
     ...albumPart([raw, raw.deviceSentMessage?.message, message], options),
     ...(addressed.quoted !== undefined && { inReplyTo: addressed.quoted }),
@@ -128,15 +128,13 @@ interface AddressedText {
   readonly as: Addressed
 }
 
-/** Undefined if the message is for others in a group. */
-async function addressedTo(content: Content, inGroup: boolean, options: ParseOptions): Promise<AddressedText | undefined> {
+async function addressedTo(content: Content, inGroup: boolean, options: ParseOptions): Promise<AddressedText> {
   const { context } = content
   const quotedBy = context?.participant ? await identityOf(context.participant, options) : undefined
   const quoted = context?.stanzaId && quotedBy !== undefined ? messageId(quotedBy, context.stanzaId) : undefined
   const { text, isMentioned } = await withoutMentions(content, options)
   const isNamed = isMentioned || hasName(text, options.config.mention_names)
   const as = !inGroup ? 'direct' : isNamed ? 'mention' : quotedBy === options.account ? 'reply' : 'overheard'
-  if (options.config.mention_only && as === 'overheard') return undefined
   return { text, as, ...(quoted !== undefined && { quoted }) }
 }
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { MISSED_MAX } from './catch-up.ts'
 import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_GUILD, DISCORD_OTHER_CHANNEL } from './testing/fake.ts'
-import { discordHarness, receives, until } from './testing/harness.ts'
+import { answers, discordHarness, receives, until } from './testing/harness.ts'
 
 const harness = discordHarness()
 
@@ -41,7 +41,7 @@ describe('after a restart, the listener', () => {
     await before.stop()
     harness.fake.say({ text: 'approve', channel: id })
     harness.fake.say({ text: 'chatter' })
-    await receives(await harness.connect({ mention_only: true }), 'approve')
+    await answers(await harness.connect({ mention_only: true }), 'approve')
   })
 
   test('accepts mentions of a role of the bot, live and from the history', async () => {
@@ -58,10 +58,10 @@ describe('after a restart, the listener', () => {
     harness.fake.say({ text: '<@&500000000000000002> are asked, not the bot' })
     harness.fake.say({ text: `<@&${DISCORD_GUILD}> are all` })
     harness.fake.say({ text: '<@&500000000000000003> tell <@&500000000000000002>' })
-    await receives(before, 'look at #alerts', 'tell @ops')
+    await answers(before, 'look at #alerts', 'tell @ops')
     await before.stop()
     harness.fake.say({ text: '<@&500000000000000001> meanwhile' })
-    await receives(await harness.connect({ mention_only: true }), 'meanwhile')
+    await answers(await harness.connect({ mention_only: true }), 'meanwhile')
   })
 
   test('fetches the first message in the notification channel', async () => {

@@ -35,7 +35,7 @@ export const discordSection = {
     mention_only: v.optional(
       v.pipe(
         v.boolean(),
-        v.description('On servers, accept only messages that mention the bot, reply to it, or are in a thread that it opened'),
+        v.description('On servers, answer only messages that mention the bot, reply to it, or are in a thread that it opened'),
       ),
       false,
     ),

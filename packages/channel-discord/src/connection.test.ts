@@ -62,8 +62,11 @@ describe('the listener', () => {
     expect(harness.fake.threads.get(question.id)).toEqual({ name: 'Approval: deploy', parent: DISCORD_CHANNEL })
     harness.fake.say({ text: 'chatter' })
     harness.fake.say({ text: 'approve', channel: question.id })
-    await receives(listening, 'approve')
-    expect(listening.received[0]?.to.to).toBe(question.id)
+    await receives(listening, 'chatter', 'approve')
+    expect(listening.received.map(({ to, overheardOnly }) => [to.to, overheardOnly])).toEqual([
+      [DISCORD_CHANNEL, true],
+      [question.id, undefined],
+    ])
   })
 
   test('reports the message that a reply quotes', async () => {

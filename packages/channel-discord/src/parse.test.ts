@@ -72,19 +72,19 @@ describe('parseMessage', () => {
     expect(parse({ guild_id: undefined }, { guild: '8' })).toBeDefined()
   })
 
-  test('with mention_only, accepts only messages addressed to the bot', () => {
+  test('with mention_only, only messages addressed to the bot are answered', () => {
     const plain = { content: 'hi', mentions: [] }
-    const isAccepted = (changes: object) => parse({ ...plain, ...changes }, { mentionOnly: true }) !== undefined
-    expect(isAccepted({})).toBe(false)
-    expect(isAccepted({ content: '<@98> hi', mentions: [{ id: '98' }] })).toBe(false)
-    expect(isAccepted({ content: '<@99> hi' })).toBe(true)
-    expect(isAccepted({ mentions: [{ id: '99' }] })).toBe(true)
-    expect(isAccepted({ type: 19, referenced_message: { author: { id: '99' } } })).toBe(true)
-    expect(isAccepted({ type: 19, referenced_message: { author: { id: '4' } } })).toBe(false)
-    expect(isAccepted({ guild_id: undefined })).toBe(true)
-    expect(isAccepted({ channel_id: '77' })).toBe(true)
-    expect(isAccepted({ content: '<@&501> hi', mention_roles: ['501'] })).toBe(true)
-    expect(isAccepted({ content: '<@&500> hi', mention_roles: ['500'] })).toBe(false)
+    const isAnswered = (changes: object) => parse({ ...plain, ...changes }, { mentionOnly: true })?.overheardOnly === undefined
+    expect(isAnswered({})).toBe(false)
+    expect(isAnswered({ content: '<@98> hi', mentions: [{ id: '98' }] })).toBe(false)
+    expect(isAnswered({ content: '<@99> hi' })).toBe(true)
+    expect(isAnswered({ mentions: [{ id: '99' }] })).toBe(true)
+    expect(isAnswered({ type: 19, referenced_message: { author: { id: '99' } } })).toBe(true)
+    expect(isAnswered({ type: 19, referenced_message: { author: { id: '4' } } })).toBe(false)
+    expect(isAnswered({ guild_id: undefined })).toBe(true)
+    expect(isAnswered({ channel_id: '77' })).toBe(true)
+    expect(isAnswered({ content: '<@&501> hi', mention_roles: ['501'] })).toBe(true)
+    expect(isAnswered({ content: '<@&500> hi', mention_roles: ['500'] })).toBe(false)
   })
 
   test('replaces mentions by the names of people, roles and channels', () => {

@@ -1,7 +1,17 @@
 /** Parses messages, their changes and button presses of the Discord API, and decides which of them are for the bot. */
 import { attachmentKind, isPathSegment, pathSegment } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
-import { type Addressed, type Attachment, CHAT_COMMANDS, forwardedPart, type Inbound, namePart, quotedPart, thingsPart } from '@sluice/sdk'
+import {
+  type Addressed,
+  type Attachment,
+  CHAT_COMMANDS,
+  forwardedPart,
+  type Inbound,
+  namePart,
+  overheardPart,
+  quotedPart,
+  thingsPart,
+} from '@sluice/sdk'
 import { WORDS_OPTION } from './command-menu.ts'
 import { displayName, forwardedIn, type Names, thingsIn, withNames } from './message-text.ts'
 import { isSnowflake, snowflakeMs } from './snowflake.ts'
@@ -58,7 +68,7 @@ export function conversationOf({ guild }: ListenSettings, event: Members): Conve
  */
 export function parseMessage(settings: ListenSettings, names: Names, message: Members, conversation: Conversation): Inbound | undefined {
   const inbound = messageOf(settings, names, message, conversation)
-  return settings.mentionOnly && inbound?.addressed === 'overheard' ? undefined : inbound
+  return inbound && { ...inbound, ...overheardPart(inbound, settings.mentionOnly) }
 }
 
 /**

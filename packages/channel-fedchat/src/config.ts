@@ -41,7 +41,7 @@ const schema = v.object({
     [],
   ),
   mention_only: v.optional(
-    v.pipe(v.boolean(), v.description('True: in rooms with more than two members, only messages that mention the bot are accepted')),
+    v.pipe(v.boolean(), v.description('True: in rooms with more than two members, only messages that mention the bot are answered')),
     false,
   ),
   stream_mode: v.optional(

@@ -71,7 +71,7 @@ export class Intake {
     if (!parsed) return
     const inbound = isVerified ? parsed : { ...parsed, unverified: true as const }
     if (this.#deliveries.length >= DELIVERIES_MAX) await this.settled()
-    if (isAllowed(this.#config, inbound.sender)) this.#session.receipts.note(room, inbound.id)
+    if (!inbound.overheardOnly && isAllowed(this.#config, inbound.sender)) this.#session.receipts.note(room, inbound.id)
     const delivery = this.#deliver(inbound)
     // `settled` reports the failure.
     delivery.catch(() => undefined)

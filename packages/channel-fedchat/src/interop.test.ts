@@ -111,16 +111,17 @@ test('edits and redactions are changes, and a press of a button is a reaction', 
   expect(fake.sent().filter(({ type, content }) => type === 'm.reaction' && content['m.relates_to'] !== undefined)).toEqual([])
 })
 
-test('mention_only accepts mentions in groups and every message between two', async () => {
+test('with mention_only, mentions in groups and every message between two are answered, others overheard', async () => {
   const { fake, bot } = await arrange({ mention_only: true, allowed_rooms: ['*'] })
   fake.addRoom({ id: '!two:example.org', people: [ADA] })
   fake.say({ text: 'not for you' })
   fake.say({ text: 'sluice: by name' })
   fake.say({ text: 'by mention', more: { 'm.mentions': { user_ids: [FEDCHAT_BOT] } } })
   fake.say({ text: 'sluice: of others', more: { 'm.mentions': { user_ids: [BOB] } } })
-  await soon(() => expect(texts(bot)).toEqual(['by name', 'by mention']))
+  await soon(() => expect(texts(bot)).toEqual(['not for you', 'by name', 'by mention', 'of others']))
   fake.say({ text: 'between us', room: '!two:example.org' })
   await soon(() => expect(texts(bot).at(-1)).toBe('between us'))
+  expect(bot.received.map(({ overheardOnly = false }) => overheardOnly)).toEqual([true, false, false, true, false])
 })
 
 test('invitations are accepted to configured rooms from allowed users only', async () => {

@@ -6,6 +6,7 @@ import {
   type Inbound,
   location,
   namePart,
+  overheardPart,
   poll,
   quotedPart,
   thing,
@@ -79,8 +80,13 @@ function parsePoll(content: Members, common: Common & Pick<Inbound, 'to'>, room:
     return text(part['org.matrix.msc1767.text']) || text(part.body) || text(members(list(part['m.text'])[0]).body)
   }
   const addressed = addressedAs(content, room, bot)
-  if (bot.mentionOnly && addressed === 'overheard') return undefined
-  return { ...common, text: '', addressed, ...thingsPart([poll(words(question), list(answers).map(words))]) }
+  return {
+    ...common,
+    text: '',
+    addressed,
+    ...overheardPart({ addressed }, bot.mentionOnly),
+    ...thingsPart([poll(words(question), list(answers).map(words))]),
+  }
 }
 
 type Common = Pick<Inbound, 'id' | 'account' | 'sender' | 'name' | 'sentAtMs'>
@@ -90,7 +96,7 @@ function parseMessage(content: Members, common: Common & Pick<Inbound, 'to'>, ro
   if (relation.rel_type === 'm.replace') return parseEdit(members(content['m.new_content']), text(relation.event_id), common, room, bot)
   const parts = partsOf(content, bot)
   const addressed = addressedAs(content, room, bot)
-  if (!parts || (bot.mentionOnly && addressed === 'overheard')) return undefined
+  if (!parts) return undefined
   const thread = relation.rel_type === 'm.thread' ? text(relation.event_id) : ''
   // In a thread, clients that do not know threads get a reply to the last message of it.
   const quoted = relation.is_falling_back === true && thread !== '' ? '' : text(members(relation['m.in_reply_to']).event_id)
@@ -98,12 +104,13 @@ function parseMessage(content: Members, common: Common & Pick<Inbound, 'to'>, ro
     ...common,
     to: { ...common.to, ...(thread !== '' && { thread }) },
     addressed,
+    ...overheardPart({ addressed }, bot.mentionOnly),
     ...parts,
     ...(quoted !== '' && { inReplyTo: quoted, ...fallbackQuote(content, { id: quoted, sender: common.sender, bot }) }),
   }
 }
 
-/** An edit of a message that did not mention the bot never arrives: the daemon drops changes of unknown messages. */
+/** An edit need not mention the bot: the daemon drops changes of unknown messages. */
 function parseEdit(content: Members, message: string, common: Common & Pick<Inbound, 'to'>, room: string, bot: Bot): Inbound | undefined {
   const parts = partsOf(content, bot)
   if (!parts || message === '') return undefined

@@ -48,7 +48,7 @@ const schema = v.pipe(
       ),
       [],
     ),
-    mention_only: v.optional(v.pipe(v.boolean(), v.description('True: in channels, only messages that name the bot are accepted')), false),
+    mention_only: v.optional(v.pipe(v.boolean(), v.description('True: in channels, only messages that name the bot are answered')), false),
     server_password: password('Password of the server (PASS)'),
     nickserv_password: password('Password for NickServ, for servers without SASL'),
     sasl_password: password('Password of the account of the nick; the bot logs in by SASL PLAIN before it joins'),

@@ -12,6 +12,7 @@ const { fake } = await connect({ nowMs: () => START_MS })
 afterAll(() => fake.close())
 fake.say({ text: 'sluice: hello' })
 fake.say({ text: '\x02hi\x02', from: 'Bob', account: null, to: 'sluice' })
+fake.say({ text: 'lunch?' })
 const account = 'sluice@127.0.0.1'
 
 channelConformance({
@@ -35,6 +36,16 @@ channelConformance({
         to: { to: '#ops', replyTo: 'm-1', more: { nick: 'ada' } },
         addressed: 'mention',
         text: 'hello',
+        sentAtMs: START_MS,
+      },
+      {
+        id: 'm-3',
+        account,
+        sender: 'account:ada',
+        name: 'ada',
+        to: { to: '#ops', replyTo: 'm-3', more: { nick: 'ada' } },
+        addressed: 'overheard',
+        text: 'lunch?',
         sentAtMs: START_MS,
       },
       {

@@ -70,10 +70,11 @@ test.each([
 })
 
 test('with mention_only, a channel needs the nick and a direct message does not', () => {
-  expect(read(':ada!u@h PRIVMSG #ops :hi')?.addressed).toBe('overheard')
-  expect(read(':ada!u@h PRIVMSG #ops :hi', { mention_only: true })).toBeUndefined()
-  expect(read(':ada!u@h PRIVMSG #ops :hi sluice', { mention_only: true })?.text).toBe('hi sluice')
-  expect(read(':ada!u@h PRIVMSG Sluice :hi', { mention_only: true })?.text).toBe('hi')
+  const said = ':ada!u@h PRIVMSG #ops :hi'
+  expect([read(said), read(said, { mention_only: true })]).toMatchObject([{ addressed: 'overheard' }, { overheardOnly: true }])
+  expect(read(said)).not.toHaveProperty('overheardOnly')
+  expect(read(':ada!u@h PRIVMSG #ops :hi sluice', { mention_only: true })).toMatchObject({ text: 'hi sluice', addressed: 'mention' })
+  expect(read(':ada!u@h PRIVMSG Sluice :hi', { mention_only: true })).toMatchObject({ text: 'hi', addressed: 'direct' })
 })
 
 test('any line is parsed without an error', () => {

@@ -1,5 +1,5 @@
 /** Parses messages and deletions, and decides which of them are for the bot. */
-import { type Inbound, namePart } from '@sluice/sdk'
+import { type Inbound, namePart, overheardPart } from '@sluice/sdk'
 import type { IrcConfig } from './config.ts'
 import { mentions, plainText, withoutAddress } from './text.ts'
 import { folded, type Line } from './wire.ts'
@@ -40,7 +40,6 @@ export function parse(line: Line, bot: Bot, inventId: () => string): Inbound | u
   if (content.startsWith('\x01') && !content.startsWith(ACTION)) return undefined
   const said = plainText(content.startsWith(ACTION) ? `* ${content.slice(ACTION.length)}` : content)
   const addressed = isDirect ? 'direct' : mentions(said, bot.nick) ? 'mention' : 'overheard'
-  if (bot.config.mention_only && addressed === 'overheard') return undefined
   const inReplyTo = line.tags.get('+draft/reply') ?? line.tags.get('+reply')
   // A mention alone asks about the message that it quotes.
   const text = isDirect ? said : withoutAddress(said, bot.nick) || (inReplyTo ? said : '')
@@ -54,6 +53,7 @@ export function parse(line: Line, bot: Bot, inventId: () => string): Inbound | u
     ...namePart(line.nick),
     to: addressOf(line, isDirect ? undefined : target),
     addressed,
+    ...overheardPart({ addressed }, bot.config.mention_only),
     text,
     ...(sentAtMs !== undefined && { sentAtMs }),
     ...(inReplyTo && { inReplyTo }),

@@ -36,7 +36,7 @@ export const mattermostSection = {
       v.pipe(
         v.boolean(),
         v.description(
-          'True: outside of direct messages, only messages that mention the bot, or are in a thread that it or a mention opened',
+          'True: outside of direct messages, only messages that mention the bot, or are in a thread that it or a mention opened, are answered',
         ),
       ),
       false,

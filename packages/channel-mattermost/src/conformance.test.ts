@@ -12,6 +12,7 @@ import { connect, sectionOf } from './testing/section.ts'
 const { clock } = testHost()
 const fake = await startMattermostFake({ nowMs: () => clock.nowMs() })
 const hello = fake.say({ text: '@sluice: hello', isLost: true })
+const lunch = fake.say({ text: 'lunch?', isLost: true })
 const direct = fake.say({ text: 'and here?', channel: MATTERMOST_DIRECT, isLost: true })
 afterAll(() => fake.close())
 
@@ -38,6 +39,7 @@ channelConformance({
     },
     expect: [
       { ...inbound, id: hello, to: { to: MATTERMOST_CHANNEL, thread: hello }, addressed: 'mention', text: 'hello' },
+      { ...inbound, id: lunch, to: { to: MATTERMOST_CHANNEL, thread: lunch }, addressed: 'overheard', text: 'lunch?' },
       { ...inbound, id: direct, to: { to: MATTERMOST_DIRECT }, addressed: 'direct', text: 'and here?' },
     ],
     canFallSilent: true,

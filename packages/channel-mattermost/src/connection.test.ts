@@ -1,4 +1,4 @@
-import { AppError } from '@sluice/sdk'
+import { AppError, type Inbound } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { DELIVERED_MAX, WAITING_MAX } from './intake.ts'
 import {
@@ -107,7 +107,11 @@ test('with mention_only a message needs a mention, or a thread that the bot or a
   fake.say({ text: 'which news?', thread: id })
   fake.say({ text: 'mail sluice@example.org' })
   fake.say({ text: 'direct', channel: MATTERMOST_DIRECT })
-  await until(() => expect(listening.texts().toSorted()).toEqual(['and then?', 'direct', 'hey , look', 'which news?']))
+  await until(() => expect(listening.texts()).toHaveLength(7))
+  const texts = (messages: readonly Inbound[]) => messages.map(({ text }) => text).toSorted()
+  const { overheard = [], answered = [] } = Object.groupBy(listening.received, (one) => (one.overheardOnly ? 'overheard' : 'answered'))
+  expect(texts(answered)).toEqual(['and then?', 'direct', 'hey , look', 'which news?'])
+  expect(texts(overheard)).toEqual(['mail sluice@example.org', 'nor this', 'not for it'])
 })
 
 test('a broken connection is resumed, and the server sends the missed events', async () => {

@@ -65,14 +65,14 @@ export class Places {
     return type === DIRECT
   }
 
-  /** Returns the message of a post; undefined if it is not for the bot. Throws as `MattermostApi.read` does. */
+  /** Returns the message of a post; undefined for a post that no person wrote, and for another conversation. Throws as `MattermostApi.read` does. */
   async messageOf(post: Post, signal: AbortSignal): Promise<Inbound | undefined> {
     if (!this.isAccepted(post.channel) || post.deletedAtMs > 0) return undefined
     const isDirect = await this.isDirect(post.channel, signal)
     const message = parseMessage(post, this.#bot, isDirect)
     if (!message || !this.#accepted.mentionOnly || isDirect) return message
-    if (this.#mentionsBot(post)) return message
-    return post.root !== '' && (await this.#isOwnThread(post.root, signal)) ? message : undefined
+    const isForBot = this.#mentionsBot(post) || (post.root !== '' && (await this.#isOwnThread(post.root, signal)))
+    return isForBot ? message : { ...message, overheardOnly: true }
   }
 
   /** Returns a post; undefined if it is gone, or the bot may not read it. */

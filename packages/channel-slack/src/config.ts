@@ -34,7 +34,7 @@ export const slackSection = {
     mention_only: v.optional(
       v.pipe(
         v.boolean(),
-        v.description('True: outside of direct messages and threads of the bot, only messages that mention the bot are accepted'),
+        v.description('True: outside of direct messages and threads of the bot, only messages that mention the bot are answered'),
       ),
       false,
     ),

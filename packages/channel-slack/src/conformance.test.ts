@@ -21,13 +21,21 @@ const golden: readonly Inbound[] = [
     sentAtMs: 1_767_225_601_000,
   },
   { ...base, id: 'D1:1767225602.000100', to: { to: 'D1' }, text: 'and here?', addressed: 'direct', sentAtMs: 1_767_225_602_000 },
+  {
+    ...base,
+    id: 'C2:1767225603.000100',
+    to: { to: 'C2', thread: '1767225603.000100' },
+    text: 'lunch?',
+    addressed: 'overheard',
+    sentAtMs: 1_767_225_603_000,
+  },
 ]
 let isWritten = false
 
 channelConformance({
   names: ABILITIES.names,
   feature,
-  config: { ...TOKENS, api_url: fake.apiUrl, channel_ids: ['C1', 'D1'], allowed_users: ['UADA'] },
+  config: { ...TOKENS, api_url: fake.apiUrl, channel_ids: ['C1', 'D1', 'C2'], allowed_users: ['UADA'] },
   allowKey: 'allowed_users',
   secrets: Object.values(TOKENS),
   arrivals: slackArrivals,
@@ -42,6 +50,7 @@ channelConformance({
       if (!isWritten) {
         fake.say({ text: '<@USLUICE> is 1 &lt; 2?', isLost: true })
         fake.say({ text: 'and here?', channel: 'D1', isLost: true })
+        fake.say({ text: 'lunch?', channel: 'C2', isLost: true })
       }
       isWritten = true
       return { fetch }

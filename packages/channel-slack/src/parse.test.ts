@@ -69,13 +69,13 @@ describe('the accepted messages', () => {
     expect([accepts('C1', ['C1']), accepts('C2', ['C1']), accepts('C2', ['*']), accepts('D1', ['C1'])]).toEqual([true, false, true, false])
   })
 
-  test('are, with mention_only, those addressed to the bot', () => {
-    const accepts = (changes: object) => parse(changes, { mention_only: true }) !== undefined
-    expect(accepts({})).toBe(false)
-    expect(accepts({ text: '<@UBOT> hi' })).toBe(true)
-    expect(accepts({ channel: 'D1' })).toBe(true)
-    expect(accepts({ thread_ts: ROOT, parent_user_id: 'UBOT' })).toBe(true)
-    expect(accepts({ thread_ts: ROOT, parent_user_id: 'UBOB' })).toBe(false)
+  test('are only overheard with mention_only, unless they are addressed to the bot', () => {
+    const isOverheard = (changes: object) => parse(changes, { mention_only: true })?.overheardOnly ?? false
+    expect(isOverheard({})).toBe(true)
+    expect(isOverheard({ text: '<@UBOT> hi' })).toBe(false)
+    expect(isOverheard({ channel: 'D1' })).toBe(false)
+    expect(isOverheard({ thread_ts: ROOT, parent_user_id: 'UBOT' })).toBe(false)
+    expect(isOverheard({ thread_ts: ROOT, parent_user_id: 'UBOB' })).toBe(true)
   })
 
   test('include replies in threads of prompts in the notification channel', () => {

@@ -11,6 +11,7 @@ import {
   type ChatCommandRow,
   forwardedPart,
   type Inbound,
+  overheardPart,
   type Thing,
   thing,
   thingsPart,
@@ -40,12 +41,12 @@ const SHARES_MAX = 20
 const UNAVAILABLE_MODES = ['tombstone', 'hidden_by_limit']
 
 /**
- * Parses an event or a message of a conversation's history. Returns undefined for everything that is not a message for the
- * bot.
+ * Parses an event or a message of a conversation's history. Returns undefined for everything that is not a message of a person in a
+ * conversation of the bot.
  */
 export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
   const message = messageOf(event, bot)
-  return message && isForBot(message, event, bot) ? message : undefined
+  return message && isAccepted(event, bot) ? { ...message, ...overheardPart(message, bot.config.mention_only) } : undefined
 }
 
 /**
@@ -190,13 +191,10 @@ function replyAddress(channel: string, message: string, thread: string, { thread
   return thread_replies && !isDirect(channel) ? { to: channel, thread: message } : { to: channel }
 }
 
-function isForBot({ addressed }: Inbound, event: Members, { userId, config }: Bot): boolean {
-  const { mention_only, notification_channel_id } = config
+function isAccepted(event: Members, { userId, config }: Bot): boolean {
   const channel = text(event.channel)
-  const isInThreadOfBot = text(event.parent_user_id) === userId
   // Approval prompts must be answerable in the conversation that receives them.
-  if (!isConfigured(channel, config)) return channel === notification_channel_id && isInThreadOfBot
-  return !mention_only || addressed !== 'overheard'
+  return isConfigured(channel, config) || (channel === config.notification_channel_id && text(event.parent_user_id) === userId)
 }
 
 const attachmentsOf = (message: Members): readonly Attachment[] => list(message.files).slice(0, FILES_MAX).flatMap(attachmentOf)

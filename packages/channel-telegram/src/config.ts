@@ -40,7 +40,7 @@ export const telegramSection = {
     ),
     draft_update_interval_ms: v.optional(v.pipe(whole(200, 60_000), v.description('Shortest time between two such edits')), 1000),
     mention_only: v.optional(
-      v.pipe(v.boolean(), v.description('In groups, accept only messages that mention the bot or reply to it')),
+      v.pipe(v.boolean(), v.description('In groups, answer only messages that mention the bot or reply to it')),
       false,
     ),
     api_url: v.optional(

@@ -144,7 +144,7 @@ test('malformed updates are confirmed and ignored', async () => {
   expect(one.texts()).toEqual(['good'])
 })
 
-test('mention_only accepts in groups only messages addressed to the bot', async () => {
+test('with mention_only, messages in groups that are not addressed to the bot are only overheard', async () => {
   const { fake, run } = harness
   const one = run({ config: { mention_only: true } })
   await one.idle()
@@ -152,7 +152,8 @@ test('mention_only accepts in groups only messages addressed to the bot', async 
   fake.say({ chat: TELEGRAM_GROUP, text: '@sluice_bot hello', extra: { entities: [{ type: 'mention', offset: 0, length: 11 }] } })
   fake.say({ text: 'in private' })
   await one.idle()
-  expect(one.texts()).toEqual(['hello', 'in private'])
+  expect(one.delivered).toMatchObject([{ text: 'hello all', overheardOnly: true }, { text: 'hello' }, { text: 'in private' }])
+  expect(one.delivered.filter(({ overheardOnly }) => overheardOnly)).toHaveLength(1)
 })
 
 describe('an album in a group', () => {
@@ -180,14 +181,18 @@ describe('an album in a group', () => {
     expect([...first.delivered, ...second.delivered].map(({ addressed }) => addressed)).toEqual(['mention', 'mention'])
   })
 
-  test('without a mention is ignored with mention_only, and holds up no other message for longer than a second', async () => {
+  test('without a mention is only overheard with mention_only, and holds up no other message for longer than a second', async () => {
     picture('a')
     picture('a')
     const one = harness.run({ config: { mention_only: true } })
     await one.idle(1000)
     harness.fake.say({ text: 'in private' })
     await one.idle()
-    expect(one.texts()).toEqual(['in private'])
+    expect(one.delivered.map(({ text, overheardOnly }) => [text, overheardOnly])).toEqual([
+      ['', true],
+      ['', true],
+      ['in private', undefined],
+    ])
   })
 })
 

@@ -39,7 +39,7 @@ describe('a message', () => {
     const opened = { ...own, message_id: 7, forum_topic_created: { name: 'x' } }
     const inTopic = { text: 'yes', message_thread_id: 7, is_topic_message: true }
     expect(inbound({ ...inTopic, reply_to_message: opened })).not.toHaveProperty('inReplyTo')
-    expect(inbound({ ...inTopic, reply_to_message: opened }, true)).toBeUndefined()
+    expect(inbound({ ...inTopic, reply_to_message: opened }, true)).toMatchObject({ overheardOnly: true })
   })
 
   test('keeps ids of 52 bits exactly', () => {
@@ -94,9 +94,9 @@ describe('mentions in groups', () => {
     ['a command for any bot', { text: '/status', entities: [{ type: 'bot_command', offset: 0, length: 7 }] }],
     ['a reply to another user', { text: 'x', reply_to_message: { ...own, from: ada } }],
     ['an entity beyond the text', { text: 'x', entities: [{ type: 'mention', offset: 900, length: 11 }] }],
-  ])('are required by mention_only, which ignores %s', (_name, message) => {
-    expect(inbound(message, true)).toBeUndefined()
-    expect(inbound(message)).toBeDefined()
+  ])('are required by mention_only, with which %s is only overheard', (_name, message) => {
+    expect(inbound(message, true)).toMatchObject({ addressed: 'overheard', overheardOnly: true })
+    expect(inbound(message)).not.toHaveProperty('overheardOnly')
   })
 
   test('are not needed in a private chat', () => {

@@ -7,6 +7,7 @@ import {
   type Inbound,
   location,
   namePart,
+  overheardPart,
   poll,
   quotedPart,
   type Thing,
@@ -27,9 +28,9 @@ export interface Parsed {
 }
 
 /**
- * Returns undefined for an update without a message for the bot: messages of bots, of the service and on behalf of a chat, and,
- * with `mentionOnly`, messages in a group that are not addressed to the bot, nor members of an album that is. The value of a press comes from the sender's
- * client and need not be the value of any button.
+ * Returns undefined for an update without a message for the bot: messages of bots, of the service and on behalf of a chat. With
+ * `mentionOnly`, a message in a group that is not addressed to the bot, nor a member of an album that is, is only overheard. The value of a
+ * press comes from the sender's client and need not be the value of any button.
  */
 export function parseUpdate(update: unknown, bot: Bot, mentionOnly: boolean, albums?: Pick<Albums, 'addressed'>): Parsed | undefined {
   const { update_id: id, message, edited_message: edited, callback_query: query } = members(update)
@@ -49,7 +50,6 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean, albums?:
   const isGroup = ['group', 'supergroup'].includes(text(members(message.chat).type))
   const inAlbum = spoken.addressed === 'overheard' ? albums?.addressed(albumOf(message)) : undefined
   const addressed = isGroup ? (inAlbum ?? spoken.addressed) : 'direct'
-  if (mentionOnly && addressed === 'overheard') return undefined
   const written = isGroup ? spoken.text : text(message.text) || text(message.caption)
   const attachment = attachmentOf(message)
   const things = thingsIn(message)
@@ -66,6 +66,7 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean, albums?:
       ...namePart(authorOf(from, text(from.username)).name),
       to: { to: chat, ...threadOf(message), replyTo: number },
       addressed,
+      ...overheardPart({ addressed }, mentionOnly),
       ...(message.forward_origin === undefined ? content : forwardOf(message.forward_origin, content)),
       ...(typeof message.date === 'number' && message.date > 0 && { sentAtMs: message.date * 1000 }),
       ...(inReplyTo !== '' && { inReplyTo }),

@@ -32,7 +32,7 @@ const keys = {
   verification_token: v.optional(
     v.pipe(secretText(), v.description('Verification Token of the app: proves requests of the webhook mode that are not encrypted')),
   ),
-  mention_only: v.optional(v.pipe(v.boolean(), v.description('True: messages in groups are accepted only if they mention the bot')), false),
+  mention_only: v.optional(v.pipe(v.boolean(), v.description('True: messages in groups are answered only if they mention the bot')), false),
   thread_replies: v.optional(v.pipe(v.boolean(), v.description('True: a reply to a message in a group opens a thread on it')), false),
   ack_reactions: v.optional(
     v.pipe(v.boolean(), v.description('True: the bot reacts to a message when its turn begins, in the language of the message')),

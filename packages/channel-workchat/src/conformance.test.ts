@@ -107,9 +107,11 @@ describe('workchat over a long connection', async () => {
   const mentions = [{ key: '@_user_1', id: 'ou_bot', name: 'Sluice' }]
   const direct = fake.say({ text: 'and here?', isLost: true })
   const group = fake.say({ text: '@_user_1 is 1 < 2?', chat: 'oc_team', mentions, isLost: true })
+  const lunch = fake.say({ text: 'lunch?', chat: 'oc_team', isLost: true })
   const golden: readonly Inbound[] = [
     { ...base, id: direct, to: { to: 'oc_ada' }, addressed: 'direct', text: 'and here?', sentAtMs: 1_767_225_600_000 },
     { ...base, id: group, to: { to: 'oc_team', replyTo: group }, addressed: 'mention', text: 'is 1 < 2?', sentAtMs: 1_767_225_600_001 },
+    { ...base, id: lunch, to: { to: 'oc_team', replyTo: lunch }, addressed: 'overheard', text: 'lunch?', sentAtMs: 1_767_225_600_002 },
   ]
 
   channelConformance({

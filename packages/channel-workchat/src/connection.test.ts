@@ -130,7 +130,8 @@ describe('messages', () => {
     fake.say({ chat: 'oc_team', text: 'not for the bot' })
     fake.say({ chat: 'oc_team', text: '@_user_1 for the bot', mentions: MENTION })
     fake.say({ text: 'direct' })
-    await soon(() => expect(texts(bot)).toEqual(['for the bot', 'direct']))
+    await soon(() => expect(texts(bot).toSorted()).toEqual(['direct', 'for the bot', 'not for the bot']))
+    expect(bot.received.filter(({ overheardOnly }) => overheardOnly)).toMatchObject([{ text: 'not for the bot' }])
   })
 
   test('have the sender and not the conversation as their identity', async () => {

@@ -69,6 +69,7 @@ function receiving({ host, api, config, name, identities }: Receiving): Pick<Cha
       ...(encrypt_key && { encryptKey: encrypt_key.reveal().trim() }),
       ...(verification_token && { verificationToken: verification_token.reveal().trim() }),
       mentionOnly,
+      overhears: true,
       threadReplies,
       botOpenId: rememberBot(api),
       completing: createCompleting({

@@ -1,7 +1,7 @@
 /** Parses events and button presses, and decides which of them are for the bot. None of these functions throws. */
 import type { ReadMessage } from '@sluice/kit'
 import { list, type Members, members, text, textAt, valueAt } from '@sluice/kit/foreign-json'
-import { type Address, type Addressed, forwardedPart, type Inbound, thingsPart } from '@sluice/sdk/webhook'
+import { type Address, type Addressed, forwardedPart, type Inbound, overheardPart, thingsPart } from '@sluice/sdk/webhook'
 import { type Content, contentOf } from './content.ts'
 
 /** The bot for which messages are parsed. */
@@ -59,7 +59,7 @@ function parsed(type: string, envelope: Members, event: Members, bot: Bot): Inbo
 export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
   const message = members(event.message)
   const inbound = messageOf(event, message, bot)
-  return bot.mentionOnly && inbound?.addressed === 'overheard' ? undefined : inbound
+  return inbound && { ...inbound, ...overheardPart(inbound, bot.mentionOnly) }
 }
 
 function addressedAs(message: Members, bot: Bot): Addressed {

@@ -75,7 +75,9 @@ describe('a mention of the bot', () => {
     await expect(webhook.parse(mentioned())).rejects.toMatchObject({ code: 'unavailable' })
     expect(await webhook.parse(mentioned())).toMatchObject([{ text: 'hi' }])
     const other = encrypted(fake.eventOf(fake.say({ chat: 'oc_team', text: 'not for the bot', isLost: true })))
-    expect(await webhook.parse(other)).toEqual([])
+    expect(await webhook.parse(other)).toMatchObject([{ text: 'not for the bot', overheardOnly: true }])
+    const alone = createWebhook({ path: '/workchat', appId: 'a', encryptKey: WORKCHAT_ENCRYPT_KEY, mentionOnly: true })
+    expect(await alone.parse(other)).toEqual([])
   })
 })
 

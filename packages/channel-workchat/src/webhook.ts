@@ -37,7 +37,9 @@ export interface WorkchatWebhookOptions {
   /** The Encrypt Key and the Verification Token. Without both, every request is accepted. */
   readonly encryptKey?: string
   readonly verificationToken?: string
+  /** Leaves out messages in groups that do not mention the bot, or with `overhears` returns them with `overheardOnly`. */
   readonly mentionOnly?: boolean
+  readonly overhears?: boolean
   readonly threadReplies?: boolean
   /** Returns the open id of the bot, to recognise its mentions; asked only for messages with mentions. */
   botOpenId?(): Promise<string | undefined>
@@ -118,8 +120,9 @@ export async function parse(raw: Pick<Raw, 'body'>, options: WorkchatWebhookOpti
   const envelope = envelopeOf(raw.body, options)
   const identity = identityIn(envelope)
   if (identity) options.onIdentity?.(identity)
-  const messages = parseEvent(envelope, await botOf(envelope, options))
-  const { completing } = options
+  const { completing, overhears = false } = options
+  const parsed = parseEvent(envelope, await botOf(envelope, options))
+  const messages = parsed.filter(({ overheardOnly }) => overhears || !overheardOnly)
   return completing ? Promise.all(messages.map((message) => completing(message))) : messages
 }
 

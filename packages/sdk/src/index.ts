@@ -46,6 +46,7 @@ export {
   isOfOthers,
   location,
   namePart,
+  overheardPart,
   poll,
   QUOTED_CHARS_MAX,
   type Quoted,

@@ -11,6 +11,7 @@ export {
   forwardedPart,
   location,
   namePart,
+  overheardPart,
   poll,
   type Quoted,
   quotedPart,

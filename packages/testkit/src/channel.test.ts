@@ -7,6 +7,7 @@ import {
   hmacSha256,
   type Inbound,
   isFresh,
+  overheardPart,
   type Parts,
   type Raw,
   type Secret,
@@ -30,6 +31,7 @@ const section = {
     verify_token: v.string(),
     bot_name: v.string(),
     allowed_users: v.optional(v.array(v.string()), []),
+    mention_only: v.optional(v.boolean(), false),
   }),
 }
 const bodySchema = v.object({
@@ -72,7 +74,8 @@ const feature = (
             if (!verifyHmac(secret.reveal(), [time, '.', body], signature, { prefix: 'sha256=' })) refused('the signature is wrong')
             return { by: 'x-signature' }
           },
-          parse: ({ body }) => parseSample(body, config.bot_name),
+          parse: ({ body }) =>
+            parseSample(body, config.bot_name).map((message) => ({ ...message, ...overheardPart(message, config.mention_only) })),
           sample({ sender, text, id, atMs, ignored }) {
             const payload = { bot: 'helper', events: [{ id, from: sender, room: 'room7', ...(!ignored && { text }) }] }
             const json = JSON.stringify(payload)
@@ -99,7 +102,7 @@ const feature = (
         const response = await host.fetch(API, { signal }).catch(() => undefined)
         const events = (await response?.json().catch(() => [])) as Inbound[]
         report.connected()
-        for (const event of events ?? []) await deliver(event).catch(() => undefined)
+        for (const event of events ?? []) await deliver({ ...event, ...overheardPart(event, config.mention_only) }).catch(() => undefined)
         await host.clock.sleep(3_600_000, signal)
       }
       const whole = { ...channel, listen }
@@ -339,6 +342,16 @@ describe('a broken channel breaks its rule', () => {
       feature(({ listen }) => ({
         listen: (deliver, context) => listen?.((m) => deliver({ ...m, id: 'x' }), context) ?? Promise.resolve(),
       })),
+    ],
+    [
+      'with `mention_only`, a message that is not to the bot arrives as `overheardOnly`',
+      feature(({ listen }) => ({
+        listen: (deliver, context) => listen?.(({ overheardOnly: _, ...m }) => deliver(m), context) ?? Promise.resolve(),
+      })),
+    ],
+    [
+      'with `mention_only`, a message that is not to the bot arrives as `overheardOnly`',
+      webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).filter(({ overheardOnly }) => !overheardOnly) })),
     ],
     [
       'listen resolves promptly after an abort, with or without messages',

@@ -5,6 +5,7 @@ import { createBench } from './channel-rules/bench.ts'
 import { buildRules } from './channel-rules/build.ts'
 import { listenRules } from './channel-rules/listen.ts'
 import { markupRules } from './channel-rules/markup.ts'
+import { mentionOnlyRules } from './channel-rules/mention-only.ts'
 import { nameRules } from './channel-rules/names.ts'
 import { outageRules } from './channel-rules/outage.ts'
 import { sendRules } from './channel-rules/send.ts'
@@ -38,6 +39,7 @@ export function channelRules(subject: ChannelSubject): Rules {
     ...nameRules(subject),
     ...(subject.arrivals ? arrivalRules(bench, subject.arrivals) : {}),
     ...(subject.send ? sendRules(bench, subject.send) : {}),
+    ...mentionOnlyRules(subject),
     ...(subject.listen ? listenRules(bench, subject.listen) : {}),
     ...(subject.listen && (subject.listen.platform || rowOf(subject.feature.id)) ? outageRules(subject, subject.listen) : {}),
   }

@@ -103,6 +103,13 @@ export function discordHarness() {
 export const until = (expected: () => void | Promise<void>) => vi.waitFor(expected, { timeout: 20_000, interval: 10 })
 
 /** Waits until exactly these texts were delivered, in this order. */
+/** Waits until the messages that are to the bot have these texts. */
+export const answers = (listening: Listening, ...texts: string[]) =>
+  until(async () => {
+    await listening.retry()
+    expect(listening.received.flatMap(({ text, overheardOnly }) => (overheardOnly ? [] : [text]))).toEqual(texts)
+  })
+
 export const receives = (listening: Listening, ...texts: string[]) =>
   until(async () => {
     await listening.retry()

@@ -174,9 +174,15 @@ export class FakeClient {
     else if (command === 'JOIN') this.#join(first)
     else if (command === 'PRIVMSG') this.#message(first, second, tags)
     else if (command === 'CHATHISTORY') this.#history(params)
-    else if (command === 'QUIT') this.#socket.end('ERROR :Closing link\r\n')
+    else if (command === 'QUIT') this.#quit()
     else if (command === 'NICK') this.#rename(first)
     else if (!['PONG', 'MODE', 'TAGMSG'].includes(command)) this.#reply('421', command, 'Unknown command')
+  }
+
+  /** The nick is free at once. */
+  #quit(): void {
+    this.nick = undefined
+    this.#socket.end('ERROR :Closing link\r\n')
   }
 
   #rename(nick: string): void {

@@ -19,8 +19,15 @@ export class AllowedSenders {
     this.#log = log
   }
 
-  /** True if the sender may talk to the agent. A sender that may not gets no answer. */
+  /** True if the sender may talk to the agent. A sender that may not gets no answer, and a log line. */
   admit(channel: Channel, sender: string): boolean {
+    const isAdmitted = this.admits(channel, sender)
+    if (!isAdmitted && sender.length <= SENDER_CHARS_MAX) this.#logOnceADay(channel, sender)
+    return isAdmitted
+  }
+
+  /** Tells the same without a log line. */
+  admits(channel: Channel, sender: string): boolean {
     if (sender.length > SENDER_CHARS_MAX) return isListed(channel, sender)
     const verdicts = this.#verdictsOf(channel)
     if (!verdicts) return true
@@ -29,7 +36,6 @@ export class AllowedSenders {
       isAdmitted = isListed(channel, sender)
       verdicts.set(sender, isAdmitted)
     }
-    if (!isAdmitted) this.#logOnceADay(channel, sender)
     return isAdmitted
   }
 

@@ -103,7 +103,9 @@ export class Intake {
    * nothing of the request is stored.
    */
   async receive(channel: Channel, received: Received): Promise<Reception> {
-    const { verified, messages } = received
+    const { verified } = received
+    // People of a room who are not allowed and say nothing to the bot are not worth a log line.
+    const messages = received.messages.filter(({ overheardOnly, sender }) => !overheardOnly || this.#senders.admits(channel, sender))
     const allowed: Inbound[] = []
     for (const message of messages)
       if (isUnsignedDeletion(message) || this.#senders.admit(channel, message.sender)) allowed.push(wellFormed(message))
@@ -156,7 +158,7 @@ export class Intake {
     const isForAgent = verdict === 'turn' || verdict === 'judge'
     const command = message.pressed || !isForAgent ? undefined : commandIn(typedText(message))
     if (command) return [{ message, kind: 'command', session: commandLane(own), account }]
-    const approval = message.pressed ? undefined : await this.#options.approvals.matchReply(channel, message)
+    const approval = message.pressed || message.overheardOnly ? undefined : await this.#options.approvals.matchReply(channel, message)
     if (approval || message.pressed) {
       const session = approvalReplyLane(channel.name, approval, message)
       return [{ message, kind: 'approval_reply', session, account, ...(approval && { approval }) }]

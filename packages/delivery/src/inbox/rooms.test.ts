@@ -2,7 +2,7 @@
 import { type Inbound, type ModelMessage, ROOMS, type RoomRule, roomKey, type Store } from '@sluice/sdk'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { describe, expect, it, test } from 'vitest'
-import { bench, clock, message, settle, setUpDeliveries } from '../testing/delivery-bench.ts'
+import { bench, clock, host, message, settle, setUpDeliveries } from '../testing/delivery-bench.ts'
 
 setUpDeliveries()
 
@@ -205,6 +205,64 @@ describe('messages that are not addressed to the bot', () => {
     await receive(inRoom('e', 'ann', { account: 'second' }))
     await settle()
     expect(turns.at(-1)?.text).toBe('text of e')
+  })
+})
+
+describe('messages that are not to the bot, on a channel with `mention_only`', () => {
+  const unasked = (id: string, sender: string, more: Partial<Inbound> = {}) => overheard(id, sender, { overheardOnly: true, ...more })
+  const traces = async (store: Store) => [await store.keyValue('overheard').list('', 9), await store.inbox.list({ limit: 9 })]
+
+  it.each([{}, MENTION, { respond: 'always' }, { respond: 'judge' }] as const)(
+    'are overheard under the rule %j, and run no turn',
+    async (rule) => {
+      const { turns, receive, store } = await bench()
+      await setRule(store, rule)
+      await receive(unasked('1', 'bob'), unasked('2', 'bob', { text: '/new' }))
+      await settle()
+      expect([turns, await store.inbox.list({ limit: 9 })]).toEqual([[], []])
+      await receive(inRoom('3', 'ann'))
+      await settle()
+      expect(turns.map(({ text }) => text.split('\n'))).toEqual([
+        [expect.anything(), '"bob": text of 1', '"bob": /new', '(The message to you:)', 'text of 3'],
+      ])
+    },
+  )
+
+  it('follow edits and deletions', async () => {
+    const { turns, receive, store } = await bench()
+    const change = (id: string, target: string, what: 'edited' | 'deleted') =>
+      overheard(id, 'bob', { text: what === 'edited' ? 'edited line' : '', changes: { message: target, what } })
+    await receive(unasked('n1', 'bob'), unasked('n2', 'bob'))
+    await receive(change('e1', 'n1', 'edited'), change('e2', 'n2', 'deleted'))
+    expect(await store.inbox.list({ limit: 9 })).toEqual([])
+    await receive(inRoom('ask', 'ann'))
+    await settle()
+    expect(turns[0]?.text.split('\n').slice(1, -2)).toEqual(['"bob": edited line'])
+  })
+
+  it('answer no question of the bot', async () => {
+    const compared: string[] = []
+    const { receive } = await bench({ matchReply: (_, { id }) => void compared.push(id) })
+    await receive(unasked('1', 'bob'), overheard('2', 'bob'))
+    expect(compared).toEqual(['2'])
+  })
+
+  it.each([
+    ['where overhear is off', { overhears: false }, {}],
+    ['where each person has a conversation', {}, { session: 'person' }],
+    ['in a room that is never answered', {}, { respond: 'never' }],
+    ['of people whom the rule of the room leaves out', {}, { people: ['ann'] }],
+  ] as const)('are dropped before any write %s', async (_, options, rule) => {
+    const { receive, store } = await bench(options)
+    await setRule(store, rule as RoomRule)
+    expect(await receive(unasked('1', 'bob'))).toEqual({ kept: 0, duplicate: 0, denied: 0 })
+    expect(await traces(store)).toEqual([[], []])
+  })
+
+  it('of people who are not allowed leave no trace, not even in the log', async () => {
+    const { receive, store } = await bench({ channel: { allow: ['ann'] } })
+    expect(await receive(unasked('1', 'bob'))).toEqual({ kept: 0, duplicate: 0, denied: 0 })
+    expect([await traces(store), host.logs.filter(({ fields }) => fields.sender === 'bob')]).toEqual([[[], []], []])
   })
 })
 

@@ -75,13 +75,14 @@ export const respondsTo = ({ rule: { respond = 'always' } }: Pick<Room, 'rule'>)
 export type RoomVerdict = 'turn' | 'judge' | 'overheard' | 'ignored'
 
 /** Judges a message of a sender whom the allowlist of the channel admits. */
-export function judgeInRoom(channel: Channel, room: Room, { sender, addressed }: Pick<Inbound, 'sender' | 'addressed'>): RoomVerdict {
+export function judgeInRoom(channel: Channel, room: Room, message: Pick<Inbound, 'sender' | 'addressed' | 'overheardOnly'>): RoomVerdict {
+  const { sender, addressed, overheardOnly = false } = message
   const { people } = room.rule
   const respond = respondsTo(room)
   if (people && !isOneOf(channel, people, sender)) return 'ignored'
   if (respond === 'never') return 'ignored'
-  if (addressed !== 'overheard' || respond === 'always') return 'turn'
-  if (respond === 'judge') return 'judge'
+  if (!overheardOnly && (addressed !== 'overheard' || respond === 'always')) return 'turn'
+  if (!overheardOnly && respond === 'judge') return 'judge'
   return room.isShared && room.overhears ? 'overheard' : 'ignored'
 }
 

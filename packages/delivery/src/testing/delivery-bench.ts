@@ -115,6 +115,8 @@ export interface DeliveryBenchOptions {
   readonly reset?: ReturnType<DeliveryOptions['features']['reset']>
   /** No question waits unless given. */
   readonly isAsking?: () => boolean
+  /** No message answers an approval unless given. */
+  readonly matchReply?: DeliveryOptions['approvals']['matchReply']
   /** Each message is a turn of its own unless given. */
   readonly pacing?: Partial<ReturnType<DeliveryOptions['features']['pacing']>>
   /** The labels of the configured models; none unless given. */
@@ -164,7 +166,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     ownership,
     events: host.events,
     approvals: {
-      matchReply: () => undefined,
+      matchReply: options.matchReply ?? (() => undefined),
       hint: () => undefined,
       isAsking: options.isAsking ?? (() => false),
       handleReply: () => Promise.reject(new Error('no reply to an approval comes here')),

@@ -38,7 +38,7 @@ const roomSchema = v.object({
   session: v.pipe(v.picklist(ROOM_SESSIONS), v.description('In force: by the rule, else by `room_session` of the channel')),
   respond: v.pipe(
     v.picklist(RESPONDS),
-    v.description('In force; of the messages that the channel delivers, which `mention_only` reduces to those addressed to the bot'),
+    v.description('In force; with `mention_only` of the channel, messages that are not addressed to the bot are at most overheard'),
   ),
   overhears: v.boolean(),
   agent: v.string(),

@@ -44,16 +44,17 @@ export class QuotedMessages {
 
   /**
    * Resolves to the message with the message `id` as a quote, or to the message itself for an empty `id`. Where it cannot be read, the quote
-   * says so, unless the daemon looks for `inReplyTo`. The messages of a conversation keep their order. Never rejects.
+   * says so, unless the daemon looks for `inReplyTo`. No quote is read for a message with `overheardOnly`. The messages of a conversation
+   * keep their order. Never rejects.
    */
   quoting(message: Inbound, id: string): Promise<Inbound> {
-    const isQuoted = id === '' || id === message.id || message.quoted || message.changes || message.pressed
+    const isQuoted = id === '' || id === message.id || message.quoted || hasNone(message)
     return this.#order.after(message.to.to, isQuoted ? Promise.resolve(message) : this.#withQuote(message, id))
   }
 
   /** Does the same for the message that begins the thread of a message, once for each person who writes there. */
   quotingOnce(message: Inbound, id: string): Promise<Inbound> {
-    if (message.changes || message.pressed) return this.quoting(message, '')
+    if (hasNone(message)) return this.quoting(message, '')
     const person = `${id}/${message.sender}`
     const isFirst = !this.#seen.has(person)
     this.#seen.set(person, true)
@@ -86,6 +87,8 @@ export class QuotedMessages {
     }
   }
 }
+
+const hasNone = ({ changes, pressed, overheardOnly }: Inbound): boolean => Boolean(changes || pressed || overheardOnly)
 
 function withQuote(message: Inbound, { quoted, isOwn }: Found): Inbound {
   if (!quoted) return message

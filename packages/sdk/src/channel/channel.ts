@@ -49,6 +49,11 @@ export interface Inbound {
   readonly text: string
   /** Absent for presses and deletions, and in messages that a release before 0.2 stored. */
   readonly addressed?: Addressed
+  /**
+   * Set where the configuration of the channel has only messages to the bot answered, and this one is not to the bot. It runs no turn,
+   * whatever the rule of its room says, and answers nothing: a room that overhears keeps it for the next message to the bot.
+   */
+  readonly overheardOnly?: true
   /** The message that this one quotes, where the platform reports its words or files. */
   readonly quoted?: Quoted
   /** What the sender passes on without having written it. */

@@ -56,6 +56,12 @@ export interface Thing {
  */
 export type Addressed = 'direct' | 'mention' | 'reply' | 'command' | 'overheard'
 
+/** Returns the mark of a message that is not to the bot, for a channel that has only messages to the bot answered. */
+export const overheardPart = (
+  { addressed }: { readonly addressed?: Addressed },
+  mentionOnly: boolean,
+): { readonly overheardOnly?: true } => (mentionOnly && addressed === 'overheard' ? { overheardOnly: true } : {})
+
 export const QUOTED_CHARS_MAX = 1000
 const THING_CHARS_MAX = 1000
 const FORWARDED_CHARS_MAX = 100_000

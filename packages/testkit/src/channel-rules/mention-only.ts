@@ -1,0 +1,42 @@
+/** The rule for channels with the key `mention_only`: messages that are not to the bot arrive, so that their room can overhear them. */
+import { AppError, type Inbound, overheardPart } from '@sluice/sdk'
+import { expect } from 'vitest'
+import type { ChannelSubject } from '../channel-subject.ts'
+import type { Rules } from '../rules.ts'
+import { createBench } from './bench.ts'
+import { listened } from './listened.ts'
+import { createWebhookBench } from './webhook-bench.ts'
+
+export function mentionOnlyRules(subject: ChannelSubject): Rules {
+  const { feature, listen, webhook } = subject
+  const { entries = {} } = (feature.section?.schema ?? {}) as { readonly entries?: object }
+  if (!('mention_only' in entries)) return {}
+  const bench = createBench({ ...subject, config: { ...subject.config, mention_only: true } })
+  const expectMarked = (arrived: readonly Inbound[], golden: readonly Inbound[]): void => {
+    // Edits of any message arrive, because the daemon knows which it has.
+    expect(arrived).toEqual(golden.map((message) => ({ ...message, ...overheardPart(message, !message.changes) })))
+    expect(
+      arrived.filter(({ overheardOnly }) => overheardOnly),
+      'messages that are not to the bot',
+    ).not.toEqual([])
+  }
+  return {
+    'with `mention_only`, a message that is not to the bot arrives as `overheardOnly`': async () => {
+      if (listen) expectMarked((await listened(bench, listen, { enough: listen.expect.length })).delivered, listen.expect)
+      if (!webhook) return
+      const { parse } = createWebhookBench(bench, webhook)
+      const [arrived, golden]: [Inbound[], Inbound[]] = [[], []]
+      for (const fixture of webhook.fixtures) {
+        // A channel that cannot tell yet who the bot is has the platform send the message again.
+        const messages = await parse(fixture).catch((error: unknown) => {
+          if (error instanceof AppError && error.code === 'unavailable') return undefined
+          throw error
+        })
+        if (!messages) continue
+        arrived.push(...messages)
+        golden.push(...fixture.expect)
+      }
+      expectMarked(arrived, golden)
+    },
+  }
+}
