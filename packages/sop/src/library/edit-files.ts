@@ -2,19 +2,15 @@
  * The two files of a procedure for an editor: read with a version, checked, and written. Only folders beside the workspace are written, because the
  * agent could change a file in the workspace at any time.
  */
-import { lstat, mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readInside } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 import { contentHash } from './agreements.ts'
 import type { LoadRules } from './load-rules.ts'
-import { checkSop, type LoadedSop, SOP_FILE_BYTES_MAX } from './load-sop.ts'
+import { checkSop, type LoadedSop } from './load-sop.ts'
+import { readSavedPair, type SopTexts, savePair, textOf } from './sop-pair.ts'
 
-/** The texts of `SOP.toml` and `SOP.md`. */
-export interface SopTexts {
-  readonly toml: string
-  readonly md: string
-}
+export type { SopTexts } from './sop-pair.ts'
 
 export interface SopFiles extends SopTexts {
   /** The name of the folder. */
@@ -32,11 +28,10 @@ const DENIED: readonly string[] = ['EACCES', 'EPERM', 'EROFS']
 export async function readSopFiles(root: string, folder: string): Promise<SopFiles> {
   checkFolder(folder)
   const real = await realpath(root).catch(() => root)
-  const read = (name: string) => readInside(real, join(root, folder, name), SOP_FILE_BYTES_MAX)
-  const [toml, md] = await Promise.all([read('SOP.toml'), read('SOP.md')])
+  const { toml, md } = await readSavedPair(real, join(root, folder))
   for (const file of [toml, md])
     if ('problem' in file && !file.isMissing) throw new AppError('invalid_request', `${join(root, folder)}: ${file.problem}`)
-  const texts = ['text' in toml ? toml.text : null, 'text' in md ? md.text : null] as const
+  const texts = [textOf(toml), textOf(md)] as const
   const isThere = texts.some((text) => text !== null)
   return { folder, toml: texts[0] ?? '', md: texts[1] ?? '', version: isThere ? contentHash(...texts) : null }
 }
@@ -46,8 +41,8 @@ export const checkSopTexts = ({ toml, md }: SopTexts, rules: LoadRules): Promise
   checkSop('', { toml: { text: toml }, md: { text: md } }, rules)
 
 /**
- * Writes both files, and resolves to their new version. Throws `conflict` unless the folder has `version`, and `forbidden` where the daemon
- * may not write.
+ * Writes both files, and resolves to their new version. Call it for one save after another. Throws `conflict` unless the folder has
+ * `version`, and `forbidden` where the daemon may not write.
  */
 export async function writeSopFiles(root: string, { folder, toml, md, version }: SopFiles): Promise<string> {
   const present = await readSopFiles(root, folder)
@@ -66,21 +61,11 @@ export async function writeSopFiles(root: string, { folder, toml, md, version }:
   return contentHash(toml, md)
 }
 
-/** Each file is replaced as a whole. A link in place of the folder stays as it is, and is refused. */
-async function write(folder: string, { toml, md }: SopTexts): Promise<void> {
+/** A link in place of the folder stays as it is, and is refused. */
+async function write(folder: string, texts: SopTexts): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if (!(await lstat(folder)).isDirectory()) throw new AppError('invalid_request', `${folder} is a link: change the files where it leads`)
-  const fresh = (name: string) => join(folder, `.${name}.new`)
-  const files = [
-    ['SOP.md', md],
-    ['SOP.toml', toml],
-  ] as const
-  try {
-    for (const [name, text] of files) await writeFile(fresh(name), text, { mode: 0o600, flush: true })
-    for (const [name] of files) await rename(fresh(name), join(folder, name))
-  } finally {
-    for (const [name] of files) await rm(fresh(name), { force: true })
-  }
+  await savePair(folder, texts)
 }
 
 function checkFolder(folder: string): void {

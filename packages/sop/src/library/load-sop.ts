@@ -1,7 +1,6 @@
 /** Loads one procedure from its folder: reads both files, checks each of them, then both together. */
 import { join } from 'node:path'
 import { type Finding, locateFindings } from '@sluice/config'
-import { type InsideFile, readInside } from '@sluice/kit'
 import type { SopMode } from '@sluice/sdk'
 import { asError, type Located, type SopDefinition, type SopProblem } from '../definition/definition.ts'
 import { type ParsedSteps, parseSopMd } from '../definition/parse-sop-md.ts'
@@ -9,6 +8,7 @@ import { parseSopToml, type SopToml } from '../definition/parse-sop-toml.ts'
 import { contentHash } from './agreements.ts'
 import { stepProblems, tomlWarnings } from './check-definition.ts'
 import type { LoadRules } from './load-rules.ts'
+import { readPair, readSavedPair, type SopPair, textOf } from './sop-pair.ts'
 
 /** The result for one folder. */
 export interface LoadedSop {
@@ -34,19 +34,16 @@ export interface WaitingSop {
   readonly md: string | null
 }
 
-/** The largest size of `SOP.toml` and of `SOP.md`. */
-export const SOP_FILE_BYTES_MAX = 256 * 1024
-
 /**
  * Resolves to undefined for a folder with neither file. `root` is the real path outside of which no file is read. `agreed` is
  * given for a folder that the agent can write: the hash that an operator agreed to, or null. Never throws.
  */
 export async function loadSop(folder: string, root: string, rules: LoadRules, agreed?: string | null): Promise<LoadedSop | undefined> {
-  const read = (name: string) => readInside(root, join(folder, name), SOP_FILE_BYTES_MAX)
-  const [toml, md] = await Promise.all([read('SOP.toml'), read('SOP.md')])
+  // The agent could write a hidden file of a save into a folder of its own.
+  const { toml, md } = agreed === undefined ? await readSavedPair(root, folder) : await readPair(root, folder)
   if ('isMissing' in toml && 'isMissing' in md) return undefined
   if (agreed !== undefined) {
-    const texts = { toml: 'text' in toml ? toml.text : null, md: 'text' in md ? md.text : null }
+    const texts = { toml: textOf(toml), md: textOf(md) }
     const hash = contentHash(texts.toml, texts.md)
     if (hash !== agreed) return { folder, toml: '', problems: [], waiting: { folder, hash, isChanged: agreed !== null, ...texts } }
   }
@@ -56,7 +53,7 @@ export async function loadSop(folder: string, root: string, rules: LoadRules, ag
 /** Checks both files of a procedure, as they were read or as they would be. `folder` is the one that problems name. Never throws. */
 export async function checkSop(
   folder: string,
-  { toml, md }: { readonly toml: InsideFile; readonly md: InsideFile },
+  { toml, md }: SopPair,
   { defaultMode, nowMs, pathProblem, agentProblem, ...rules }: LoadRules,
 ): Promise<LoadedSop> {
   const tomlFile = join(folder, 'SOP.toml')

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { SOP_FILE_BYTES_MAX } from './load-sop.ts'
 import { loadSops } from './load-sops.ts'
+import { SOP_FILE_BYTES_MAX } from './sop-pair.ts'
 
 let base: string
 let folder: string

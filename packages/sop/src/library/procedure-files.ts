@@ -5,7 +5,7 @@
  */
 import { lstat, mkdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { nearestName, requireShownHash } from '@sluice/kit'
+import { nearestName, requireShownHash, SerialQueue } from '@sluice/kit'
 import { AppError, type Clock, type KeyValue } from '@sluice/sdk'
 import type { SopDefinition } from '../definition/definition.ts'
 import { type Agreed, createAgreements } from './agreements.ts'
@@ -39,9 +39,13 @@ export interface ProcedureFilesOptions {
   readonly clock: Clock
 }
 
+const WRITES_WAITING_MAX = 100
+
 export class ProcedureFiles {
   readonly #options: ProcedureFilesOptions
   readonly #listeners = new Set<() => Promise<void>>()
+  /** Nothing else writes files between the check of a version or a name and the write after it. */
+  readonly #writes = new SerialQueue({ name: 'the files of procedures', tasksMax: WRITES_WAITING_MAX })
 
   constructor(options: ProcedureFilesOptions) {
     this.#options = options
@@ -69,7 +73,9 @@ export class ProcedureFiles {
   }
 
   /** Moves the accepted procedures out of the workspace, or only the one in the folder. Throws `conflict` if the new folder exists. */
-  readonly adopt = async (folderName?: string): Promise<AdoptedSops> => {
+  readonly adopt = (folderName?: string): Promise<AdoptedSops> => this.#writes.run(() => this.#adopt(folderName))
+
+  async #adopt(folderName: string | undefined): Promise<AdoptedSops> {
     const { folder, agreed } = await this.read()
     const agreements = createAgreements(this.#options.keyValue)
     const inWorkspace = (await this.#load(new Map())).waiting
@@ -107,13 +113,17 @@ export class ProcedureFiles {
 
   /** Writes both files and loads them. Throws `invalid_request` for texts with errors, and as `writeSopFiles` does. Resolves to their version. */
   readonly write = async (files: SopFiles): Promise<string> => {
+    const version = await this.#writes.run(() => this.#write(files))
+    await this.#changed()
+    return version
+  }
+
+  async #write(files: SopFiles): Promise<string> {
     const { problems } = await this.check(files.folder, files)
     const error = problems.find(({ severity }) => severity === 'error')
     if (error) throw new AppError('invalid_request', `${error.file}${error.line === undefined ? '' : `:${error.line}`}: ${error.message}`)
     const { writeSopFiles } = await import('./edit-files.ts')
-    const version = await writeSopFiles(this.#folder(), files)
-    await this.#changed()
-    return version
+    return writeSopFiles(this.#folder(), files)
   }
 
   #folder(): string {
