@@ -26,7 +26,9 @@ const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly in
   // The path of an attachment as a line of its own, and wherever a text names it.
   'packages/http/src/routes/conversation-files.ts': {
     times: 1,
-    instances: [new RegExp(String.raw`^\[(?:Image|Audio|Video|Document): ([^\]\n]{1,120})\] (${ATTACHMENT_PATH})(?: .*)?$`, 'gm')],
+    instances: [
+      new RegExp(String.raw`^\[(?:Image|Audio|Video|Document): ([^\]\n\r\u2028\u2029]{1,120})\] (${ATTACHMENT_PATH})(?: .*)?$`, 'gm'),
+    ],
   },
   'packages/sdk/src/channel/attachments.ts': { times: 1, instances: [new RegExp(String.raw`(?<![\w/.-])${ATTACHMENT_PATH}\b`, 'g')] },
   // A copy of a literal in the same file.
@@ -38,7 +40,6 @@ const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly in
  * checker reports quadratic growth up to such a bound as unlimited growth. The text is the worst case of each pattern.
  */
 const BOUNDED: readonly (readonly [pattern: RegExp, text: string])[] = [
-  [/\btoken (?:count|limit)\b[^.]{0,80}\bexceed/i, 'token limit '.repeat(8)],
   [/<untrusted source="([^"\n]{0,400})" id="[0-9a-f]{16}">\n/, `${'<untrusted source="<'.repeat(20)}\n`],
   [/\beyJ[\w-]{8,300}\.[\w-]{8,4096}\.[\w-]{8,4096}/g, `${'eyJ-'.repeat(75)}.${'eyJ-'.repeat(1024)}.`],
   [
@@ -54,8 +55,15 @@ const isBounded = ({ source, flags }: { readonly source: string; readonly flags:
   BOUNDED.some(([pattern]) => pattern.source === source && pattern.flags === flags)
 /** Replaces character classes and escapes, in which `*` and `+` are plain characters. */
 const repeats = (source: string): string => source.replace(/\\.|\[(?:\\.|[^\]])*\]/gs, 'x')
-/** A pattern without repetitions takes a bounded number of steps at each position, so the checker need not look at it. */
-const repeatsSomething = ({ source }: { readonly source: string }): boolean => /[*+{]/.test(repeats(source))
+/** The number of ways in which the repetitions of a pattern can continue from one position; infinite where one has no upper bound. */
+function waysAt(source: string): number {
+  const bounds = repeats(source)
+    .replaceAll('(?', '(')
+    .matchAll(/\{(?:\d+,)?(\d*)\}|[*+?]/g)
+  return bounds.reduce((ways, [repetition, most]) => ways * (most ? Number(most) : repetition === '?' ? 2 : Number.POSITIVE_INFINITY), 1)
+}
+/** Few ways at each position cost time that grows with the text. The checker takes them for unlimited growth now and then. */
+const FEW_WAYS = 400
 
 /** The checker gives up before the test's own time limit. */
 const LIMITS = { timeout: 15_000, maxIteration: 3 } as const
@@ -78,7 +86,7 @@ beforeAll(async () => {
 describe('a regular expression of product code', () => {
   const constructed = instances.map(({ source, flags }) => ({ source, flags, place: 'constructed' }))
   const patterns = [...literals.flatMap(([first]) => first ?? []), ...constructed].filter(
-    (pattern) => repeatsSomething(pattern) && !isBounded(pattern),
+    (pattern) => waysAt(pattern.source) > FEW_WAYS && !isBounded(pattern),
   )
   test.each(patterns)('takes linear time: $place /$source/$flags', ({ source, flags }) => {
     const verdict = check(source, flags, LIMITS)
@@ -104,6 +112,15 @@ describe('the check', () => {
       expect(check(source, flags, LIMITS).status).toBe('vulnerable')
     },
   )
+
+  test.each([
+    [/a?b{3}c{0,40}\bd/, 240],
+    [/(?:a|b)[+*{]\*/, 1],
+    [/a{2,}/, Number.POSITIVE_INFINITY],
+    [/(?<=a)b+/, Number.POSITIVE_INFINITY],
+  ])('counts the ways in which %s can continue', ({ source }, ways) => {
+    expect(waysAt(source)).toBe(ways)
+  })
 
   test('finds literals and constructions, but not in texts or comments', () => {
     const source = "const a: RegExp = /a\\/b+/gi // /c/\nconst text = '/d/'\nconst b = new RegExp(text as string) ?? RegExp('e', 'u')"

@@ -9,14 +9,14 @@ import { lockDataDir } from '@sluice/store'
 import type { CliContext } from '../context.ts'
 
 /** Not by `URL.parse`, which refuses the list of several hosts. */
-const PASSWORD_IN_URL = /^[^/]*\/\/[^/@:]*:[^/@]+@|[?&]password=/
+const PASSWORDS_IN_URL = [/^[^/]*\/\/[^/@:]*:[^/@]+@/, /[?&]password=/]
 const TARGETS = { postgres: 'server', sqlite: 'embedded' } as const
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json, dataDir, options } = context
   const { to, url, restart } = options
   if (to !== 'postgres' && to !== 'sqlite') throw new AppError('invalid_request', 'Say where the data goes: --to postgres or --to sqlite.')
-  if (typeof url === 'string' && PASSWORD_IN_URL.test(url))
+  if (typeof url === 'string' && PASSWORDS_IN_URL.some((pattern) => pattern.test(url)))
     out.warn('Every user of this machine can read the password of --url in the list of processes: set SVC_STORE_URL in place of --url.')
   const log = createLogger({ secrets: () => [], level: 'warn', format: 'text', stream: process.stderr, clock: systemClock })
   const tools = await openStoreTools({ ...context, log }, typeof url === 'string' ? url : undefined)

@@ -24,7 +24,7 @@ const PATH_CHARS_MAX = 1000
 const CALLS_PER_MINUTE = 240
 
 /** The line of an attachment that a person sent; its path is made from its content. */
-const SENT = new RegExp(String.raw`^\[(?:Image|Audio|Video|Document): ([^\]\n]{1,120})\] (${ATTACHMENT_PATH})(?: .*)?$`, 'gm')
+const SENT = new RegExp(String.raw`^\[(?:Image|Audio|Video|Document): ([^\]\n\r\u2028\u2029]{1,120})\] (${ATTACHMENT_PATH})(?: .*)?$`, 'gm')
 
 /** Returns the name of a file as a message of the person gives it; undefined if the message does not name this path. */
 function sentName(message: ModelMessage, path: string): string | undefined {
