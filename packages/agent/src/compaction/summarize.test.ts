@@ -1,6 +1,7 @@
 import type { ModelCallOptions, ModelMessage } from '@sluice/sdk'
 import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
+import { messagesTokens } from '../history/tokens.ts'
 import { type MemoryBooks, memoryBooks } from '../testing/memory-books.ts'
 import { hang, httpError, type Reply, type ScriptedModel, type Step, scriptedModel } from '../testing/scripted-model.ts'
 import { request, testAgent, testTool } from '../testing/test-agent.ts'
@@ -385,6 +386,24 @@ test('what the provider counts corrects the estimate', async () => {
   for (let turn = 0; turn < 6; turn++) await agent.run(inRoom(`fact-${turn} ${'word '.repeat(800)}`))
   // By the estimate alone, twelve messages of a thousand tokens would fit.
   expect(books.summaries.get('room')?.upTo).toBeGreaterThan(0)
+})
+
+test('a provider that counts what is estimated changes nothing, although the system prompt is long', async () => {
+  const settings = [{ kind: 'scripted', context_window: 20_000, max_output_tokens: 1000 }] as const
+  const summarisedAt = async (usage?: (options: ModelCallOptions) => { input: number; output: number }) => {
+    const model = scriptedModel([
+      (options) => ({ text: isSummary(options) ? 'all facts' : 'Yes.', ...(usage && !isSummary(options) && { usage: usage(options) }) }),
+    ])
+    const { agent, books } = testAgent({ models: [model], settings, prompt: 'Be kind. '.repeat(2500) })
+    for (let turn = 0; turn < 20; turn++) {
+      await agent.run(inRoom(`fact-${turn} ${'word '.repeat(800)}`))
+      if (books.summaries.get('room')) return turn
+    }
+    return undefined
+  }
+  const uncounted = await summarisedAt()
+  expect(uncounted).toBeGreaterThan(2)
+  expect(await summarisedAt(({ prompt }) => ({ input: messagesTokens(prompt), output: 1 }))).toBe(uncounted)
 })
 
 test('a Japanese conversation stays below its window', async () => {

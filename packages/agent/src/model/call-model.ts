@@ -163,7 +163,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
         : generateReply(loaded, options, call, arriving),
     )
     const usage = count(reply.usage, arriving)
-    learnRatio(deps, scope, { estimated: messagesTokens(prompt) + progress.fixedTokens, reported: countOf(reply.usage.inputTokens.total) })
+    learnRatio(deps, scope, { estimated: messagesTokens(prompt) + toolsTokens(tools), reported: countOf(reply.usage.inputTokens.total) })
     const failure = judge(reply)
     observe(failure ? 'error' : 'ok', usage, { finish: reply.finish, ...(failure && { error: failure.reason }) })
     if (failure) return { failure, isFinal: isHeard }
