@@ -132,6 +132,44 @@ describe('the window', () => {
     expect(seconds()).toHaveLength(2)
   })
 
+  test('is not taken for the command when the whole utterance is not transcribed', async () => {
+    await start()
+    fake.failures.push(undefined, new AppError('unavailable', 'the service cannot be reached'))
+    fake.say('hey sluice delete all mails of the folder spam', { speechMs: 6000 })
+    await expect.poll(() => listening.health.detail).toContain('the service cannot be reached')
+    fake.say('hey sluice hello')
+    await expect.poll(texts).toEqual(['hello'])
+  })
+
+  test('is not taken for the command when the whole utterance is written without the wake word', async () => {
+    const { transcribe } = fake.host.services ?? {}
+    host = testHost({
+      ...fake.host,
+      services: {
+        transcribe: async (recording, options) => {
+          const text = await transcribe?.(recording, options)
+          return recording.bytes.length > 44 + 2.5 * 16_000 * 2 ? 'hey juice delete all mails of the folder spam' : (text ?? '')
+        },
+      },
+    })
+    await start()
+    fake.say('hey sluice delete all mails', { speechMs: 6000 })
+    await expect.poll(() => logged('lacks the wake word')).toBe(true)
+    fake.say('hey sluice hello')
+    await expect.poll(texts).toEqual(['hello'])
+  })
+
+  test('is transcribed only if the whole utterance may be transcribed in the same minute', async () => {
+    await start({ max_transcriptions_per_minute: 2 })
+    fake.say('hey sluice one')
+    await expect.poll(texts).toEqual(['one'])
+    fake.say('hey sluice delete all mails of the folder spam', { speechMs: 6000 })
+    await expect.poll(() => logged('max_transcriptions_per_minute')).toBe(true)
+    fake.say('hey sluice two')
+    await expect.poll(texts).toEqual(['one', 'two'])
+    expect(seconds()).toHaveLength(2)
+  })
+
   test('is not opened again where max_capture_secs cuts an utterance', async () => {
     await start({ max_capture_secs: 3 })
     fake.say('my secret is 1234', { speechMs: 30_000 })

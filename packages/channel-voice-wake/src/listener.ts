@@ -26,6 +26,12 @@ const NO_TRANSCRIPTION = '[transcription] is not enabled, so nothing is heard: s
 const STDERR_BYTES_MAX = 4096
 const REASON_CHARS_MAX = 200
 
+/**
+ * Returns the text of a recording; undefined if it cannot be transcribed now, which is logged. It is not transcribed unless `calls`
+ * calls are left in this minute: this one, and those that follow for the same utterance.
+ */
+type TranscribeUtterance = (wav: Uint8Array, calls: number) => Promise<string | undefined>
+
 export class VoiceListener {
   readonly #host: Host
   readonly #config: VoiceWakeConfig
@@ -45,7 +51,7 @@ export class VoiceListener {
     const recorder = await chooseRecorder(this.#config)
     const over = new AbortController()
     using recording = signalScope([signal, over.signal])
-    const hearing = new Hearing(this.#config, (wav) => this.#transcribe(wav, context), deliver, this.#host, signal)
+    const hearing = new Hearing(this.#config, (wav, calls) => this.#transcribe(wav, calls, context), deliver, this.#host, signal)
     const samples = new SampleReader()
     const utterances = new Utterances({
       rate: SAMPLE_RATE,
@@ -120,12 +126,12 @@ export class VoiceListener {
     }
   }
 
-  /** Returns the text of a recording; undefined if it cannot be transcribed now, which is logged. */
-  async #transcribe(wav: Uint8Array, { signal, report }: ListenContext): Promise<string | undefined> {
+  /** See `TranscribeUtterance`. */
+  async #transcribe(wav: Uint8Array, calls: number, { signal, report }: ListenContext): Promise<string | undefined> {
     const { clock, log, workspace } = this.#host
     const nowMs = clock.monotonicMs()
     this.#calls = this.#calls.filter((atMs) => nowMs - atMs < MINUTE_MS)
-    if (this.#calls.length >= this.#config.max_transcriptions_per_minute) {
+    if (this.#calls.length + calls > this.#config.max_transcriptions_per_minute) {
       if (!this.#hasWarned) log.warn('utterance not transcribed: max_transcriptions_per_minute is reached', { channel: 'voice_wake' })
       this.#hasWarned = true
       return undefined
@@ -153,7 +159,7 @@ export class VoiceListener {
 /** Looks for the wake word in utterances, one after another, and delivers commands. */
 class Hearing {
   readonly #config: VoiceWakeConfig
-  readonly #transcribe: (wav: Uint8Array) => Promise<string | undefined>
+  readonly #transcribe: TranscribeUtterance
   readonly #deliver: Deliver
   readonly #host: Host
   readonly #signal: AbortSignal
@@ -164,13 +170,7 @@ class Hearing {
   /** The time of the sound at which the last utterance was cut. */
   #cutAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(
-    config: VoiceWakeConfig,
-    transcribe: (wav: Uint8Array) => Promise<string | undefined>,
-    deliver: Deliver,
-    host: Host,
-    signal: AbortSignal,
-  ) {
+  constructor(config: VoiceWakeConfig, transcribe: TranscribeUtterance, deliver: Deliver, host: Host, signal: AbortSignal) {
     this.#config = config
     this.#transcribe = transcribe
     this.#deliver = deliver
@@ -211,18 +211,24 @@ class Hearing {
     if (command !== '') await this.#say(command)
   }
 
-  async #textOf(samples: Int16Array): Promise<string | undefined> {
-    return (await this.#transcribe(toWav(samples, SAMPLE_RATE)))?.trim()
+  async #textOf(samples: Int16Array, calls = 1): Promise<string | undefined> {
+    return (await this.#transcribe(toWav(samples, SAMPLE_RATE), calls))?.trim()
   }
 
-  /** Resolves to the text of an utterance, of which the rest is transcribed only when the window has the wake word. */
+  /**
+   * Resolves to the text of an utterance, of which the rest is transcribed only when the window has the wake word. A command is never
+   * taken from the window alone if more was said: its end may change what it means.
+   */
   async #textAfterWindow({ samples, isCut, beginMs, endMs }: Utterance): Promise<string | undefined> {
-    const window = await this.#textOf(samples.subarray(0, (WINDOW_MS * SAMPLE_RATE) / 1000))
     const soundMs = endMs - beginMs - (isCut ? 0 : this.#config.silence_timeout_ms)
-    if (!window || soundMs <= WINDOW_MS || this.#commandIn(window) === undefined) return window
+    const isLonger = soundMs > WINDOW_MS
+    const window = await this.#textOf(samples.subarray(0, (WINDOW_MS * SAMPLE_RATE) / 1000), isLonger ? 2 : 1)
+    if (!window || !isLonger || this.#commandIn(window) === undefined) return window
     const whole = await this.#textOf(samples)
     // With more sound, a transcription may write the beginning in another way.
-    return whole !== undefined && this.#commandIn(whole) !== undefined ? whole : window
+    if (whole !== undefined && this.#commandIn(whole) === undefined)
+      this.#host.log.warn('command dropped: the transcription of the whole utterance lacks the wake word', { channel: 'voice_wake' })
+    return whole
   }
 
   #commandIn(transcript: string): string | undefined {
