@@ -20,6 +20,7 @@ import {
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
 import type { People } from '../people/people.ts'
+import type { CommandLimit } from './command-limit.ts'
 import { noticeTo } from './notice.ts'
 import { standingOfSender } from './standing-of-sender.ts'
 
@@ -101,6 +102,20 @@ export async function admitMessage(options: AdmitOptions, asking: AskingMessage)
   return { retryAtMs: clock.nowMs() + Math.max(ASK_AGAIN_MS, asking.waiting * ASK_AGAIN_EACH_MS) }
 }
 
+/**
+ * Resolves to undefined when a command may be answered; otherwise it has ended as `limited`. A command counts neither as a turn nor in a
+ * series of quick messages, so that a person loses no turn for it. It gets no answer in a paused conversation.
+ */
+export async function admitCommand(options: AdmitOptions, asking: AskingMessage, commands: CommandLimit): Promise<JobOutcome | undefined> {
+  const { owned, channel, number, client, session } = asking
+  if (client.standing === 'operator') return undefined
+  const state = await owned.admissions.loopState(number, session)
+  if (!state || state.isAdmitted) return undefined
+  if (options.loopTurns(channel.name) > 0 && isInPause(state, options.clock.nowMs())) return endInLoop(options, asking)
+  const exceeded = commands.take(client, number)
+  return exceeded && endOverLimit(options, asking, exceeded)
+}
+
 /** Ends a message as `limited` because too many messages of its sender wait. */
 export function endBeyondShare(options: AdmitOptions, asking: AskingMessage, exceeded: ExceededShare): Promise<JobOutcome> {
   return endOverLimit(options, asking, { ...exceeded, freeAtMs: options.clock.nowMs() + SHARE_MS })
@@ -112,10 +127,8 @@ async function isPaused(options: AdmitOptions, { owned, channel, number, session
   const max = loopTurns(channel.name)
   if (max === 0) return false
   const atMs = clock.nowMs()
-  const { afterAnswerMs, pausedUntilMs } = state
-  // A pause that ends later than any pause can was made before the clock was set back.
-  if (pausedUntilMs !== null && pausedUntilMs > atMs && pausedUntilMs <= atMs + PAUSE_MS) return true
-  const quick = quickMessages(afterAnswerMs, state.quick)
+  if (isInPause(state, atMs)) return true
+  const quick = quickMessages(state.afterAnswerMs, state.quick)
   if (quick < max) {
     if (quick !== state.quick) await owned.admissions.countQuick(session, number, quick)
     return false
@@ -129,6 +142,10 @@ async function isPaused(options: AdmitOptions, { owned, channel, number, session
   }
   return true
 }
+
+/** A pause that ends later than any pause can was made before the clock was set back. */
+const isInPause = ({ pausedUntilMs }: LoopState, atMs: number): boolean =>
+  pausedUntilMs !== null && pausedUntilMs > atMs && pausedUntilMs <= atMs + PAUSE_MS
 
 /** Only the first message after each answer continues or ends a series. */
 function quickMessages(afterAnswerMs: number | null, before: number): number {

@@ -3,11 +3,12 @@ import type { Attempt, JobOutcome } from '@sluice/kit'
 import { type Channel, errorText, type Inbound, type OwnedStore } from '@sluice/sdk'
 import type { DeliveryQueue, OwnedRow } from '../delivery-queue.ts'
 import { retryDelayMs } from '../outbox/retry-delay.ts'
-import { admitMessage, principalOf } from './admit-message.ts'
+import { admitCommand, admitMessage, principalOf } from './admit-message.ts'
 import type { ArrivedMessages } from './arrived-messages.ts'
 import type { Attempts } from './attempts.ts'
 import { EarlyChanges, runChange } from './changes.ts'
-import { runCommand } from './commands.ts'
+import { CommandLimit } from './command-limit.ts'
+import { commandSession, runCommand } from './commands.ts'
 import { withMessage } from './read-message.ts'
 import { roomLimits } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
@@ -25,10 +26,12 @@ export class BesideTurns {
   readonly #options: InboxWorkerOptions
   readonly #parts: BesideTurnsParts
   readonly #early = new EarlyChanges()
+  readonly #commands: CommandLimit
 
   constructor(options: InboxWorkerOptions, parts: BesideTurnsParts) {
     this.#options = options
     this.#parts = parts
+    this.#commands = new CommandLimit(options.clock)
   }
 
   /** Whether a change may wait for its message, which has not arrived. */
@@ -85,7 +88,9 @@ export class BesideTurns {
     const room = await rooms.of(channel, message, lane)
     const limited = { ...client, ...(room && roomLimits(room)) }
     const asking = { owned, channel, number, message, client: limited, session: lane, waiting: messages.size }
-    const admit = (): Promise<JobOutcome | undefined> => admitMessage({ ...this.#options, ...limits, texts }, asking)
+    const admitting = { ...this.#options, ...limits, texts }
+    const admit = (): Promise<JobOutcome | undefined> => admitMessage(admitting, asking)
+    const inSession = { ...asking, session: commandSession(lane) }
     return runCommand(
       {
         clock,
@@ -98,6 +103,7 @@ export class BesideTurns {
         stop,
         giveUpWaiting,
         admit,
+        admitCommand: () => admitCommand(admitting, inSession, this.#commands),
         turns: running,
         whileWaiting,
         onDue,

@@ -413,6 +413,29 @@ describe('in a shared room', () => {
     expect(lastText(made)).toBe('No earlier message of yours can be answered again.')
   })
 
+  test('/usage reads the turns of the sender at once', async () => {
+    const store = open()
+    let reads = 0
+    const counted: Pick<typeof store.turns, 'get' | 'list'> = {
+      get(id) {
+        reads++
+        return store.turns.get(id)
+      },
+      list(filter) {
+        reads++
+        return store.turns.list(filter)
+      },
+    }
+    const made = await bench({ store: { ...store, turns: { ...store.turns, ...counted } } })
+    for (const id of ['m1', 'm2', 'm3', 'm4', 'm5']) await made.receive(room(id, BOB))
+    await settle()
+    reads = 0
+    await made.receive(room('u', BOB, '/usage'))
+    await settle()
+    expect(made.sent.map(({ text }) => text).join(' ')).toContain('had 5 turns')
+    expect(reads).toBe(1)
+  })
+
   test('/mute of a listed person does not silence an operator, and that of an operator does', async () => {
     const made = await bench({ operators: [ANN] })
     await made.receive(room('c1', BOB, '/mute'))

@@ -70,6 +70,9 @@ export const commandLane = (session: string): string => `${LANE}${session}`
 /** True if the command in this lane runs beside the turn of its session. A release before this one stored `/new` in the lane of its session. */
 export const overtakes = (lane: string): boolean => lane.startsWith(LANE)
 
+/** Returns the session of the commands in this lane. */
+export const commandSession = (lane: string): string => (overtakes(lane) ? lane.slice(LANE.length) : lane)
+
 /** Returns the commands that a principal may use, as menus show them. `isShared`: in a conversation that all people of a room share. */
 export const commandsFor = (standing: Standing, texts: GatewayTexts, isShared = false) =>
   Object.entries(CHAT_COMMANDS).flatMap(([name, row]: [string, ChatCommandRow]) =>
@@ -99,6 +102,8 @@ export interface CommandOptions {
   /** Ends a message that waits to be tried again, at the request of its sender. Resolves to false when it does not wait. */
   giveUpWaiting(number: number): Promise<boolean>
   readonly turns: Pick<RunningTurns, 'between' | 'inThread'>
+  /** Counts the command for the limit of commands. Resolves to undefined when it may be answered; otherwise the command has ended as `limited`. */
+  admitCommand(): Promise<JobOutcome | undefined>
   /** Counts the command as a turn of its sender. Resolves to undefined when the turn may run; otherwise the command has ended as `limited`, or asks again later. */
   admit(): Promise<JobOutcome | undefined>
   /** Releases what the command holds while `wait` runs. */
@@ -128,7 +133,7 @@ export async function runCommand(options: CommandOptions, given: GivenCommand): 
   const { owned, channel, entry, message, client } = given
   const { number } = entry
   const command = commandIn(typedText(message))
-  const session = overtakes(entry.session) ? entry.session.slice(LANE.length) : entry.session
+  const session = commandSession(entry.session)
   const answers = command ? await answersTo(command, options, { ...given, session, words: command.words }) : []
   if ('held' in answers) return answers.held
   const nowMs = clock.nowMs()
@@ -149,10 +154,14 @@ interface Answer {
 type Answers = Answer[] | { readonly held: JobOutcome }
 
 async function answersTo({ name }: WrittenCommand, options: CommandOptions, running: RunningCommand): Promise<Answers> {
+  // A sender can always stop a turn. Only the answer may be too many.
+  const stopped = name === 'stop' ? await RUN.stop(options, running) : undefined
+  // A refusal counts too, because it is an answer that is stored and sent.
+  const held = await options.admitCommand()
+  if (held) return { held }
+  if (stopped) return stopped
   if (mayUse(running.client.standing, CHAT_COMMANDS[name], sharedRoom(running.session) !== undefined)) return RUN[name](options, running)
-  // Each refusal is an answer that is stored and sent, so it counts for the limits of its sender.
-  const held = await options.admit()
-  return held ? { held } : [{ key: 'command_refused', values: { command: name } }]
+  return [{ key: 'command_refused', values: { command: name } }]
 }
 
 /** Whether the sender of a command may stop the turn of a message. */
@@ -223,9 +232,9 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
 
   async usage({ clock, store }, { session, message, client }) {
     const sinceMs = clock.nowMs() - DAY_MS
-    const all = await store.turns.list({ sessionId: session, sinceMs, limit: TURNS_MAX })
     const isOfAll = sharedRoom(session) === undefined || client.standing === 'operator'
-    const turns = isOfAll ? all : await turnsOf(store, all, message.sender)
+    const ofSender = isOfAll ? {} : { sender: message.sender }
+    const turns = await store.turns.list({ sessionId: session, sinceMs, limit: TURNS_MAX, ...ofSender })
     const sum = (of: (turn: (typeof turns)[number]) => number) => turns.reduce((total, turn) => total + of(turn), 0)
     const input = sum(({ inputTokens }) => inputTokens)
     const output = sum(({ outputTokens }) => outputTokens)
@@ -369,12 +378,6 @@ async function newestOf(store: CommandOptions['store'], turns: readonly ListedTu
     if (answered?.sender === sender) return { turn, answered }
   }
   return undefined
-}
-
-async function turnsOf(store: CommandOptions['store'], turns: readonly ListedTurn[], sender: string): Promise<ListedTurn[]> {
-  const own: ListedTurn[] = []
-  for (const turn of turns) if ((await answeredBy(store, turn))?.sender === sender) own.push(turn)
-  return own
 }
 
 /** Hides the messages of a session from later turns: an empty summary covers all of them. They stay stored and are listed as before. */

@@ -324,14 +324,6 @@ test('codes of all accounts together are limited in an hour', async () => {
   await expect(people.newCode({ account: key(CODES_AN_HOUR_MAX + 1), by: 'x:1' })).rejects.toMatchObject({ code: 'rate_limited' })
 })
 
-test('commands of a stranger that are refused count as turns of strangers', async () => {
-  const { say } = await arrange({ limitsOf: () => [{ key: 'strangers', turnsPerHour: 2, turnsInFlight: 0, usdPerDay: 0 }] })
-  const answers: string[] = []
-  for (let at = 0; at < 6; at++) answers.push(...(await say('x', 'zed', '/link AAAAA-AAAAA')).x)
-  expect(answers.filter((answer) => answer.includes('/link'))).toHaveLength(2)
-  expect(answers.length).toBeLessThanOrEqual(3)
-})
-
 test('the code is in no log, no event and no stored value', async () => {
   const { say, codeOf, stored } = await arrange()
   const code = await codeOf('x', 'ann')

@@ -17,7 +17,7 @@ const heldSchema = v.object({
       '`device:<id>`, `channel:<channel>/<account>/<sender>`, the pool `strangers` or `strangers:<channel>`; for `loop` the id of a session',
     ),
   ),
-  cause: v.picklist(['turns_per_hour', 'usd_per_day', 'turns_waiting', 'waiting_mb', 'loop']),
+  cause: v.picklist(['turns_per_hour', 'usd_per_day', 'turns_waiting', 'waiting_mb', 'commands', 'loop']),
   since: v.string(),
   until: v.string(),
 })

@@ -139,6 +139,10 @@ export const GATEWAY_TEXTS = {
     text: 'Too many of your messages are waiting, so that this one is not answered. Write again when you have an answer.',
     when: 'the waiting messages of a sender reached turns_waiting or waiting_mb of [limits]',
   },
+  limit_commands: {
+    text: 'Too many commands were written. Commands are answered again at {time} UTC.',
+    when: 'a sender, or all senders together that only * admits, wrote too many commands in ten minutes',
+  },
   guests_limit_turns: {
     text: 'Guests have together reached the limit of {limit} messages an hour. You can write again at {time} UTC.',
     when: 'the senders that only * admits reached turns_per_hour together',

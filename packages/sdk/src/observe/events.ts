@@ -112,6 +112,7 @@ const knownEventSchema = v.variant('type', [
         'streams',
         'downloads',
         'attachments_mb',
+        'commands',
       ]),
       value: number,
       until: v.pipe(text, v.description('RFC 3339: the earliest time of another turn')),

@@ -19,8 +19,8 @@ export interface CountedLimits extends Limits {
   readonly key: string
 }
 
-/** `turns_waiting` and `waiting_mb` are the shares of a client, which the daemon counts in memory. */
-export type LimitName = 'turns_per_hour' | 'turns_in_flight' | 'usd_per_day' | 'turns_waiting' | 'waiting_mb'
+/** `turns_waiting` and `waiting_mb` are the shares of a client, which the daemon counts in memory, as it counts the `commands` of chats. */
+export type LimitName = 'turns_per_hour' | 'turns_in_flight' | 'usd_per_day' | 'turns_waiting' | 'waiting_mb' | 'commands'
 
 /** Why a client is held back: a limit, or the breaker of loops between bots. */
 export type LimitCause = Exclude<LimitName, 'turns_in_flight'> | 'loop'
@@ -90,8 +90,8 @@ export interface AdmissionStore {
   hold(held: HeldBack<LimitCause | NoticeCause>, quietMs: number): Promise<boolean>
   /** Whether the client has begun a turn within the last 24 hours. */
   wasServed(client: string, atMs: number): Promise<boolean>
-  /** Resolves to undefined for a message that is unknown or has ended. */
-  loopState(inbox: number): Promise<LoopState | undefined>
+  /** Resolves to undefined for a message that is unknown or has ended. `session` is given where the lane of the message is not its session. */
+  loopState(inbox: number, session?: string): Promise<LoopState | undefined>
   /** Stores the number of consecutive quick messages of a session, up to and with this message. */
   countQuick(session: string, inbox: number, quick: number): Promise<void>
   /** Lists who is held back at this time, the latest end first. */

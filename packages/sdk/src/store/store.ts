@@ -207,6 +207,8 @@ export interface TurnFilter {
   /** Only turns of this client. */
   readonly owner?: string
   readonly sessionId?: string
+  /** Only turns that answer a message of this sender of a channel. Give it with a session and a time, which bound what is read. */
+  readonly sender?: string
 }
 
 export type ListedTurn = Omit<TurnRow, 'input' | 'response' | 'context' | 'starts' | 'endedAtMs' | 'inbox' | 'steps'> & {

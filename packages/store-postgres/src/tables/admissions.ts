@@ -47,9 +47,9 @@ const LOOP = `
     inbox.sender, inbox.account, CASE WHEN loops.number < inbox.number THEN loops.quick END AS quick, held_back.until AS "pausedUntilMs",
     inbox.turn_id IS NOT NULL OR inbox.replayed_at IS NOT NULL AS "isAdmitted"
   FROM inbox
-  LEFT JOIN sessions ON sessions.id = inbox.session
-  LEFT JOIN loops ON loops.session = inbox.session
-  LEFT JOIN held_back ON held_back.client = inbox.session AND held_back.cause = 'loop'
+  LEFT JOIN sessions ON sessions.id = coalesce($2::text, inbox.session)
+  LEFT JOIN loops ON loops.session = coalesce($2::text, inbox.session)
+  LEFT JOIN held_back ON held_back.client = coalesce($2::text, inbox.session) AND held_back.cause = 'loop'
   WHERE inbox.number = $1 AND inbox.ended_at IS NULL`
 const COUNT_QUICK = `
   INSERT INTO loops (session, number, quick, answered_at)
@@ -184,8 +184,8 @@ export function createAdmissions(db: Database, process: string): AdmissionStore 
       return row?.isNews === true
     },
     wasServed: async (client, atMs) => (await lastOf(db, client)).at > atMs - DAY_MS,
-    async loopState(inbox) {
-      const row = await db.get<Omit<LoopState, 'quick'> & { quick: number | null }>(LOOP, inbox)
+    async loopState(inbox, session) {
+      const row = await db.get<Omit<LoopState, 'quick'> & { quick: number | null }>(LOOP, inbox, session ?? null)
       return row && { ...row, quick: row.quick ?? 0 }
     },
     async countQuick(session, inbox, quick) {

@@ -88,6 +88,7 @@ const LISTED = `
     AND ($4::text IS NULL OR owner = $4) AND ($5::text IS NULL OR session_id = $5)
     AND ($6::float8 IS NULL OR (ended_at, id COLLATE "C") < ($6, $7::text))
     AND ($8::float8 IS NULL OR ended_at >= $8)
+    AND ($9::text IS NULL OR EXISTS (SELECT 1 FROM inbox WHERE number = turns.inbox AND sender = $9))
   ORDER BY ended_at DESC, id COLLATE "C" DESC LIMIT $1`
 
 /** True for a turn that no other process than this one is about to run. */
@@ -348,9 +349,9 @@ export function createTurns(db: Database, { keys, histories, process, isDirect }
       const rows = await db.all<CostColumns>(COSTS, sinceMs, untilMs, periodMs, offsetMs)
       return rows.map((row) => periodCost(row, { periodMs, offsetMs }))
     },
-    async list({ limit, before, status = null, agent = null, owner = null, sessionId = null, sinceMs = null }) {
+    async list({ limit, before, status = null, agent = null, owner = null, sessionId = null, sinceMs = null, sender = null }) {
       const place = [before?.endedAtMs ?? null, before?.id ?? null]
-      return (await db.all<ListedColumns>(LISTED, limit, status, agent, owner, sessionId, ...place, sinceMs)).map(listedTurn)
+      return (await db.all<ListedColumns>(LISTED, limit, status, agent, owner, sessionId, ...place, sinceMs, sender)).map(listedTurn)
     },
   }
 }

@@ -37,10 +37,10 @@ const LOOP = `
     CASE WHEN loops.number < inbox.number THEN loops.quick END AS quick, held_back.until AS pausedUntilMs,
     inbox.turn_id IS NOT NULL OR inbox.replayed_at IS NOT NULL AS isAdmitted
   FROM inbox
-  LEFT JOIN sessions ON sessions.id = inbox.session
-  LEFT JOIN loops ON loops.session = inbox.session
-  LEFT JOIN held_back ON held_back.client = inbox.session AND held_back.cause = 'loop'
-  WHERE inbox.number = ? AND inbox.ended_at IS NULL`
+  LEFT JOIN sessions ON sessions.id = coalesce(?2, inbox.session)
+  LEFT JOIN loops ON loops.session = coalesce(?2, inbox.session)
+  LEFT JOIN held_back ON held_back.client = coalesce(?2, inbox.session) AND held_back.cause = 'loop'
+  WHERE inbox.number = ?1 AND inbox.ended_at IS NULL`
 const COUNT_QUICK = `
   INSERT INTO loops (session, number, quick, answered_at)
   VALUES (?1, ?2, ?3, coalesce((SELECT last_active_at FROM sessions WHERE id = ?1), 0))
@@ -125,8 +125,10 @@ export function createAdmissions(db: Database, writer: Writer): AdmissionStore {
       return writer.write(() => holdBack(db, held, quietMs))
     },
     wasServed: async (client, atMs) => db.read(() => lastOf(client).at > atMs - DAY_MS),
-    async loopState(inbox) {
-      const row = db.read(() => db.get<Omit<LoopState, 'quick' | 'isAdmitted'> & { quick: number | null; isAdmitted: number }>(LOOP, inbox))
+    async loopState(inbox, session) {
+      const row = db.read(() =>
+        db.get<Omit<LoopState, 'quick' | 'isAdmitted'> & { quick: number | null; isAdmitted: number }>(LOOP, inbox, session ?? null),
+      )
       return row && { ...row, quick: row.quick ?? 0, isAdmitted: row.isAdmitted === 1 }
     },
     async countQuick(session, inbox, quick) {

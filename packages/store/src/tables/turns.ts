@@ -105,7 +105,7 @@ const FILTERS = [
 ] as const
 
 /** Returns the conditions and values of a list. Only the first condition may use an index. */
-function conditionsOf(filter: Omit<Parameters<TurnStore['list']>[0], 'limit' | 'before' | 'sinceMs'>): {
+function conditionsOf(filter: Omit<Parameters<TurnStore['list']>[0], 'limit' | 'before' | 'sinceMs' | 'sender'>): {
   conditions: string[]
   values: string[]
 } {
@@ -182,15 +182,21 @@ export function createTurns(db: Database, writer: Writer, keys: KeyTable, histor
       const rows = await db.page<CostColumns>(COSTS, Math.ceil(sinceMs / QUARTER_MS), Math.ceil(untilMs / QUARTER_MS), periodMs, offsetMs)
       return rows.map((row) => periodCost(row, { periodMs, offsetMs }))
     },
-    async list({ limit, before, sinceMs, ...filter }) {
+    async list({ limit, before, sinceMs, sender, ...filter }) {
       const { conditions, values: named } = conditionsOf(filter)
       const rules = [
         'ended_at IS NOT NULL',
         ...conditions,
         ...(before ? ['(ended_at, id) < (?, ?)'] : []),
         ...(sinceMs === undefined ? [] : ['ended_at >= ?']),
+        ...(sender === undefined ? [] : ['EXISTS (SELECT 1 FROM inbox WHERE number = turns.inbox AND sender = ?)']),
       ]
-      const values = [...named, ...(before ? [before.endedAtMs, before.id] : []), ...(sinceMs === undefined ? [] : [sinceMs]), limit]
+      const values = [
+        ...named,
+        ...(before ? [before.endedAtMs, before.id] : []),
+        ...[sinceMs, sender].filter((one) => one !== undefined),
+        limit,
+      ]
       const sql = `SELECT ${LISTED} FROM turns WHERE ${rules.join(' AND ')} ORDER BY ended_at DESC, id DESC LIMIT ?`
       return (await db.page<ListedColumns>(sql, ...values)).map(listedTurn)
     },

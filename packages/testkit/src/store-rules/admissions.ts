@@ -212,6 +212,9 @@ export const admissionRules: StoreRules = {
     await admissions.countQuick('roomchat:room', two, 5)
     expect(await admissions.loopState(two)).toMatchObject({ quick: 0 })
     expect(await admissions.loopState(three)).toMatchObject({ quick: 4 })
+    // A command has a lane of its own.
+    await admissions.countQuick('another session', one, 7)
+    expect(await admissions.loopState(three, 'another session')).toMatchObject({ quick: 7 })
     await admissions.countQuick('roomchat:room', three, 0)
     expect(await admissions.loopState(three)).toMatchObject({ quick: 0 })
     await store.inbox.done(three, 1)

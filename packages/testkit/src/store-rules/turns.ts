@@ -1,6 +1,6 @@
 /** Rules for turns. */
 import { expect } from 'vitest'
-import { keepOne, STARTS_MAX } from './delivery-samples.ts'
+import { answerOne, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { assistant, failedTurn, ODD_TEXTS, queuedTurn, turnEnd, user } from './samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
 
@@ -255,6 +255,18 @@ export const turnRules: StoreRules = {
     expect(latest).toMatchObject({ id: 't4', status: 'done', finishReason: 'stop', error: null, endedAtMs: 300 })
     expect(latest).not.toHaveProperty('response')
     expect((await turns.list({ limit: 1, status: 'failed' }))[0]?.error).toMatchObject({ code: expect.any(String) })
+  },
+
+  'turns are listed by the sender of the message that they answer': async ({ store }) => {
+    await answerOne(store, 'm1', [], { endedAtMs: 100 })
+    await answerOne(store, 'm2', [], { endedAtMs: 200 })
+    await store.turns.finish(turnEnd('without a message', { endedAtMs: 300 }))
+    const { sender } = inbound('m1')
+    const ids = async (filter: object) => (await store.turns.list({ limit: 9, ...filter })).map(({ id }) => id)
+    expect(await ids({ sender })).toEqual(['turn of m2', 'turn of m1'])
+    expect(await ids({ sender, sinceMs: 200 })).toEqual(['turn of m2'])
+    expect(await ids({ sender, before: { endedAtMs: 200, id: 'turn of m2' } })).toEqual(['turn of m1'])
+    expect(await ids({ sender: 'another sender' })).toEqual([])
   },
 
   'an ended turn keeps its steps': async ({ store: { turns }, restart }) => {
