@@ -203,7 +203,7 @@ export type {
   TriggerKind,
   TriggerWebhook,
 } from './store/sop.ts'
-export { maySeeRun, mayStartByName, ownerOfRun, SOP_ENDED } from './store/sop.ts'
+export { maySeeRun, mayStartByName, ownerOfRun, SOP_ENDED, wasStartedIn } from './store/sop.ts'
 export { judgeStart, SOP_RANKS, type SopLimits, type SopLoad, type StartVerdict, takenLimit } from './store/sop-limits.ts'
 export type { AuditKind, AuditRow, NewAudit, OwnedSopStore, SopStart, SopStore, WaitingSopRun } from './store/sop-store.ts'
 export type {

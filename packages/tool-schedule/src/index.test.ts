@@ -67,6 +67,20 @@ describe('reminders', () => {
     await expect(call('schedule_list', {})).resolves.toContain('There are no reminders')
   })
 
+  test('are listed in a room only where they were set there', async () => {
+    const { call } = await start()
+    const caller = 'channel:slack/T1/ann'
+    const [direct, shared, own] = ['D9/ann', 'C1/', 'C1/ann'].map((place) => ({ caller, session: `channel:slack/T1/${place}` }))
+    await call('schedule_create', { text: 'See the doctor', in_minutes: 60 }, direct)
+    await call('schedule_create', { text: 'Stand up', in_minutes: 60 }, { ...shared, isInRoom: true })
+    const listed = (by: Partial<ToolContext> = {}) => call('schedule_list', {}, { ...by, isInRoom: true })
+    await expect(listed(shared)).resolves.toMatch(/^[^\n]*\n[^\n]*"Stand up"$/)
+    await expect(listed(own)).resolves.toContain('There are no reminders')
+    const inDirectChat = await call('schedule_list', {}, direct)
+    expect(inDirectChat).toContain('See the doctor')
+    expect(inDirectChat).toContain('Stand up')
+  })
+
   test('repeat by a cron expression, each instant once', async () => {
     const { host, call, started } = await start()
     await call('schedule_create', { text: 'Drink', cron: '0 * * * *', timezone: 'UTC' })

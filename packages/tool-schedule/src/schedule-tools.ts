@@ -41,7 +41,7 @@ export const scheduleCreate = (reminders: Reminders, { max_per_client }: Schedul
     },
   })
 
-/** `schedule_list`: the reminders of the client. */
+/** `schedule_list`: the reminders of the client; in a room, whose people read the answer, only those that the client set there. */
 export const scheduleList = (host: Pick<Host, 'clock'>, reminders: Reminders): Tool =>
   defineTool({
     name: 'schedule_list',
@@ -53,7 +53,9 @@ export const scheduleList = (host: Pick<Host, 'clock'>, reminders: Reminders): T
     untrusted: true,
     input: v.object({}),
     async run(_, context) {
-      const own = await reminders.list(callerOf(context))
+      const { isInRoom, session } = context
+      const all = await reminders.list(callerOf(context))
+      const own = isInRoom ? all.filter((reminder) => reminder.session === session) : all
       const now = `It is now ${new Date(host.clock.nowMs()).toISOString()}.`
       return own.length === 0 ? `${now} There are no reminders.` : [now, ...own.map(reminderLine)].join('\n')
     },

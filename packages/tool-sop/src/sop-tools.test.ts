@@ -125,6 +125,45 @@ test.each([
 })
 
 describe('who may see and decide', () => {
+  test('a room sees the runs that were started there, and a further one if an operator names it', async () => {
+    const room = {
+      ...toolContext(),
+      session: 'channel:slack/T1/C1/',
+      isInRoom: true as const,
+      standing: 'client' as const,
+      caller: 'device:d1',
+    }
+    const to = { to: 'C1' }
+    const origin = { channel: 'slack', account: 'T1', to }
+    const elsewhere: Partial<SopRun['event']>[] = [
+      {},
+      { session: 'channel:slack/T1/D9/ann' },
+      { origin: { ...origin, to: { ...to, thread: '7' } } },
+    ]
+    const here: typeof elsewhere = [{ session: room.session }, { origin }]
+    for (const event of [...elsewhere, ...here]) {
+      const { host, sops } = engine()
+      const run = { ...RUN, event: { ...RUN.event, ...event } }
+      Object.assign(sops, { runs: async () => [run], get: async () => run, approve: async () => run })
+      const status = toolNamed(host, 'sop_status')
+      const byId = (by: object) => Promise.resolve(status.run({ run_id: RUN.id }, { ...room, ...by }))
+      if (elsewhere.includes(event)) await expect(byId({})).rejects.toMatchObject({ code: 'not_found' })
+      else await expect(byId({})).resolves.toContain('built')
+      const approving = { ...room, approvedBy: 'device:o' }
+      const approved = String(await toolNamed(host, 'sop_approve').run({ run_id: RUN.id }, approving))
+      expect(approved.includes('built')).toBe(here.includes(event))
+      await expect(byId({ standing: 'operator' })).resolves.toContain('built')
+      for (const standing of ['client', 'operator'] as const)
+        expect((await status.run({}, { ...room, standing })).includes(RUN.id)).toBe(here.includes(event))
+    }
+  })
+
+  test('a run has the session of the call that starts it', async () => {
+    const { host, calls } = engine()
+    await toolNamed(host, 'sop_execute').run({ name: 'deploy' }, { ...toolContext(), session: 'ann/s' })
+    expect(calls).toMatchObject([['deploy', { session: 'ann/s' }]])
+  })
+
   const PEOPLE: readonly (readonly [standing: Standing, caller: string, sees: boolean])[] = [
     ['operator', 'cli', true],
     ['client', 'device:d1', true],

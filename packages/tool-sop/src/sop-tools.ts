@@ -15,6 +15,7 @@ import {
   type Standing,
   type Tool,
   type ToolContext,
+  wasStartedIn,
 } from '@sluice/sdk'
 import * as v from 'valibot'
 import { runLine, runText } from './run-text.ts'
@@ -86,14 +87,14 @@ export const sopExecute = (host: Host): Tool =>
       payload: v.optional(v.pipe(v.string(), v.maxLength(PAYLOAD_CHARS_MAX), v.description('Input of the first step: JSON or any text'))),
     }),
     async run({ name, payload = null }, by) {
-      const { turn, trace, standing, caller } = by
+      const { turn, trace, standing, caller, session } = by
       const sops = sopsOf(host)
       const wasOpen = mayStartByName(sops, name, standing)
       await sops.loaded()
       if (wasOpen && !mayStartByName(sops, name, standing)) throw new AppError('conflict', `The procedure ${name} has changed. Call again.`)
       const sop = sops.list().find((one) => one.name === name)
       if (sop && !isOf(by, sop)) throw new AppError('forbidden', `Agent "${sop.agent}" carries out ${name}. You cannot start it.`)
-      const who = { by: `turn:${turn}`, standing, ...(caller !== undefined && { starter: caller }) }
+      const who = { by: `turn:${turn}`, standing, ...(caller !== undefined && { starter: caller }), ...(session !== null && { session }) }
       const runId = await sops.run(name, { payload, atMs: host.clock.nowMs(), ...who, trace: formatTraceContext(trace) })
       const run = await sops.get(runId)
       const begun = run?.status === 'waiting' ? `The run waits and starts by itself: ${run.reason}.` : 'Started.'
@@ -101,7 +102,10 @@ export const sopExecute = (host: Host): Tool =>
     },
   })
 
-/** `sop_status`: the state of one run, or of the newest runs, as far as the person of the turn may see them. */
+/**
+ * `sop_status`: the state of one run, or of the newest runs, as far as the person of the turn may see them. A room, whose people read the answer,
+ * sees the runs that were started there, and a further one only if an operator names it.
+ */
 export const sopStatus = (host: Host): Tool =>
   defineTool({
     name: 'sop_status',
@@ -116,11 +120,15 @@ export const sopStatus = (host: Host): Tool =>
     }),
     async run({ run_id, sop_name }, by) {
       const sops = sopsOf(host)
-      if (run_id !== undefined) return runText(await ownRun(sops, by, run_id))
+      if (run_id !== undefined) {
+        const run = await ownRun(sops, by, run_id)
+        if (!mayShow(run, by)) throw unknownRun(run_id)
+        return runText(run)
+      }
       const { standing, caller = '' } = by
       const own = standing === 'operator' ? {} : { starter: caller }
       const newest = await sops.runs({ limit: RUNS_READ, ...own, ...(sop_name !== undefined && { sop: sop_name }) })
-      const runs = newest.filter((run) => isOf(by, run) && maySeeRun(run, by)).slice(0, RUNS_LISTED)
+      const runs = newest.filter((run) => isOf(by, run) && maySeeRun(run, by) && isForPlace(run, by)).slice(0, RUNS_LISTED)
       return runs.length === 0 ? 'There are no runs.' : runs.map(runLine).join('\n')
     },
   })
@@ -146,7 +154,8 @@ export const sopApprove = (host: Host): Tool =>
       }
       const sops = sopsOf(host)
       await ownRun(sops, by, run_id)
-      return `Approved by ${approvedBy}.\n${runText(await sops.approve(run_id, approvedBy))}`
+      const run = await sops.approve(run_id, approvedBy)
+      return [`Approved by ${approvedBy}.`, ...(mayShow(run, by) ? [runText(run)] : [])].join('\n')
     },
   })
 
@@ -184,12 +193,22 @@ type Agent = Pick<CallingAgent, 'agent'>
 /** Returns whether the agent carries out the procedure or run. An agent reaches no other one, because it could act through it. */
 const isOf = (by: Agent, { agent = MAIN_AGENT }: Pick<SopRun, 'agent'>): boolean => agent === by.agent
 
+type Place = Pick<ToolContext, 'isInRoom' | 'session'>
+
+/** Returns whether a run may be shown where the call is made: in a room, if it was started there. */
+const isForPlace = (run: SopRun, { isInRoom, session }: Place): boolean => !isInRoom || (session !== null && wasStartedIn(run, session))
+
+/** Returns whether a run that the call names may be shown where the call is made. */
+const mayShow = (run: SopRun, by: ToolContext): boolean => by.standing === 'operator' || isForPlace(run, by)
+
 /** Returns a run of the agent. Throws `not_found` also for a run of another agent, and for one that the person of the turn may not see. */
 async function ownRun(sops: Sops, by: Agent & Pick<ToolContext, 'standing' | 'caller'>, id: string): Promise<SopRun> {
   const run = await sops.get(id)
-  if (!run || !isOf(by, run) || !maySeeRun(run, by)) throw new AppError('not_found', `There is no run "${id}".`)
+  if (!run || !isOf(by, run) || !maySeeRun(run, by)) throw unknownRun(id)
   return run
 }
+
+const unknownRun = (id: string): AppError => new AppError('not_found', `There is no run "${id}".`)
 
 /**
  * Returns the procedure engine. Each call looks it up, because the engine starts after the tools are built. Throws

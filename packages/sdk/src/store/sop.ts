@@ -1,6 +1,7 @@
 /** The types of procedures: events, steps, runs and the engine. All data is JSON (docs/contract.md#procedures). */
 import type { Address } from '../channel/channel.ts'
 import type { Secret } from '../values/secret.ts'
+import { parseChatSession } from '../values/session-key.ts'
 import { isAtLeast, type Standing } from '../values/standing.ts'
 import type { WebhookAuth } from '../webhook/webhook-scheme.ts'
 import type { IdempotencyKey } from './idempotency.ts'
@@ -25,6 +26,8 @@ export interface SopEvent {
   readonly standing?: Standing
   /** The person who starts the run, as in `ToolContext.caller`. Absent for an event that no person starts, whose runs are for operators. */
   readonly starter?: string
+  /** The session of the tool call that starts the run; absent for a run that no tool starts. */
+  readonly session?: string
   /** An event with a known key starts nothing and gets the first answer. Without a key an event is never a repeat. */
   readonly key?: string
   /** The span of the event, as `formatTraceContext` writes it. */
@@ -159,6 +162,14 @@ export const maySeeRun = (
   { event: { starter } }: Pick<SopRun, 'event'>,
   { standing, caller }: { readonly standing: Standing; readonly caller?: string },
 ): boolean => standing === 'operator' || (isAtLeast(standing, 'stranger') && caller !== undefined && starter === caller)
+
+/** Whether a run was started in the conversation of a session: by a tool, or by a message. */
+export function wasStartedIn({ event: { session, origin } }: Pick<SopRun, 'event'>, place: string): boolean {
+  const chat = parseChatSession(place)
+  if (session === place || !chat || !origin) return session === place
+  const { channel, account, to } = origin
+  return channel === chat.channel && account === chat.account && to.to === chat.conversation && to.thread === chat.thread
+}
 
 /** Whether a principal may start a procedure by name without an operator. Only an operator may start an unknown one. */
 export const mayStartByName = (sops: Pick<Sops, 'list'> | undefined, name: string, standing: Standing): boolean =>

@@ -109,7 +109,7 @@ describe('triggers', () => {
   })
 
   test('that a step starts belong to the person who started the run of the step', async () => {
-    for (const about of [{ starter: 'device:d1', standing: 'client' } as const, {}]) {
+    for (const about of [{ starter: 'device:d1', standing: 'client', session: 'd1/s' } as const, {}]) {
       const bench = await sopBench([sop('a', { mode: 'deterministic', steps: [{ tools: ['again'] }] }), sop('b')])
       const again = (turn: string) =>
         bench.engine.run('b', { payload: null, atMs: 0, by: `turn:${turn}`, starter: 'sop:a', standing: 'operator' })
@@ -117,9 +117,9 @@ describe('triggers', () => {
       await bench.engine.run('a', { payload: null, atMs: 0, by: 'test', ...about })
       await bench.settle()
       const runs = await bench.store.runs({ limit: 100 })
-      expect(runs.map(({ sop, event: { starter, standing } }) => ({ sop, starter, standing }))).toEqual([
-        { sop: 'b', starter: undefined, standing: undefined, ...about },
-        { sop: 'a', starter: undefined, standing: undefined, ...about },
+      expect(runs.map(({ sop, event: { starter, standing, session } }) => ({ sop, starter, standing, session }))).toEqual([
+        { sop: 'b', starter: undefined, standing: undefined, session: undefined, ...about },
+        { sop: 'a', starter: undefined, standing: undefined, session: undefined, ...about },
       ])
     }
   })

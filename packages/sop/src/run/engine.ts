@@ -153,7 +153,7 @@ export class SopEngine implements Sops {
     if (definition) await this.#start([definition], event)
   }
 
-  async run(name: string, { starter, standing, ...given }: Omit<SopEvent, 'source' | 'topic'>): Promise<string> {
+  async run(name: string, { starter, standing, session, ...given }: Omit<SopEvent, 'source' | 'topic'>): Promise<string> {
     const { library } = this.#ports
     // A procedure that was just written is loaded once its change is noticed.
     if (!library.get(name)) await library.loaded()
@@ -163,12 +163,13 @@ export class SopEngine implements Sops {
     const depth = parent ? (parent.event.depth ?? 0) + 1 : 0
     if (depth > DEPTH_MAX)
       throw new AppError('conflict', `"${name}" was not started: ${DEPTH_MAX} runs in a row have each started the next`)
-    // A run that a step of another run starts is started by the person who started that one.
-    const who = parent ? parent.event : { starter, standing }
+    // A run that a step of another run starts is started by the person who started that one, and in the same conversation.
+    const who = parent ? parent.event : { starter, standing, session }
     const event: SopEvent = {
       ...given,
       ...(who.starter !== undefined && { starter: who.starter }),
       ...(who.standing !== undefined && { standing: who.standing }),
+      ...(who.session !== undefined && { session: who.session }),
       source: 'manual',
       topic: name,
       ...(depth > 0 && { depth }),
