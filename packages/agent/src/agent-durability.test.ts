@@ -424,6 +424,35 @@ test('a turn that waits when a link of its person ends has the standing of its o
   expect(standings.at(-1)).toBe('operator')
 })
 
+test.each(['unavailable', 'internal'] as const)('a turn whose links cannot be read, %s, is resumed or ends with a record', async (code) => {
+  let fails = false
+  const linked: TestAgentOptions['linked'] = {
+    refresh: async () => {
+      if (fails) throw new AppError(code, 'The links cannot be read', { isPassing: code === 'unavailable' })
+    },
+    principal: (client) => client,
+    besides: () => [],
+  }
+  const books = memoryBooks()
+  const limited = { client: 'channel:x/bot/bob', standing: 'listed', channel: 'x' } as const
+  const first = Promise.withResolvers<Reply>()
+  const before = testAgent({ books, linked, models: [scriptedModel([() => first.promise])] })
+  for (const text of ['first', 'second']) await before.agent.accept(request(text, { session: 's', limited }))
+  await until(() => books.starts.size === 1)
+  fails = true
+  first.resolve({ text: 'done' })
+  await before.agent.ended('turn-2')
+  expect(before.logs).toContainEqual(expect.objectContaining({ message: 'turn failed' }))
+  expect(before.events.filter(({ type }) => type === 'turn_failed')).toHaveLength(1)
+  const isResumed = code === 'unavailable'
+  expect(books.ends.map(({ id, status }) => `${id} ${status}`)).toEqual(['turn-1 done', ...(isResumed ? [] : ['turn-2 failed'])])
+  fails = false
+  const after = testAgent({ books, linked, models: [scriptedModel([{ text: 'done' }])] })
+  expect(await after.resume()).toBe(isResumed ? 1 : 0)
+  await after.agent.ended('turn-2')
+  expect(books.ends.at(-1)).toMatchObject({ id: 'turn-2', status: isResumed ? 'done' : 'failed' })
+})
+
 test('a resumed turn keeps the limits of its room, and tells its tools that others read the answer', async () => {
   const books = memoryBooks()
   const room = { key: 'room:x/bot/team', turnsPerHour: 3, usdPerDay: 1 }

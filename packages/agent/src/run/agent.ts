@@ -31,7 +31,7 @@ import { Budget } from '../turn/budget.ts'
 import { createLiveTurn } from '../turn/create-live-turn.ts'
 import { Deadlines } from '../turn/deadlines.ts'
 import { createTurnIds } from '../turn/ids.ts'
-import { judgeAnew, type Links, withPerson } from '../turn/linked-principal.ts'
+import { type Links, withPerson } from '../turn/linked-principal.ts'
 import { queuedTurn } from '../turn/queued-turn.ts'
 import { runningTurn } from '../turn/running-turn.ts'
 import { createScrub, type Scrub } from '../turn/scrub.ts'
@@ -121,8 +121,7 @@ class TurnAgent implements Agent {
     this.#admission = new TurnAdmission(deps)
     this.#live = new LiveTurns({
       ...deps,
-      conduct: (turn, permit) =>
-        this.#node.conduct(turn, permit, () => judgeAnew(deps.linked, turn).then(() => conductTurn(this.#conduct, turn, permit))),
+      conduct: (turn, permit) => this.#node.conduct(turn, permit, () => conductTurn(this.#conduct, turn, permit)),
       forgotten: ({ id }) => this.#budget.ended(id),
       ended: ({ id }) => this.#node.ended(id),
     })

@@ -7,6 +7,7 @@ import { type CompactDeps, compactCommand, compactOnRequest, readConversation } 
 import type { RegistryPin } from '../model/registry.ts'
 import { limitsInForce, mainSettings, notConfigured, type SettingsSource } from '../turn/agent-settings.ts'
 import { newTrace } from '../turn/ids.ts'
+import { judgeAnew, type Links } from '../turn/linked-principal.ts'
 import type { Shares } from '../turn/shares.ts'
 import type { TurnResult } from '../turn/turn.ts'
 import type { TurnStorage } from '../turn/turn-home.ts'
@@ -23,6 +24,8 @@ export interface ConductDeps extends Omit<LoopDeps, 'turns'>, Pick<CompactDeps, 
   /** Returns the reason for the daemon's stop; undefined while it runs. */
   readonly stopReason: () => AppError | undefined
   readonly shares?: Shares
+  /** Absent: no accounts are linked. */
+  readonly linked?: Links
 }
 
 /** A turn that was started this often without reaching its end most likely crashes the daemon. */
@@ -112,6 +115,7 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
     progress.attempts = await (turn.started ?? turns.start(turn.id))
     if (progress.attempts > STARTS_MAX) throw new AppError('internal', `The turn was started ${STARTS_MAX} times and never reached its end`)
   }
+  await judgeAnew(deps.linked, turn)
   const ended = turn.source === DIRECT_CALL ? await runDirectCall({ ...deps, turns }, scope) : await converse({ ...deps, turns }, scope)
   turn.phase = 'ending'
   permit.release() // The next turn starts during this commit and can share it.
