@@ -1,10 +1,10 @@
-import { AppError, type Standing, type Tool } from '@sluice/sdk'
+import { AppError, attachmentPath, fileOwnerOfSession, type Standing, type Tool } from '@sluice/sdk'
 import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, type Reply, scriptedModel } from './testing/scripted-model.ts'
 import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
-import type { ToolApprovalRequest } from './turn/turn.ts'
+import type { ToolApprovalRequest, TurnRequest } from './turn/turn.ts'
 
 const call = (key: string) => ({ calls: [{ name: 'add', input: { key } }] })
 
@@ -451,6 +451,32 @@ test.each(['unavailable', 'internal'] as const)('a turn whose links cannot be re
   expect(await after.resume()).toBe(isResumed ? 1 : 0)
   await after.agent.ended('turn-2')
   expect(books.ends.at(-1)).toMatchObject({ id: 'turn-2', status: isResumed ? 'done' : 'failed' })
+})
+
+test('a call in a room opens only the attachments that the conversation names', async () => {
+  const opened: string[] = []
+  const turn = async (session: string, more: Partial<TurnRequest>) => {
+    const [here, elsewhere] = ['a', 'b'].map((text) => attachmentPath(fileOwnerOfSession(session), Buffer.from(text), 'txt'))
+    const look: Tool = {
+      ...testTool('look', () => ''),
+      async run(_, { workspace }) {
+        for (const path of [here, elsewhere])
+          await workspace.read(path ?? '', { bytesMax: 9 }).then(
+            () => opened.push(path === here ? 'here' : 'elsewhere'),
+            () => undefined,
+          )
+        return 'looked'
+      },
+    }
+    const call = { calls: [{ name: 'look', input: { key: elsewhere } }] }
+    const workspace = { read: async () => new Uint8Array() }
+    const { agent } = testAgent({ workspace, tools: [look], models: [scriptedModel([call, { text: 'done' }])] })
+    await agent.run(request(`[Document: a.txt] ${here}`, { session, ...more }))
+    return opened.splice(0)
+  }
+  expect(await turn('channel:x/bot/room/ann', { isInRoom: true })).toEqual(['here'])
+  expect(await turn('channel:x/bot/ann/ann', {})).toEqual(['here', 'elsewhere'])
+  expect(await turn('channel:x/bot/room/', { isInRoom: true })).toEqual(['here', 'elsewhere'])
 })
 
 test('a resumed turn keeps the limits of its room, and tells its tools that others read the answer', async () => {

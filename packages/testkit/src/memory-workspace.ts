@@ -132,7 +132,9 @@ function viewed(workspace: Workspace, { caller, used, check }: FileViewer): Work
     async list(path, options) {
       const listed = await workspace.list(await locate(path, true), options)
       const isFolder = caller !== undefined && fileClaim(namesOf(path), caller).kind === 'folder'
-      return isFolder ? { ...listed, entries: listed.entries.filter(({ name }) => name === ownerFolder(caller.owner)) } : listed
+      return isFolder
+        ? { ...listed, entries: listed.entries.filter(({ name }) => !caller.names && name === ownerFolder(caller.owner)) }
+        : listed
     },
     remove: async (path) => workspace.remove(await locate(path, false)),
   }

@@ -3,6 +3,7 @@ import { type Conversation, type FinishReason, type MarkedFile, type ModelMessag
 import { makeRoom } from '../compaction/conversation.ts'
 import { storedMessages } from '../compaction/stored-messages.ts'
 import type { SummarizeDeps } from '../compaction/summarize.ts'
+import { namesAttachment } from '../history/attached-files.ts'
 import { fitConversation } from '../history/history.ts'
 import { isOfLower, type Writer, withNote } from '../history/message-notes.ts'
 import { isShown } from '../history/shown-addresses.ts'
@@ -76,6 +77,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
     () => sourcesIn(conversation, produced, reader),
     (address) =>
       isShown(address, { messages: conversation.messages.filter((message) => !isOfLower(message, reader)) }, produced, showsAddresses),
+    (path) => [conversation.messages, produced].some((messages) => messages.some((message) => namesAttachment(message, path))),
   )
   const repeats = new Repeats()
   countCalls(open ? before.slice(0, -1) : before, repeats)

@@ -7,6 +7,7 @@ import {
   type Lease,
   resultsKey,
   type Standing,
+  sharedRoom,
   type Tool,
   type Trace,
   type TurnStep,
@@ -60,6 +61,8 @@ export interface CallScope {
   readonly sources: () => readonly string[]
   /** Tells whether the conversation shows an address to open, as `Tool.address` demands. Reads the whole conversation. */
   readonly shows: (address: string) => boolean
+  /** Whether a message of the conversation names an attachment; absent where the calls open all attachments of the caller. */
+  readonly namesFile?: ((path: string) => boolean) | undefined
   /** Asks a person; the agent's approver is used when undefined. */
   readonly approve: Approver | undefined
   /** As in `TurnRequest`. */
@@ -77,6 +80,7 @@ export function callScopeOf(
   { turn, trace, registry, limits, agent: { max_tool_result_chars: chars }, progress, whileAsking, alive }: TurnScope,
   sources: CallScope['sources'],
   shows: CallScope['shows'] = () => false,
+  namesFile: (path: string) => boolean = () => false,
 ): CallScope {
   const { id, home, agent, session, delivery, client, owner, tools, cancellation, approve, asksOwner, tell, caller = owner, limited } = turn
   return {
@@ -103,6 +107,8 @@ export function callScopeOf(
     },
     sources,
     shows,
+    // Others read the answer in a room: the calls open only what was sent there, unless the room itself has the files.
+    namesFile: turn.isInRoom && !sharedRoom(session) ? namesFile : undefined,
     approve,
     ...(asksOwner && { asksOwner }),
     whileAsking,
@@ -118,10 +124,12 @@ export const fileCallerOf = ({
   session,
   caller,
   standing,
-}: Pick<CallScope, 'turn' | 'session' | 'caller' | 'standing'>): FileCaller => ({
+  namesFile,
+}: Pick<CallScope, 'turn' | 'session' | 'caller' | 'standing' | 'namesFile'>): FileCaller => ({
   owner: fileOwner(session, caller),
   session: resultsKey(session, turn),
   isOperator: standing === 'operator',
+  names: namesFile,
 })
 
 /** Returns the identity of a client towards one agent, so that no state of a tool is shared by two agents. */

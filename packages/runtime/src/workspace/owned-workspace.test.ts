@@ -333,6 +333,15 @@ describe('the share of an owner', () => {
   })
 })
 
+test('a caller in a room opens only the attachments that its conversation names, and finds none by looking', async () => {
+  const [direct, here] = [await attachAnn(), await all().attach({ owner: ANN.owner, bytes: Buffer.from('AGENDA'), extension: 'txt' })]
+  const inRoom = as({ ...ANN, isOperator: true, names: (path) => path === here })
+  expect([await read(inRoom, here), await read(inRoom, `./${here}`)]).toEqual(['AGENDA', 'AGENDA'])
+  expect([await read(inRoom, direct), await names(inRoom, join(direct, '..'))]).toEqual(['forbidden', 'forbidden'])
+  expect([await names(inRoom, 'attachments'), inRoom.shown]).toEqual([[], []])
+  expect(await read(as(ANN), direct)).toBe(String(SECRET))
+})
+
 test('a session has the owner of its turns', () => {
   expect(fileOwnerOfSession('ann/s')).toBe('device:ann')
   expect(fileOwnerOfSession('agent:help/local/s')).toBe('local')

@@ -130,7 +130,7 @@ class FolderWorkspace implements AgentWorkspace {
 
   get shown(): readonly string[] {
     const { files, viewer } = this.#options
-    if (files === undefined || !viewer?.caller) return []
+    if (files === undefined || !viewer?.caller || viewer.caller.names) return []
     try {
       return [realpathSync(attachmentsOf(files, viewer.caller.owner))]
     } catch {
@@ -141,6 +141,8 @@ class FolderWorkspace implements AgentWorkspace {
   /** Lists the folder of all attachments: the one folder of the caller, and for an operator those without an owner. */
   async #listOwners(limit: number): ReturnType<Workspace['list']> {
     const { files = '', viewer } = this.#options
+    // A caller who opens only what the conversation names finds nothing by looking.
+    if (viewer?.caller?.names) return NOTHING
     await settleAttachments(this.root, files)
     const found = async (name: string, only?: string): ReturnType<Workspace['list']> => {
       const at = await realpath(join(files, name)).catch(() => undefined)

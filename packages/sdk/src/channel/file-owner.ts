@@ -33,6 +33,8 @@ export interface FileCaller {
   /** As `resultsKey` returns it. Null: the caller opens no results. */
   readonly session: string | null
   readonly isOperator: boolean
+  /** Whether the conversation names the attachment at a path. Absent: all attachments of the owner are open. */
+  readonly names?: ((path: string) => boolean) | undefined
 }
 
 /**
@@ -112,6 +114,7 @@ export function fileClaim(names: readonly string[], caller: FileCaller | undefin
   const attachments = (...inside: string[]): OwnedPlace => ({ root: 'attachments', names: inside })
   const former: OwnedPlace = { root: 'former', names: below }
   if (caller === undefined) return { kind: 'owned', places: [attachments(...below), former], isReadOnly: false }
+  if (caller.names && !caller.names(names.join('/'))) return { kind: 'owned', places: [], isReadOnly: true }
   const own = ownerFolder(caller.owner)
   if (folder === own) return { kind: 'owned', places: [attachments(...below)], isReadOnly: true }
   const copy = rest.length === 0 && isFormerAttachment(folder) ? [attachments(own, folder)] : []
