@@ -32,6 +32,11 @@ const filesSchema = v.object({
   version: v.pipe(v.nullable(v.string()), v.description('The SHA-256 of both texts; null: there is no such procedure yet')),
 })
 
+const openedSchema = v.object({
+  ...filesSchema.entries,
+  unreadable: v.pipe(v.array(v.string()), v.description('The files that cannot be read, each with the reason; their text is empty')),
+})
+
 export const sopFileRoutes = (runtime: Runtime): Route[] => [
   definitionRoute(runtime.procedures),
   problemsRoute(runtime.procedures),
@@ -64,7 +69,11 @@ const problemsRoute = ({ read }: ProcedureFiles): Route =>
       200: {
         description: 'Grouped by folder',
         schema: v.object({
-          folder: v.pipe(v.string(), v.description('The folder of procedures that the agent cannot write')),
+          folder: v.pipe(v.string(), v.description('The folder of procedures')),
+          editable: v.pipe(
+            v.nullable(v.string()),
+            v.description('The folder whose procedures `PUT /api/sop-files/{folder}` writes; null if the agent can write it'),
+          ),
           ok: v.pipe(v.boolean(), v.description('True if there are no errors')),
           loaded: v.pipe(v.number(), v.description('The number of procedures without errors')),
           broken: v.pipe(v.number(), v.description('The number of folders with errors')),
@@ -74,9 +83,10 @@ const problemsRoute = ({ read }: ProcedureFiles): Route =>
       },
     },
     async handle() {
-      const { folder, definitions, broken, waiting, problems } = await read()
+      const { folder, editable, definitions, broken, waiting, problems } = await read()
       return {
         folder,
+        editable,
         ok: problems.every(({ severity }) => severity !== 'error'),
         loaded: definitions.length,
         broken,
@@ -180,10 +190,13 @@ const openRoute = ({ open }: ProcedureFiles): Route =>
     path: '/api/sop-files/:folder',
     summary: 'Both files of a procedure, for an editor; empty texts for a folder that is not there',
     auth: 'operator',
-    answers: { 200: { description: 'The texts with their version', schema: filesSchema } },
+    answers: {
+      200: { description: 'The texts with their version', schema: openedSchema },
+      403: { description: 'The agent can write the folder of procedures' },
+    },
     async handle({ params: { folder = '' } }) {
-      const { toml, md, version } = await open(folder)
-      return { toml, md, version }
+      const { toml, md, version, unreadable } = await open(folder)
+      return { toml, md, version, unreadable: [...unreadable] }
     },
   })
 

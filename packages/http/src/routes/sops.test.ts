@@ -92,6 +92,7 @@ describe('the files of procedures', () => {
     write(workspace, 'new', TOML.replace('"deploy"', '"new"'))
     expect((await call('GET', '/problems')).body).toMatchObject({
       folder: own,
+      editable: own,
       ok: false,
       loaded: 1,
       broken: 1,
@@ -164,7 +165,7 @@ describe('the files of procedures', () => {
   test('are made in a folder that is not there, and never outside of the folder of procedures', async () => {
     const { callAt, own } = await arrange()
     const [toml, md] = [TOML.replace('"deploy"', '"made"'), STEPS]
-    expect((await callAt('GET', '/api/sop-files/made')).body).toEqual({ toml: '', md: '', version: null })
+    expect((await callAt('GET', '/api/sop-files/made')).body).toEqual({ toml: '', md: '', version: null, unreadable: [] })
     expect((await callAt('PUT', '/api/sop-files/made', { toml, md, version: null })).status).toBe(200)
     expect(readFileSync(join(own, 'made/SOP.toml'), 'utf8')).toBe(toml)
     for (const folder of ['..', '%2e%2e%2fx', '.hidden', 'a%2fb'])

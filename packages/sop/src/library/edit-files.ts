@@ -4,11 +4,12 @@
  */
 import { lstat, mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { InsideFile } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 import { contentHash } from './agreements.ts'
 import type { LoadRules } from './load-rules.ts'
 import { checkSop, type LoadedSop } from './load-sop.ts'
-import { readSavedPair, type SopTexts, savePair, textOf } from './sop-pair.ts'
+import { asFile, readSavedPair, type SopTexts, savePair, textOf } from './sop-pair.ts'
 
 export type { SopTexts } from './sop-pair.ts'
 
@@ -19,26 +20,36 @@ export interface SopFiles extends SopTexts {
   readonly version: string | null
 }
 
+export interface OpenedSopFiles extends SopFiles {
+  /** A sentence about each file that cannot be read. */
+  readonly unreadable: readonly string[]
+}
+
 /** A name that is the same on every file system, and leaves no folder. */
 const FOLDER = /^[a-z0-9][a-z0-9_-]{0,63}$/i
 /** What the file system says where the daemon may not write. */
 const DENIED: readonly string[] = ['EACCES', 'EPERM', 'EROFS']
 
-/** Resolves to empty texts for a folder that is not there. Throws `invalid_request` for a name of no folder, and for a file that cannot be read. */
-export async function readSopFiles(root: string, folder: string): Promise<SopFiles> {
+/**
+ * Resolves to empty texts for a folder that is not there, and for files that cannot be read, which a save replaces. Throws
+ * `invalid_request` for a name of no folder.
+ */
+export async function readSopFiles(root: string, folder: string): Promise<OpenedSopFiles> {
   checkFolder(folder)
   const real = await realpath(root).catch(() => root)
   const { toml, md } = await readSavedPair(real, join(root, folder))
-  for (const file of [toml, md])
-    if ('problem' in file && !file.isMissing) throw new AppError('invalid_request', `${join(root, folder)}: ${file.problem}`)
-  const texts = [textOf(toml), textOf(md)] as const
-  const isThere = texts.some((text) => text !== null)
-  return { folder, toml: texts[0] ?? '', md: texts[1] ?? '', version: isThere ? contentHash(...texts) : null }
+  const unreadable = [problemOf('SOP.toml', toml), problemOf('SOP.md', md)].filter((problem) => problem !== undefined)
+  const isThere = 'text' in toml || 'text' in md || unreadable.length > 0
+  const version = isThere ? contentHash(textOf(toml), textOf(md)) : null
+  return { folder, toml: textOf(toml) ?? '', md: textOf(md) ?? '', version, unreadable }
 }
+
+const problemOf = (name: string, file: InsideFile): string | undefined =>
+  'problem' in file && !file.isMissing ? `${name}: ${file.problem}` : undefined
 
 /** Checks texts as if they were in the files; problems name `SOP.toml` and `SOP.md` without a folder. */
 export const checkSopTexts = ({ toml, md }: SopTexts, rules: LoadRules): Promise<LoadedSop> =>
-  checkSop('', { toml: { text: toml }, md: { text: md } }, rules)
+  checkSop('', { toml: asFile(toml), md: asFile(md) }, rules)
 
 /**
  * Writes both files, and resolves to their new version. Call it for one save after another. Throws `conflict` unless the folder has

@@ -98,10 +98,45 @@ describe('a save', () => {
 
   test('that fails before the first file leaves no other file', async () => {
     const procedures = files()
-    const version = await procedures.write(save('one', null))
+    await procedures.write(save('one', null))
     rmSync(at('SOP.toml'))
     mkdirSync(at('SOP.toml'))
+    const { version } = await procedures.open('deploy')
     await expect(procedures.write(save('two', version))).rejects.toMatchObject({ code: 'invalid_request' })
     expect(readdirSync(join(root, 'deploy')).sort()).toEqual(['SOP.md', 'SOP.toml'])
+  })
+
+  test('of a text with too many bytes is refused, whatever the number of its characters', async () => {
+    const procedures = files()
+    const version = await procedures.write(save('one', null))
+    const large = mdOf('\u505a'.repeat(90_000))
+    expect((await procedures.check('deploy', { toml: tomlOf('two'), md: large })).problems).toMatchObject([
+      { file: 'SOP.md', severity: 'error', message: expect.stringMatching(/^this file has \d+ bytes; the limit is 262144$/) },
+    ])
+    await expect(procedures.write({ ...save('two', version), md: large })).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(onDisk()).toEqual(['one', 'one'])
+  })
+
+  test('replaces a file that cannot be read', async () => {
+    const procedures = files()
+    await procedures.write(save('one', null))
+    writeFileSync(at('SOP.md'), 'x'.repeat(256 * 1024 + 1))
+    const opened = await procedures.open('deploy')
+    expect(opened).toMatchObject({
+      toml: tomlOf('one'),
+      md: '',
+      unreadable: [expect.stringContaining('SOP.md: this file has 262145 bytes')],
+    })
+    await expect(procedures.write(save('two', null))).rejects.toMatchObject({ code: 'conflict' })
+    await procedures.write(save('two', opened.version))
+    expect(onDisk()).toEqual(['two', 'two'])
+  })
+
+  test('is refused where the agent can write', async () => {
+    const procedures = files({ isAgentWritable: true })
+    await expect(procedures.write(save('one', null))).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(procedures.open('deploy')).rejects.toThrow(`The agent can write ${root}`)
+    expect(await procedures.read()).toMatchObject({ folder: root, editable: null })
+    expect(readdirSync(root)).toEqual([])
   })
 })

@@ -9,17 +9,19 @@ import { nearestName, requireShownHash, SerialQueue } from '@sluice/kit'
 import { AppError, type Clock, type KeyValue } from '@sluice/sdk'
 import type { SopDefinition } from '../definition/definition.ts'
 import { type Agreed, createAgreements } from './agreements.ts'
-import type { SopFiles, SopTexts } from './edit-files.ts'
+import type { OpenedSopFiles, SopFiles, SopTexts } from './edit-files.ts'
 import type { LibrarySettings } from './folder-library.ts'
 import type { LoadedSop, WaitingSop } from './load-sop.ts'
-import type { LoadedSops } from './load-sops.ts'
+import type { LoadedSops, SopSource } from './load-sops.ts'
 
-export type { SopFiles, SopTexts } from './edit-files.ts'
+export type { OpenedSopFiles, SopFiles, SopTexts } from './edit-files.ts'
 
 /** The loaded procedures, their problems, and the procedures that wait for an operator. */
 export interface ReadSops extends LoadedSops {
-  /** The absolute path of the folder that the agent cannot write. */
+  /** The absolute path of the folder of procedures. */
   readonly folder: string
+  /** The same folder; null if the agent can write it, so that no file there is opened or written. */
+  readonly editable: string | null
   /** The procedures in the workspace that operators have accepted. */
   readonly agreed: Agreed
 }
@@ -60,7 +62,8 @@ export class ProcedureFiles {
   /** Reads every procedure without putting it in force. */
   readonly read = async (): Promise<ReadSops> => {
     const agreed = await createAgreements(this.#options.keyValue).all()
-    return { ...(await this.#load(agreed)), folder: this.#folder(), agreed }
+    const { folder, isAgentWritable } = this.#source()
+    return { ...(await this.#load(agreed)), folder, editable: isAgentWritable ? null : folder, agreed }
   }
 
   /** Throws `invalid_request` for a shortened hash, and `conflict` unless the content of the folder has the hash. */
@@ -93,10 +96,10 @@ export class ProcedureFiles {
     return { adopted, waiting: selected.filter((sop) => !isAccepted(sop)).map((sop) => sop.folder) }
   }
 
-  /** Reads both files of a folder that the agent cannot write. Throws as `readSopFiles` does. */
-  readonly open = async (folderName: string): Promise<SopFiles> => {
+  /** Reads both files of a folder. Throws `forbidden` if the agent can write there, and as `readSopFiles` does. */
+  readonly open = async (folderName: string): Promise<OpenedSopFiles> => {
     const { readSopFiles } = await import('./edit-files.ts')
-    return readSopFiles(this.#folder(), folderName)
+    return readSopFiles(this.#editable(), folderName)
   }
 
   /** Checks texts that are in no file yet, also for a name that another folder has. */
@@ -106,12 +109,12 @@ export class ProcedureFiles {
     const checked = await checkSopTexts(texts, { ...settings(), nowMs: clock.nowMs() })
     const { definition, ...others } = checked
     const other = definition && (await this.read()).definitions.find(({ name }) => name === definition.name)
-    if (!other || other.folder === join(this.#folder(), folderName)) return checked
+    if (!other || other.folder === join(this.#source().folder, folderName)) return checked
     const message = `"${other.name}" is the name of the procedure in ${other.folder}`
     return { ...others, problems: [...checked.problems, { file: 'SOP.toml', message, severity: 'error' }] }
   }
 
-  /** Writes both files and loads them. Throws `invalid_request` for texts with errors, and as `writeSopFiles` does. Resolves to their version. */
+  /** Writes both files and loads them. Throws `invalid_request` for texts with errors, and as `open` and `writeSopFiles` do. Resolves to their version. */
   readonly write = async (files: SopFiles): Promise<string> => {
     const version = await this.#writes.run(() => this.#write(files))
     await this.#changed()
@@ -119,15 +122,26 @@ export class ProcedureFiles {
   }
 
   async #write(files: SopFiles): Promise<string> {
+    const root = this.#editable()
     const { problems } = await this.check(files.folder, files)
     const error = problems.find(({ severity }) => severity === 'error')
     if (error) throw new AppError('invalid_request', `${error.file}${error.line === undefined ? '' : `:${error.line}`}: ${error.message}`)
     const { writeSopFiles } = await import('./edit-files.ts')
-    return writeSopFiles(this.#folder(), files)
+    return writeSopFiles(root, files)
   }
 
-  #folder(): string {
-    return this.#options.settings().sources[0].folder
+  #source(): SopSource {
+    return this.#options.settings().sources[0]
+  }
+
+  /** Returns the folder of procedures. */
+  #editable(): string {
+    const { folder, isAgentWritable } = this.#source()
+    if (!isAgentWritable) return folder
+    throw new AppError(
+      'forbidden',
+      `The agent can write ${folder}, so no procedure is edited there: set \`[sop] sops_dir\` to another folder`,
+    )
   }
 
   async #load(agreed: Agreed): Promise<LoadedSops> {

@@ -29,6 +29,12 @@ const HIDDEN = /^\.SOP\.(?:toml|md)\.(?:[0-9a-f]{64}|[0-9a-f-]{36})$/
 /** Returns null for a file that cannot be read. */
 export const textOf = (file: InsideFile): string | null => ('text' in file ? file.text : null)
 
+/** Returns a text as `readPair` would read it from a file. */
+export function asFile(text: string): InsideFile {
+  const bytes = Buffer.byteLength(text)
+  return bytes > SOP_FILE_BYTES_MAX ? { problem: `this file has ${bytes} bytes; the limit is ${SOP_FILE_BYTES_MAX}` } : { text }
+}
+
 /** `root` is the real path outside of which no file is read. Never throws. */
 export async function readPair(root: string, folder: string): Promise<SopPair> {
   const read = (name: string) => readInside(root, join(folder, name), SOP_FILE_BYTES_MAX)

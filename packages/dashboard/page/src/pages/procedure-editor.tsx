@@ -35,6 +35,24 @@ export function ProcedureEditor() {
 }
 
 function NewProcedure() {
+  const where = useApi('/api/sops/problems', {})
+  return (
+    <Loaded query={where}>
+      {({ folder, editable }) =>
+        editable === null ? (
+          <Note tone="warn">
+            The agent can write <code>{folder}</code>, so no procedure is made or edited here. Set <code>[sop] sops_dir</code> to another
+            folder.
+          </Note>
+        ) : (
+          <FromTemplate />
+        )
+      }
+    </Loaded>
+  )
+}
+
+function FromTemplate() {
   const [chosen, setChosen] = useState(0)
   const template = TEMPLATES[chosen]
   if (!template) return null
@@ -64,8 +82,15 @@ function Existing({ folder }: { readonly folder: string }) {
             <code>sluice sop adopt</code>.
           </Note>
         ) : (
-          // What is typed stays when the files change elsewhere: saving then says so.
-          <Editor name={folder} files={data} isThere />
+          <>
+            {data.unreadable.map((problem) => (
+              <Note key={problem} tone="warn">
+                {problem}. It is shown empty, and saving replaces it.
+              </Note>
+            ))}
+            {/* What is typed stays when the files change elsewhere: saving then says so. */}
+            <Editor name={folder} files={data} isThere />
+          </>
         )
       }
     </Loaded>

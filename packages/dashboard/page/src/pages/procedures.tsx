@@ -84,7 +84,7 @@ function Problems() {
         {found.map(({ file, line, column, message, severity }) => (
           <li key={`${file}:${line}:${column}:${message}`}>
             <ProblemLine file={file} line={line} column={column} message={message} severity={severity} />{' '}
-            <a href={to('procedure-files', folderName(file.replace(/[\\/]SOP\.\w+$/, '')))}>Edit</a>
+            <EditLink folder={file.replace(/[\\/]SOP\.\w+$/, '')} />
           </li>
         ))}
       </ul>
@@ -241,11 +241,7 @@ export function Procedure() {
       about={definition.data ? <Name value={definition.data.description} /> : undefined}
       actions={
         <>
-          {definition.data && (
-            <a class="button" href={to('procedure-files', folderName(definition.data.folder))}>
-              Edit
-            </a>
-          )}
+          {definition.data && <EditLink folder={definition.data.folder} class="button" />}
           <button type="button" onClick={() => setDialog('simulate')}>
             Simulate
           </button>
@@ -264,8 +260,18 @@ export function Procedure() {
   )
 }
 
-/** The last part of a path, which may be of Windows. */
-const folderName = (path: string): string => path.split(/[\\/]/).at(-1) ?? ''
+/** Only for a folder beside the others that can be edited: a folder of the workspace may have the same name. */
+function EditLink({ folder, class: look }: { readonly folder: string; readonly class?: string }) {
+  const editable = useApi('/api/sops/problems', {}).data?.editable
+  // The path may be of Windows.
+  const at = Math.max(folder.lastIndexOf('/'), folder.lastIndexOf('\\'))
+  if (!editable || folder.slice(0, at) !== editable.replace(/[\\/]$/, '')) return null
+  return (
+    <a class={look} href={to('procedure-files', folder.slice(at + 1))}>
+      Edit
+    </a>
+  )
+}
 
 function DefinitionView({
   definition: { version, agent, priority, mode, cooldownSecs, maxConcurrent, maxWaiting, countWaiting, triggers, steps, folder },
