@@ -399,7 +399,6 @@ test('a turn that waits when a link of its person ends has the standing of its o
   const linked: TestAgentOptions['linked'] = {
     refresh: async () => {},
     principal: (client) => (isLinked ? { ...client, person: 'channel:x/bot/ann', standing: 'operator' } : client),
-    besides: () => [],
   }
   const standings: (Standing | undefined)[] = []
   const who: Tool = { ...testTool('who', () => ''), run: async (_, { standing }) => `call ${standings.push(standing)}` }
@@ -431,7 +430,6 @@ test.each(['unavailable', 'internal'] as const)('a turn whose links cannot be re
       if (fails) throw new AppError(code, 'The links cannot be read', { isPassing: code === 'unavailable' })
     },
     principal: (client) => client,
-    besides: () => [],
   }
   const books = memoryBooks()
   const limited = { client: 'channel:x/bot/bob', standing: 'listed', channel: 'x' } as const

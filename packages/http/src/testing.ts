@@ -303,6 +303,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
     shares: new Shares({
       clock,
       events: bus,
+      besides: (client) => people.besides(client),
       sharesOf: (client) => ({ ...sharesOf(snapshots.current().config, client), ...(client.standing !== 'operator' && options.shares) }),
     }),
     bus,

@@ -279,6 +279,8 @@ export type { CallingAgent, Decider, Risk, Tool, ToolContext, ToolReport } from 
 export { DECIDERS, defineTool, isForOperators } from './tool/tool.ts'
 export type {
   AgentWorkspace,
+  FileLimit,
+  FileShare,
   FileViewer,
   KeptBytes,
   NewAttachment,

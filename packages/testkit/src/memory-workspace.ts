@@ -85,9 +85,9 @@ export function agentWorkspace(workspace: Workspace): AgentWorkspace {
   return {
     ...workspace,
     as: (viewer) => viewed(workspace, viewer),
-    async attach({ owner, bytes, extension, check }) {
+    async attach({ owner, bytes, extension, limit }) {
       const path = attachmentPath(owner, bytes, extension)
-      check?.({ own: bytes.length, pool: bytes.length })
+      limit?.check({ own: bytes.length, pool: bytes.length })
       await workspace.write(path, 'sha256' in bytes ? await readFile(bytes.path) : bytes)
       return path
     },
@@ -95,7 +95,7 @@ export function agentWorkspace(workspace: Workspace): AgentWorkspace {
 }
 
 /** The files of one caller. */
-function viewed(workspace: Workspace, { caller, used, check }: FileViewer): Workspace {
+function viewed(workspace: Workspace, { caller, used, limit }: FileViewer): Workspace {
   const { root } = workspace
   const namesOf = (path: string) => posix.relative(root, posix.resolve(root, path)).split('/')
   const locate = async (path: string, isRead: boolean): Promise<string> => {
@@ -125,7 +125,7 @@ function viewed(workspace: Workspace, { caller, used, check }: FileViewer): Work
     async write(path, bytes) {
       const at = await locate(path, false)
       const claim = caller ? fileClaim(namesOf(path), caller) : undefined
-      if (claim?.kind === 'owned') check?.({ own: bytes.length, pool: bytes.length })
+      if (claim?.kind === 'owned') limit?.check({ own: bytes.length, pool: bytes.length })
       await workspace.write(at, bytes)
       note(path)
     },

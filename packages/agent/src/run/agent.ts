@@ -373,7 +373,6 @@ function conductDeps(
       within,
       approve: deps.approve,
       shares: deps.shares,
-      linked: deps.linked,
     }),
     stopReason,
   }

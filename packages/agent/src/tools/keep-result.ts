@@ -1,7 +1,6 @@
 /** Keeps the whole of a result that the model gets cut, as a file of its session or turn, and says how to read on. */
-import { AppError, type FileViewer, fileOwner, type KeptBytes, type Logger, resultsFolder, sha256Hex } from '@sluice/sdk'
+import { AppError, type FileShare, type Logger, resultsFolder, sha256Hex } from '@sluice/sdk'
 import { allowedTools, type CallScope, fileCallerOf } from '../turn/call-scope.ts'
-import type { Links } from '../turn/linked-principal.ts'
 import type { Shares } from '../turn/shares.ts'
 import type { CallResult } from '../turn/turn.ts'
 import { cutResult, READER } from './cut-result.ts'
@@ -21,25 +20,12 @@ interface Result {
 export interface KeepResultDeps {
   readonly log: Logger
   /** What each client keeps. Absent: no client has a share. */
-  readonly shares?: Pick<Shares, 'of' | 'checkAttachments'> | undefined
-  /** Absent: no accounts are linked. */
-  readonly linked?: Pick<Links, 'besides'> | undefined
+  readonly shares?: Pick<Shares, 'ofFiles'> | undefined
 }
 
 /** Returns the share that the results of a call count for. */
-export function keptBy(
-  { shares, linked }: Pick<KeepResultDeps, 'shares' | 'linked'>,
-  { limited, session, caller }: CallScope,
-): Pick<FileViewer, 'others' | 'pool' | 'check'> {
-  if (!limited || !shares) return {}
-  // A room keeps its files apart from those of its people.
-  const isOwn = fileOwner(session, caller) === fileOwner(null, caller)
-  return {
-    others: isOwn ? (linked?.besides(limited) ?? []) : [],
-    pool: shares.of(limited).pool?.key,
-    check: (kept: KeptBytes) => shares.checkAttachments(limited, kept),
-  }
-}
+export const fileShareOf = ({ shares }: Pick<KeepResultDeps, 'shares'>, scope: CallScope): FileShare =>
+  (scope.limited && shares?.ofFiles(scope.limited, fileCallerOf(scope).owner)) ?? {}
 
 /** Never rejects: a result that cannot be kept is cut all the same. */
 export async function keepResult(
@@ -55,7 +41,7 @@ export async function keepResult(
   }
   const kept = await keptPath(deps, scope, { tool, input, text })
   if (kept === undefined) return { output }
-  if ('refusal' in kept) return { output, readOn: `[The rest was not kept. ${kept.refusal}]` }
+  if (kept === 'no room') return { output, readOn: '[The rest was not kept: the attachments of this person leave no room for it.]' }
   const { path } = kept
   const search = mayCall(scope, SEARCHER) ? `, or search it with ${SEARCHER}` : ''
   const read = mayCall(scope, READER) ? `: read on with ${READER} path=${JSON.stringify(path)} offset=${nextLine}${search}` : ''
@@ -68,12 +54,12 @@ export function readOnFile(input: unknown, nextLine: number): string {
   return `[Read on with ${READER} path=${JSON.stringify(path)} offset=${offset + nextLine - 1}.]`
 }
 
-/** Resolves to the path of the kept result, or to the reason for the model when its owner may keep no more; undefined when it cannot be kept. */
+/** Resolves to the path of the kept result; undefined when it cannot be kept for another reason than its share. */
 async function keptPath(
   deps: KeepResultDeps,
   scope: CallScope,
   { tool, text }: Result,
-): Promise<{ readonly path: string } | { readonly refusal: string } | undefined> {
+): Promise<{ readonly path: string } | 'no room' | undefined> {
   const { session, turn, alive } = scope
   const workspace = scope.limits()?.workspace
   // Outside of a turn no model reads on.
@@ -81,12 +67,12 @@ async function keptPath(
   // The same result has the same name, also when an interrupted turn repeats the call.
   const path = `${resultsFolder(session, turn)}/${tool}-${sha256Hex(text).slice(0, NAME_DIGITS)}.txt`
   try {
-    const own = workspace.as({ caller: fileCallerOf(scope), ...keptBy(deps, scope) })
+    const own = workspace.as({ caller: fileCallerOf(scope), ...fileShareOf(deps, scope) })
     await own.write(path, Buffer.from(text.slice(0, KEPT_CHARS_MAX).toWellFormed()))
     return { path }
   } catch (error) {
     deps.log.warn('the whole result of a tool could not be kept', { turn, tool, error })
-    return error instanceof AppError && error.code === 'share_used' ? { refusal: error.message } : undefined
+    return error instanceof AppError && error.code === 'share_used' ? 'no room' : undefined
   }
 }
 

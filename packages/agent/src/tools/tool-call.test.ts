@@ -1,4 +1,4 @@
-import { type LimitedClient, NO_SHARES } from '@sluice/config'
+import { NO_SHARES } from '@sluice/config'
 import { AppError, defineTool, isAtLeast, Secret, STANDINGS, type Standing, type Tool } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
@@ -12,7 +12,7 @@ import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from '
 import type { CallScope } from '../turn/call-scope.ts'
 import { Shares } from '../turn/shares.ts'
 import type { ToolApprovalRequest, TurnPart, TurnRequest } from '../turn/turn.ts'
-import { keptBy } from './keep-result.ts'
+import { fileShareOf } from './keep-result.ts'
 import { callHash } from './shown-call.ts'
 
 type Calls = NonNullable<Reply['calls']>
@@ -205,29 +205,18 @@ describe('a tool result', () => {
     expect((await ask('30000')).text).toContain('[The whole result is in results/ann_2fs/look-')
     const { text } = await ask('60000')
     expect(text).toContain('lines left out')
-    expect(text).toContain('[The rest was not kept. Your attachments and kept results would take more than 0 MB')
+    expect(text).toContain('[The rest was not kept: the attachments of this person leave no room for it.]')
   })
 
-  test('counts with what linked accounts keep, except in a room, which has files of its own', async () => {
-    const limited = { client: 'channel:x/bot/ann', standing: 'listed' } as const
-    const asked: string[] = []
-    const linked = {
-      refresh: async () => {},
-      principal: (client: LimitedClient) => ({ ...client, person: 'channel:x/bot/ann' }),
-      besides({ client, person }: LimitedClient) {
-        asked.push(`${client} of ${person}`)
-        return ['device:ann']
-      },
-    }
-    const shares = new Shares({ clock: testClock(), events: testHost().events, sharesOf: () => NO_SHARES })
-    const setup = { tools: [testTool('look', () => 'seen')], shares, linked }
-    const by = { caller: limited.client, owner: limited.client, limited }
-    await callTools([[call('look')]], setup, { ...by, session: 'channel:x/bot/room/' })
-    expect(asked).toEqual([])
-    await callTools([[call('look')]], setup, { ...by, session: 'channel:x/bot/room/ann' })
-    expect(asked).toEqual(['channel:x/bot/ann of channel:x/bot/ann'])
-    const scope = { ...by, session: null } as unknown as CallScope
-    expect(keptBy({ shares, linked }, scope)).toMatchObject({ others: ['device:ann'] })
+  test('counts with what linked accounts keep, except in a room, which has files of its own', () => {
+    const limited = { client: 'channel:x/bot/ann', person: 'channel:x/bot/ann', standing: 'listed' } as const
+    const { events } = testHost()
+    const shares = new Shares({ clock: testClock(), events, sharesOf: () => NO_SHARES, besides: () => ['device:ann'] })
+    const shareIn = (session: string | null) =>
+      fileShareOf({ shares }, { turn: 't', session, caller: limited.client, standing: 'listed', limited } as unknown as CallScope)
+    expect(shareIn('channel:x/bot/room/')).toMatchObject({ others: [] })
+    expect(shareIn('channel:x/bot/room/ann')).toMatchObject({ others: ['device:ann'] })
+    expect(shareIn(null)).toMatchObject({ others: ['device:ann'] })
   })
 
   test('that cannot be kept is cut all the same', async () => {

@@ -34,7 +34,7 @@ import type { Scrub } from '../turn/scrub.ts'
 import type { CallResult } from '../turn/turn.ts'
 import { type ApprovalDeps, askPerson } from './approval.ts'
 import { innerCall, searchTool, TOOL_CALL, TOOL_SEARCH } from './deferred-tools.ts'
-import { type KeepResultDeps, keepResult, keptBy } from './keep-result.ts'
+import { fileShareOf, type KeepResultDeps, keepResult } from './keep-result.ts'
 import type { Repeats } from './repeats.ts'
 import { parseToolInput } from './tool-input.ts'
 import { declaredDecider, operatorDenied, refusedText, type Verdict, verdict } from './tool-policy.ts'
@@ -238,7 +238,7 @@ export class ToolExecutor {
     }
     if (scope.lease) checkHeld(scope.lease)
     const used = new UsedByCall(risk === 'read' ? undefined : this.#deps.clock.nowMs())
-    const by = callingAgent(scope, { ...used.viewer, ...keptBy(this.#deps, scope) })
+    const by = callingAgent(scope, { ...used.viewer, ...fileShareOf(this.#deps, scope) })
     if (!by) return this.refused(scope, notConfigured(scope.agent))
     let source: Pick<CallResult, 'untrusted'> = {}
     try {

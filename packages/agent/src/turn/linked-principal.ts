@@ -8,8 +8,6 @@ export interface Links {
   refresh(): Promise<void>
   /** Returns a client with its person, if its accounts are linked. */
   principal(client: LimitedClient): LimitedClient
-  /** Returns the other accounts of a principal's person. */
-  besides(client: LimitedClient): readonly string[]
 }
 
 /** Returns a request whose principal has its person, as the links were last read. */

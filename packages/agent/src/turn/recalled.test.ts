@@ -87,7 +87,6 @@ test('a linked person has the memories of the person, in turns and in tools, als
   const linked: TestAgentOptions['linked'] = {
     refresh: async () => {},
     principal: (client) => ({ ...client, person: 'channel:x/bot/ann' }),
-    besides: () => [],
   }
   const books = memoryBooks()
   const call = { calls: [{ name: 'memory_recall', input: {} }] }
@@ -110,7 +109,6 @@ test('an account that another node has separated has its own memories from the n
       isLinked = false
     },
     principal: (client) => (isLinked ? { ...client, person: 'channel:x/bot/ann' } : client),
-    besides: () => [],
   }
   const { agent, asked } = remembering([], [{ text: 'hi' }, { text: 'hi' }], { linked })
   const limited = { client: 'device:d', standing: 'client' } as const

@@ -102,6 +102,19 @@ test('checks kept attachments by the share of the client and by that of all stra
   expect(() => subject.checkAttachments(guest, { own, pool: 1 })).toThrow('[limits.strangers.pool] attachments_mb')
 })
 
+test('names the share of files: with linked accounts for the files of a person, and no limit for an operator', () => {
+  const linked: LimitedClient = { ...ANN, person: 'device:bob' }
+  const subject = new Shares({
+    clock: testClock(),
+    events: { emit: () => {} },
+    sharesOf: ({ standing }) => (standing === 'operator' ? NO_SHARES : small),
+    besides: ({ person }) => (person === undefined ? [] : [person]),
+  })
+  expect(subject.ofFiles(linked, 'device:ann')).toMatchObject({ others: ['device:bob'], limit: { max: { own: small.attachmentBytes } } })
+  expect(subject.ofFiles(linked, 'channel:x/bot/room')).toMatchObject({ others: [] })
+  expect(subject.ofFiles(OWNER, OWNER.client).limit).toBeUndefined()
+})
+
 test('never refuses an operator', () => {
   const subject = shares()
   for (let n = 0; n < 100; n++) subject.take(OWNER, 'streams')

@@ -1,13 +1,15 @@
 /** Counts the turns, streams and files that each client holds at once, so that no client takes the room of the others (`[limits]`). */
 import { type ClientShares, countedAs, type LimitedClient } from '@sluice/config'
 import { BoundedMap, type Sharing } from '@sluice/kit'
-import { AppError, type Clock, type Events, type KeptBytes } from '@sluice/sdk'
+import { AppError, type Clock, type Events, type FileShare, fileOwner, type KeptBytes } from '@sluice/sdk'
 
 export interface SharesDeps {
   readonly clock: Pick<Clock, 'monotonicMs' | 'nowMs'>
   readonly events: Pick<Events, 'emit'>
   /** Returns the shares in force of a client. */
   sharesOf(client: LimitedClient): ClientShares
+  /** Lists the other accounts of the person of a client. Absent: no accounts are linked. */
+  besides?(client: LimitedClient): readonly string[]
   /** Lists the running turns of the clients that have a share of them. */
   running?(): Iterable<readonly [client: string, turns: number]>
 }
@@ -45,7 +47,7 @@ const SHARES = {
   attachmentBytes: {
     key: 'attachments_mb',
     toValue: megabytes,
-    refusal: (max) => `Your attachments and kept results would take more than ${max} MB: delete a conversation that has some of them`,
+    refusal: (max) => `Your attachments would take more than ${max} MB: they are kept until the conversations that name them are deleted`,
   },
 } as const satisfies Partial<
   Record<keyof ClientShares, { readonly key: string; toValue(amount: number): number; refusal(max: number): string }>
@@ -121,6 +123,18 @@ export class Shares {
     throw new AppError('share_used', `${refusal(toValue(max))} ([limits] ${key})`, { retryAfterSecs: RETRY_AFTER_SECS })
   }
 
+  /** Returns the share that the files of an owner count for. Linked accounts share the files of their person, and not those of a room. */
+  ofFiles(client: LimitedClient, owner: string): FileShare {
+    const { attachmentBytes, pool } = this.of(client)
+    const max = { own: attachmentBytes, pool: pool?.attachmentBytes ?? Number.POSITIVE_INFINITY }
+    const isLimited = Math.min(max.own, max.pool) < Number.POSITIVE_INFINITY
+    return {
+      others: owner === fileOwner(null, client.client) ? (this.#deps.besides?.(client) ?? []) : [],
+      pool: pool?.key,
+      limit: isLimited ? { max, check: (kept) => this.checkAttachments(client, kept) } : undefined,
+    }
+  }
+
   /** Throws `share_used` when the client, or the pool of all strangers, would keep more attachments than its share. */
   checkAttachments(client: LimitedClient, { own, pool }: KeptBytes): void {
     this.check(client, 'attachmentBytes', own)
@@ -128,7 +142,7 @@ export class Shares {
     if (!shared || pool <= shared.attachmentBytes) return
     const max = megabytes(shared.attachmentBytes)
     this.#report({ key: shared.key, limit: 'attachments_mb', value: max })
-    const refusal = `The attachments and kept results of all strangers would take more than ${max} MB: delete some of their conversations`
+    const refusal = `The attachments of all strangers would take more than ${max} MB: they are kept until the conversations that name them are deleted`
     throw new AppError('share_used', `${refusal} ([limits.strangers.pool] attachments_mb)`, { retryAfterSecs: RETRY_AFTER_SECS })
   }
 

@@ -49,7 +49,7 @@ const sharesOf = (of: string, defaults: { readonly running?: string; readonly wa
     ),
     attachments_mb: amount(
       MB_MAX,
-      `Megabytes of attachments and of results of tools of ${of} that are kept; a further one is not saved${unlessSet(defaults.attachmentsMb)}`,
+      `Megabytes of attachments and of results of tools of ${of} that are kept; the oldest results make room for newer files, and an attachment without room is not saved${unlessSet(defaults.attachmentsMb)}`,
     ),
   }
 }

@@ -59,7 +59,13 @@ export function putTogether(base: Base): Parts {
   const approvals = createApprovals(base, delivery, people)
   const lanes = createTurnQueue(clock, () => config().core(agentSection).max_concurrent_turns)
   const admission = new Admission({ store: store.admissions, clock, events, limitsOf: (client) => limitsOf(config(), client) })
-  const shares = new Shares({ clock, events, sharesOf: (client) => sharesOf(config(), client), running: () => lanes.used() })
+  const shares = new Shares({
+    clock,
+    events,
+    sharesOf: (client) => sharesOf(config(), client),
+    besides: (client) => people.besides(client),
+    running: () => lanes.used(),
+  })
   return {
     clients,
     people,

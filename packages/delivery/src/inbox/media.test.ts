@@ -54,7 +54,7 @@ const setUp = ({ fetchMedia = async () => ({ bytes: bytes('image') }), transcrib
     textWithMedia(message(attachments, text), {
       channel,
       workspace: files,
-      keep: { owner: 'ada', check },
+      keep: { owner: 'ada', limit: { max: { own: 100, pool: 100 }, check } },
       transcribe,
       log,
       clock,

@@ -8,6 +8,7 @@ import {
   type Attachment,
   type Channel,
   type Clock,
+  type FileShare,
   type Inbound,
   type Logger,
   type Media,
@@ -19,7 +20,7 @@ export interface MediaOptions {
   readonly channel: Channel
   readonly workspace: AgentWorkspace
   /** Whose files they are, and how much of them is kept. */
-  readonly keep: Pick<NewAttachment, 'owner' | 'others' | 'pool' | 'check'>
+  readonly keep: Pick<NewAttachment, 'owner' | keyof FileShare>
   /** Absent: recordings are files like any other. */
   readonly transcribe: Transcribe | undefined
   readonly log: Logger

@@ -10,7 +10,6 @@ import {
   formatTraceContext,
   type Inbound,
   isLeaseLost,
-  type KeptBytes,
   type OwnedStore,
   replyLane,
   type StartedMessage,
@@ -169,19 +168,14 @@ export class MessageTurns {
     room,
     maySilent,
   }: Turn): Promise<readonly QueuedReply[]> {
-    const { clock, features, limits, log, people, stopping, telemetry, turns } = this.#options
+    const { clock, features, limits, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
     const caller = senderKey(channel.name, message)
     const agent = agentOfSession(started.session)
     const workspace = features.workspace(agent)
     if (!workspace) throw new AppError('unavailable', notConfigured(agent))
     const owner = fileOwner(started.session, caller)
-    const keep = {
-      owner,
-      others: owner === fileOwner(null, caller) ? people.besides(client) : [],
-      pool: limits.shares.of(client).pool?.key,
-      check: (kept: KeptBytes) => limits.shares.checkAttachments(client, kept),
-    }
+    const keep = { owner, ...limits.shares.ofFiles(client, owner) }
     const media = { channel, standing: client.standing, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
     const isInHistory = (words: string): Promise<boolean> => hasWords(owned, started.session, words)
     const late = await lateChanges(owned, started.session)

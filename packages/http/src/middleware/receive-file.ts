@@ -58,9 +58,11 @@ export const receiveFile =
 async function roomOf({ person, role }: Caller, { files, people, shares }: Runtime): Promise<(bytes: number) => void> {
   if (role !== 'client') return () => undefined
   const client = countedClient(people, person, role)
-  const owners = [person, ...people.besides(client)]
-  const kept = (await Promise.all(owners.map((owner) => files.keptBy(MAIN_AGENT, owner)))).reduce((sum, bytes) => sum + bytes, 0)
-  return (bytes) => shares.checkAttachments(client, { own: kept + bytes, pool: 0 })
+  const { others = [], limit } = shares.ofFiles(client, person)
+  if (!limit) return () => undefined
+  const kept = await Promise.all([person, ...others].map((owner) => files.attachedBy(MAIN_AGENT, owner)))
+  const own = kept.reduce((sum, bytes) => sum + bytes, 0)
+  return (bytes) => limit.check({ own: own + bytes, pool: 0 })
 }
 
 function shareOf(c: HttpContext, { people, shares }: Runtime): BodyShare | undefined {

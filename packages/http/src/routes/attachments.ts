@@ -1,6 +1,6 @@
 /** `POST /api/attachments`: saves a file for a message of a conversation, as the attachments of channels are saved. */
 import type { Runtime, Snapshot } from '@sluice/runtime'
-import { AppError, type Attachment, defineRoute, type KeptBytes } from '@sluice/sdk'
+import { AppError, type Attachment, defineRoute } from '@sluice/sdk'
 import * as v from 'valibot'
 import { countedClient, personOf } from '../auth/identity.ts'
 import type { FileRequest, FileRoute } from '../middleware/receive-file.ts'
@@ -60,14 +60,13 @@ export const attachmentRoute = (runtime: Runtime, snapshot: Snapshot): FileRoute
       const { log, clock, people, shares } = runtime
       const owner = personOf(request.device)
       const client = countedClient(people, owner, request.role)
-      const check = (kept: KeptBytes) => shares.checkAttachments(client, kept)
       const { line, error } = await lineOfMedia(
         { kind, name, ...(mime !== '' && { mime }) },
         { bytes },
         {
           channel: { name: 'api' },
           workspace,
-          keep: { owner, others: people.besides(client), check },
+          keep: { owner, ...shares.ofFiles(client, owner) },
           transcribe: snapshot.service('transcribe'),
           log,
           clock,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileOwnerOfSession, type ModelMessage, ownerFolder, type SessionStore, type TurnStore } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { resultsBy } from './make-room.ts'
 import { OwnedFiles } from './owned-files.ts'
 import { createWorkspace } from './workspace.ts'
 
@@ -80,7 +81,12 @@ test('results count for their owner until the conversation or the person is eras
     await workspace.as({ caller: { owner, session, isOperator: false }, pool: 'x' }).write(path, Buffer.alloc(20_000))
     return path
   }
-  const bytes = () => Promise.all([ada, eve, MINE].map((session) => owned().keptBy('main', fileOwnerOfSession(session))))
+  const files = join(dataDir, 'files/main')
+  const bytes = async () => {
+    const owners = [ada, eve, MINE].map((session) => ownerFolder(fileOwnerOfSession(session)))
+    const results = await Promise.all(owners.map((owner) => resultsBy(files, owner)))
+    return results.map((found) => found.reduce((sum, { bytes: each }) => sum + each, 0))
+  }
   const paths = [await result(ada), await result(eve), await result(MINE), await result('turn:1', 'device:ann')]
   expect(await bytes()).toEqual([20_000, 20_000, 40_000])
   expect(await owned().erasedOwner(ada)).toBe(1)

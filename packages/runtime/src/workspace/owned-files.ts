@@ -16,8 +16,8 @@ import {
   type SessionRow,
   type Store,
 } from '@sluice/sdk'
-import { keptBy } from './attach.ts'
 import { IncomingFile, incomingFolder } from './incoming-file.ts'
+import { attachedBy, resultsBy } from './make-room.ts'
 import { attachmentsOf, FORMER, filesFolder, OWNERS, ownersFolder, POOLS, RESULTS, resultsOf } from './owned-places.ts'
 import { areUnassigned, markAssigned, settleAttachments } from './settle-attachments.ts'
 
@@ -48,9 +48,9 @@ export class OwnedFiles {
     return IncomingFile.create(this.#options.dataDir)
   }
 
-  /** Resolves to the bytes of the attachments and results of an owner, as its share counts them. */
-  keptBy(agent: string, owner: string): Promise<number> {
-    return keptBy(filesFolder(this.#options.dataDir, agent), ownerFolder(owner))
+  /** Resolves to the bytes of the attachments of an owner, as its share counts them. */
+  attachedBy(agent: string, owner: string): Promise<number> {
+    return attachedBy(filesFolder(this.#options.dataDir, agent), ownerFolder(owner))
   }
 
   /** Resolves to the attachments that the conversation names. Call it before the conversation is erased. */
@@ -279,7 +279,7 @@ async function forgetResults(files: string, owner: string): Promise<void> {
 
 /** Takes an owner without files out of the pools, whose entries name senders. */
 async function leavePools(files: string, owner: string): Promise<void> {
-  if ((await keptBy(files, owner)) > 0) return
+  if ((await attachedBy(files, owner)) > 0 || (await resultsBy(files, owner)).length > 0) return
   for (const pool of await foldersIn(join(files, POOLS))) await rm(join(files, POOLS, pool, owner), { force: true })
 }
 

@@ -11,6 +11,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import promises from 'node:fs/promises'
@@ -21,14 +22,15 @@ import {
   AppError,
   attachmentPath,
   type FileCaller,
-  type FileViewer,
+  type FileLimit,
+  type FileShare,
   fileOwnerOfSession,
   type KeptBytes,
   ownerFolder,
   type Workspace,
 } from '@sluice/sdk'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { COUNTED_BYTES_MIN } from './attach.ts'
+import { COUNTED_BYTES_MIN } from './make-room.ts'
 import { settleAttachments } from './settle-attachments.ts'
 import { createWorkspace } from './workspace.ts'
 
@@ -175,54 +177,6 @@ test('results of a session are open to its turns only', async () => {
   expect(await read(as(BEN), 'results/2026/report.txt')).toBe(String(SECRET))
 })
 
-test('results count with the attachments of their owner, each file once', async () => {
-  await attachAnn()
-  const seen: number[] = []
-  const write = (viewer: FileViewer, path: string, length: number) => all().as(viewer).write(path, Buffer.alloc(length))
-  const ann = { caller: ANN, check: ({ own }: KeptBytes) => void seen.push(own) }
-  const results = `results/${ownerFolder('ann/s')}`
-  await write(ann, `${results}/1.txt`, 100_000)
-  await write(ann, `${results}/1.txt`, 50_000)
-  await write({ ...ann, caller: { ...ANN, session: 'ann/t' } }, `results/${ownerFolder('ann/t')}/below/2.txt`, 20_000)
-  await write(ann, 'notes.txt', 70_000)
-  expect(seen.map((bytes) => bytes - COUNTED_BYTES_MIN)).toEqual([100_000, 50_000, 70_000])
-  await all().attach({ ...ann, owner: ANN.owner, bytes: Buffer.from('x'), extension: 'txt' })
-  expect(seen.at(-1)).toBe(70_000 + 2 * COUNTED_BYTES_MIN)
-  await write({ caller: BEN, check: ann.check }, `results/${ownerFolder('channel:x/bot/room/ben')}/1.txt`, 30_000)
-  expect(seen.at(-1)).toBe(30_000)
-})
-
-test('results count with what the linked accounts of their owner keep, whichever account writes', async () => {
-  const seen: number[] = []
-  const write = (caller: FileCaller, others: string[], length: number) =>
-    all()
-      .as({ caller, others, check: ({ own }: KeptBytes) => void seen.push(own) })
-      .write(`results/${ownerFolder(caller.session ?? '')}/1.txt`, Buffer.alloc(length))
-  await Promise.all([write(ANN, [BEN.owner], 100_000), write(BEN, [ANN.owner], 30_000)])
-  expect(Math.max(...seen)).toBe(130_000)
-})
-
-test('a result beyond the share is not written', async () => {
-  const refuse = () => {
-    throw new AppError('share_used', 'used up')
-  }
-  const path = `results/${ownerFolder('ann/s')}/1.txt`
-  expect(await all().as({ caller: ANN, check: refuse }).write(path, SECRET).catch(code)).toBe('share_used')
-  expect(await read(as(ANN), path)).toBe('not_found')
-})
-
-test('results of strangers count for their pool', async () => {
-  const seen: number[] = []
-  const check = ({ pool }: KeptBytes) => void seen.push(pool)
-  for (const sender of ['eve', 'max']) {
-    const caller = { owner: `channel:x/bot/${sender}`, session: `channel:x/bot/room/${sender}`, isOperator: false }
-    await all()
-      .as({ caller, pool: 'x', check })
-      .write(`results/${ownerFolder(caller.session)}/1.txt`, Buffer.alloc(20_000))
-  }
-  expect(seen).toEqual([20_000, 40_000])
-})
-
 test('a command is shown the attachments of its caller alone', async () => {
   await attachAnn()
   expect(as(ANN).shown).toEqual([join(files, 'attachments/device_3aann')])
@@ -297,24 +251,48 @@ test('a restored data directory keeps its attachments at another path', async ()
 })
 
 describe('the share of an owner', () => {
-  const kept: { own: number; pool: number }[] = []
+  const small = COUNTED_BYTES_MIN
+  const kept: KeptBytes[] = []
   beforeEach(() => void kept.splice(0))
-  const attach = (owner: string, text: string, pool?: string) =>
-    all().attach({ owner, bytes: Buffer.from(text), extension: 'txt', pool, check: (now) => void kept.push(now) })
+  const limit = (own: number, pool = Number.POSITIVE_INFINITY): FileLimit => ({
+    max: { own, pool },
+    check(now) {
+      kept.push({ ...now })
+      if (now.own > own || now.pool > pool) throw new AppError('share_used', 'used up')
+    },
+  })
+  const attach = (owner: string, text: string, share: FileShare = { limit: limit(1e9, 1e9) }) =>
+    all()
+      .attach({ owner, bytes: Buffer.from(text), extension: 'txt', ...share })
+      .then(() => 'kept', code)
+  const callerOf = (owner: string): FileCaller => ({ owner, session: `${owner}/s`, isOperator: false })
+  /** Writes a result of the owner, whose conversation has its name. Older results have older times. */
+  const result = async (owner: string, name: string, share: FileShare & { readonly length?: number }) => {
+    const path = `results/${ownerFolder(`${owner}/s`)}/${name}`
+    const answer = await all()
+      .as({ ...share, caller: callerOf(owner) })
+      .write(path, Buffer.alloc(share.length ?? 1))
+      .then(() => 'kept', code)
+    if (answer === 'kept') utimesSync(join(files, path), results, results++)
+    return answer
+  }
+  let results = 1_000_000
+  const resultsOf = (owner: string) => names(all().as({ caller: callerOf(owner) }), `results/${ownerFolder(`${owner}/s`)}`)
 
   test('counts the files of linked accounts together', async () => {
     await attach('a', 'one')
-    await all().attach({ owner: 'b', others: ['a', 'c'], bytes: Buffer.from('two'), extension: 'txt', check: (now) => void kept.push(now) })
-    expect(kept.map(({ own }) => own)).toEqual([COUNTED_BYTES_MIN, 2 * COUNTED_BYTES_MIN])
+    await attach('b', 'two', { others: ['a', 'c'], limit: limit(1e9) })
+    await result('c', '1.txt', { others: ['a', 'b'], limit: limit(1e9) })
+    expect(kept.map(({ own }) => own)).toEqual([small, 2 * small, 3 * small])
   })
 
   test('counts every file once, a small one as 16 KB, and the files of a pool together', async () => {
-    await attach('a', 'one', 'strangers')
-    await attach('a', 'two', 'strangers')
-    await attach('a', 'two', 'strangers')
-    await attach('b', 'x'.repeat(COUNTED_BYTES_MIN + 1), 'strangers')
+    const strangers = { pool: 'strangers', limit: limit(1e9, 1e9) }
+    await attach('a', 'one', strangers)
+    await attach('a', 'two', strangers)
+    await attach('a', 'two', strangers)
+    await attach('b', 'x'.repeat(small + 1), strangers)
     await attach('c', 'three')
-    const small = COUNTED_BYTES_MIN
     expect(kept).toEqual([
       { own: small, pool: small },
       { own: 2 * small, pool: 2 * small },
@@ -324,12 +302,70 @@ describe('the share of an owner', () => {
   })
 
   test('is not exceeded by files that are saved at once, and nothing is kept of a refused one', async () => {
-    const check = ({ own }: { own: number }) => {
-      if (own > COUNTED_BYTES_MIN) throw new Error('full')
-    }
-    const saved = ['one', 'two', 'three'].map((text) => all().attach({ owner: 'a', bytes: Buffer.from(text), extension: 'txt', check }))
-    expect((await Promise.allSettled(saved)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    const share = { limit: limit(small) }
+    const saved = ['one', 'two', 'three'].map((text) => attach('a', text, share))
+    expect(await Promise.all(saved)).toEqual(['kept', 'share_used', 'share_used'])
     expect(readdirSync(join(files, 'attachments/a')).length).toBe(1)
+  })
+
+  test('is free for attachments: the oldest results are removed, and only attachments refuse a further one', async () => {
+    const share = { limit: limit(3 * small) }
+    for (const name of ['1.txt', '2.txt', '3.txt']) expect(await result('a', name, share)).toBe('kept')
+    expect(await attach('a', 'one', share)).toBe('kept')
+    expect(await resultsOf('a')).toEqual(['2.txt', '3.txt'])
+    expect([await attach('a', 'two', share), await attach('a', 'three', share)]).toEqual(['kept', 'kept'])
+    expect(await resultsOf('a')).toEqual([])
+    expect(await attach('a', 'four', share)).toBe('share_used')
+    expect(await result('a', '4.txt', share)).toBe('share_used')
+    const path = `results/${ownerFolder('a/s')}/1.txt`
+    const gone = all()
+      .as({ caller: callerOf('a') })
+      .read(path, { bytesMax: 100 })
+    await expect(gone).rejects.toThrow(`'${path}' is not kept any more: results make room for newer files. Repeat the call that gave it`)
+  })
+
+  test('a newer result takes the place of older ones, and of the one that it replaces', async () => {
+    const share = { limit: limit(3 * small) }
+    for (const name of ['1.txt', '2.txt', '3.txt']) await result('a', name, share)
+    expect(await result('a', '3.txt', share)).toBe('kept')
+    expect(await resultsOf('a')).toEqual(['1.txt', '2.txt', '3.txt'])
+    expect(await result('a', '4.txt', { ...share, length: 2 * small })).toBe('kept')
+    expect(await resultsOf('a')).toEqual(['3.txt', '4.txt'])
+  })
+
+  test('a file without room removes no result', async () => {
+    const share = { limit: limit(2 * small) }
+    await attach('a', 'one', share)
+    await result('a', '1.txt', share)
+    expect(await result('a', '2.txt', { ...share, length: 2 * small })).toBe('share_used')
+    expect(await attach('a', 'x'.repeat(2 * small), share)).toBe('share_used')
+    expect(await resultsOf('a')).toEqual(['1.txt'])
+  })
+
+  test('of a pool is free for attachments too, and the results of its owners alone make room', async () => {
+    const share = { pool: 'strangers', limit: limit(1e9, 3 * small) }
+    await result('listed', '1.txt', { limit: limit(1e9) })
+    for (const owner of ['a', 'b', 'c']) await result(owner, '1.txt', share)
+    expect([await attach('d', 'one', share), await attach('d', 'two', share)]).toEqual(['kept', 'kept'])
+    expect(await Promise.all(['listed', 'a', 'b', 'c'].map(resultsOf))).toEqual([['1.txt'], [], [], ['1.txt']])
+    expect([await attach('a', 'three', share), await attach('b', 'four', share)]).toEqual(['kept', 'share_used'])
+    expect(await resultsOf('c')).toEqual([])
+  })
+
+  test('without a limit no file is looked at', async () => {
+    await result('a', '1.txt', {})
+    const readdir = vi.spyOn(promises, 'readdir')
+    syncBuiltinESMExports()
+    try {
+      await result('a', '2.txt', { pool: 'strangers', others: ['b'] })
+      await attach('a', 'one', { pool: 'strangers', others: ['b'] })
+      expect(readdir).not.toHaveBeenCalled()
+      await attach('a', 'two')
+      expect(readdir).toHaveBeenCalled()
+    } finally {
+      readdir.mockRestore()
+      syncBuiltinESMExports()
+    }
   })
 })
 

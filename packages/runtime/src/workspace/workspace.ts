@@ -17,7 +17,7 @@ import {
 import { attach, keepReceived, saveResult } from './attach.ts'
 import { entriesNamed, listFolder, openFile, readFile, removeEntry, replaceFile } from './file.ts'
 import { enterFolder, type Folder, handlePaths, openFolder } from './folder.ts'
-import { attachmentsOf, chosenPlace, FORMER, placeNames } from './owned-places.ts'
+import { attachmentsOf, chosenPlace, FORMER, placeNames, RESULTS } from './owned-places.ts'
 import { foldedName, forbiddenBelow, isForbidden, parsePath } from './path.ts'
 import { settleAttachments } from './settle-attachments.ts'
 
@@ -86,13 +86,12 @@ class FolderWorkspace implements AgentWorkspace {
   }
 
   async write(path: string, bytes: Uint8Array): Promise<void> {
-    const { files, viewer: { caller, others = [], pool, check } = {} } = this.#options
+    const { files, viewer: { caller, ...share } = {} } = this.#options
     const write = () => this.#inside(path, 'write', (folder, name) => replaceFile(folder, name, bytes))
     const claim = this.#claim(await this.#parse(path))
     const [place] = claim.kind === 'owned' ? claim.places : []
     if (files === undefined || !caller || place?.root !== 'results') return write()
-    const keeper = { owner: caller.owner, others, pool, ...(check && { check }) }
-    return saveResult(files, { ...keeper, names: place.names, length: bytes.length }, write)
+    return saveResult(files, { ...share, owner: caller.owner, names: place.names, length: bytes.length }, write)
   }
 
   remove(path: string): Promise<void> {
@@ -226,6 +225,8 @@ class FolderWorkspace implements AgentWorkspace {
       if (use !== 'remove') this.#options.viewer?.used?.(named.join('/'))
       return result
     } catch (error) {
+      if (base === 'files' && names[0] === RESULTS && (error as NodeJS.ErrnoException).code === 'ENOENT')
+        throw new AppError('not_found', `'${path}' is not kept any more: results make room for newer files. Repeat the call that gave it`)
       throw refusal(path, error)
     }
   }

@@ -28,38 +28,43 @@ export interface Workspace {
   readonly shown?: readonly string[]
 }
 
+/** The share that the files of a caller count for. */
+export interface FileShare {
+  /** The other owners that share the room of this one: the linked accounts of a person. */
+  readonly others?: readonly string[]
+  /** The pool that the owner belongs to. */
+  readonly pool?: string | undefined
+  /** Absent: no limit, and nothing is counted. */
+  readonly limit?: FileLimit | undefined
+}
+
+/** The most that an owner may keep. Attachments come first: the oldest results are removed when a further file has no room. */
+export interface FileLimit {
+  readonly max: KeptBytes
+  /** Called before a file is written, with what it and the attachments would take without any result. Throws to refuse the file. */
+  check(kept: KeptBytes): void
+}
+
 /** The caller for whom a workspace is used. */
-export interface FileViewer {
+export interface FileViewer extends FileShare {
   /** The person whose files are opened; absent for the daemon itself. */
   readonly caller?: FileCaller
   /** Called with the path of each file that is opened or written, relative to the workspace and without `.` and empty names. */
   used?(path: string): void
-  /** The other owners that share the room of the caller: the linked accounts of a person. */
-  readonly others?: readonly string[]
-  /** The pool that the caller belongs to. */
-  readonly pool?: string | undefined
-  /** Called before a result is written, with what the owner would then keep. Throws to refuse it. */
-  check?(kept: KeptBytes): void
 }
 
-/** What an owner, with the owners that share its room, keeps in attachments and in results of tools, in bytes. */
+/** The bytes of an owner, with the owners that share its room. `Infinity` as a limit: none. */
 export interface KeptBytes {
   readonly own: number
-  /** What all owners of the pool keep together; 0 without a pool. */
+  /** The bytes of all owners of the pool together; 0 without a pool. */
   readonly pool: number
 }
 
-export interface NewAttachment {
+export interface NewAttachment extends FileShare {
   /** As `fileOwner` returns it. */
   readonly owner: string
-  /** The other owners that share the room of this one: the linked accounts of a person. */
-  readonly others?: readonly string[]
   readonly bytes: Uint8Array | ReceivedFile
   readonly extension: string
-  /** The pool that the owner belongs to. */
-  readonly pool?: string | undefined
-  /** Called with what would be kept with this file. Throws to refuse it. */
-  check?(kept: KeptBytes): void
 }
 
 /** The files of an agent, of all owners. */
