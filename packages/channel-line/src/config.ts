@@ -33,7 +33,7 @@ export const lineSection = {
     group_policy: v.optional(
       v.pipe(
         v.picklist(['mention', 'open', 'disabled']),
-        v.description('mention: messages of allowed_users that mention the bot. open: all of their messages. disabled: none'),
+        v.description('mention: messages of allowed_users that mention the bot are answered. open: all of their messages. disabled: none'),
       ),
       'mention',
     ),

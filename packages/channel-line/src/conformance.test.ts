@@ -10,7 +10,7 @@ import { LINE_SECRET } from './testing/section.ts'
 channelConformance({
   names: ABILITIES.names,
   feature,
-  config: { channel_access_token: LINE_TOKEN, channel_secret: LINE_SECRET, allowed_users: [LINE_USER] },
+  config: { channel_access_token: LINE_TOKEN, channel_secret: LINE_SECRET, allowed_users: [LINE_USER], group_policy: 'open' },
   allowKey: 'allowed_users',
   secrets: [LINE_TOKEN, LINE_SECRET],
   webhook: {

@@ -1,8 +1,8 @@
 /** Parses the events of a webhook request. */
 import { list, type Members, members, parseObject, text, textAt } from '@sluice/kit/foreign-json'
-import { type Attachment, type Inbound, location, type Raw, thing, thingsPart, unknownThing } from '@sluice/sdk/webhook'
+import { type Attachment, type Inbound, location, overheardPart, type Raw, thing, thingsPart, unknownThing } from '@sluice/sdk/webhook'
 
-/** The part of the configuration that decides which messages are accepted. */
+/** The part of the configuration that decides which messages are accepted, and which of them are only overheard. */
 export interface Accepted {
   readonly groupPolicy: 'mention' | 'open' | 'disabled'
   /** The senders that may write in groups. Undefined: the daemon decides, as for direct messages. */
@@ -64,7 +64,6 @@ function messageOf(event: Members, account: string, source: Source, { groupPolic
   const id = text(message.id)
   const mentions = selfMentions(message)
   const addressed = source.isGroup ? (mentions.length > 0 ? 'mention' : 'overheard') : 'direct'
-  if (groupPolicy === 'mention' && addressed === 'overheard') return undefined
   const content = contentOf(message, mentions)
   if (id === '' || !content) return undefined
   const inReplyTo = text(message.quotedMessageId)
@@ -80,6 +79,7 @@ function messageOf(event: Members, account: string, source: Source, { groupPolic
       ...(source.isGroup && quote !== '' && { more: { quote } }),
     },
     addressed,
+    ...overheardPart({ addressed }, groupPolicy === 'mention'),
     ...content,
     ...sentAt(event),
     ...(inReplyTo !== '' && { inReplyTo }),

@@ -15,11 +15,11 @@ function channelWith(changes: object) {
   return { ...channel, webhook: channel.webhook }
 }
 
-/** Whether the channel and its allowlist accept a text. */
+/** Returns whether the channel and its allowlist accept a text, and `overheard` for one that may begin no turn. */
 async function accepts(
   changes: object,
   { sender, isGroup, mentions }: { sender: string; isGroup: boolean; mentions: boolean },
-): Promise<boolean> {
+): Promise<boolean | 'overheard'> {
   const { allow, webhook } = channelWith(changes)
   const event = {
     type: 'message',
@@ -35,7 +35,8 @@ async function accepts(
   }
   const body = new TextEncoder().encode(JSON.stringify({ destination: LINE_BOT, events: [event] }))
   const messages = await webhook.parse({ headers: {}, url: new URL('http://localhost/line'), body, receivedAtMs: 0 })
-  return messages.some((message) => allow.includes('*') || allow.includes(message.sender))
+  const [message] = messages.filter(({ sender }) => allow.includes('*') || allow.includes(sender))
+  return message?.overheardOnly ? 'overheard' : message !== undefined
 }
 
 const direct = { isGroup: false, mentions: false }
@@ -43,10 +44,10 @@ const mentioned = { isGroup: true, mentions: true }
 const unmentioned = { isGroup: true, mentions: false }
 
 describe.each([
-  [{}, { known: true, stranger: false }, { known: true, stranger: false }, { known: false, stranger: false }],
+  [{}, { known: true, stranger: false }, { known: true, stranger: false }, { known: 'overheard', stranger: false }],
   [{ group_policy: 'open' }, { known: true, stranger: false }, { known: true, stranger: false }, { known: true, stranger: false }],
   [{ group_policy: 'disabled' }, { known: true, stranger: false }, { known: false, stranger: false }, { known: false, stranger: false }],
-  [{ dm_policy: 'open' }, { known: true, stranger: true }, { known: true, stranger: false }, { known: false, stranger: false }],
+  [{ dm_policy: 'open' }, { known: true, stranger: true }, { known: true, stranger: false }, { known: 'overheard', stranger: false }],
   [
     { dm_policy: 'open', group_policy: 'open' },
     { known: true, stranger: true },

@@ -1,5 +1,9 @@
-/** The rule for channels with the key `mention_only`: messages that are not to the bot arrive, so that their room can overhear them. */
+/**
+ * The rule for channels that can have only messages to the bot answered, by `mention_only` or by `group_policy = "mention"`: the other
+ * messages arrive, so that their room can overhear them.
+ */
 import { AppError, type Inbound, overheardPart } from '@sluice/sdk'
+import * as v from 'valibot'
 import { expect } from 'vitest'
 import type { ChannelSubject } from '../channel-subject.ts'
 import type { Rules } from '../rules.ts'
@@ -8,10 +12,10 @@ import { listened } from './listened.ts'
 import { createWebhookBench } from './webhook-bench.ts'
 
 export function mentionOnlyRules(subject: ChannelSubject): Rules {
-  const { feature, listen, webhook } = subject
-  const { entries = {} } = (feature.section?.schema ?? {}) as { readonly entries?: object }
-  if (!('mention_only' in entries)) return {}
-  const bench = createBench({ ...subject, config: { ...subject.config, mention_only: true } })
+  const { listen, webhook } = subject
+  const only = onlyMentions(subject)
+  if (!only) return {}
+  const bench = createBench({ ...subject, config: { ...subject.config, ...only } })
   const expectMarked = (arrived: readonly Inbound[], golden: readonly Inbound[]): void => {
     // Edits of any message arrive, because the daemon knows which it has.
     expect(arrived).toEqual(golden.map((message) => ({ ...message, ...overheardPart(message, !message.changes) })))
@@ -21,7 +25,7 @@ export function mentionOnlyRules(subject: ChannelSubject): Rules {
     ).not.toEqual([])
   }
   return {
-    'with `mention_only`, a message that is not to the bot arrives as `overheardOnly`': async () => {
+    'where only messages to the bot are answered, another message arrives as `overheardOnly`': async () => {
       if (listen) expectMarked((await listened(bench, listen, { enough: listen.expect.length })).delivered, listen.expect)
       if (!webhook) return
       const { parse } = createWebhookBench(bench, webhook)
@@ -39,4 +43,13 @@ export function mentionOnlyRules(subject: ChannelSubject): Rules {
       expectMarked(arrived, golden)
     },
   }
+}
+
+/** Returns the values with which the channel has only messages to the bot answered. */
+function onlyMentions({ feature, config }: ChannelSubject): object | undefined {
+  const schema = feature.section?.schema
+  const { entries = {} } = (schema ?? {}) as { readonly entries?: object }
+  if ('mention_only' in entries) return { mention_only: true }
+  const only = { group_policy: 'mention' }
+  return schema && 'group_policy' in entries && v.safeParse(schema, { ...config, ...only }).success ? only : undefined
 }
