@@ -205,6 +205,17 @@ describe('parseChange', () => {
     })
   })
 
+  test('an edit that takes away a file and keeps the text has the files that are left', () => {
+    const file = (id: string) => ({ id, name: `${id}.png`, mimetype: 'image/png', url_private: `https://files.slack.com/${id}` })
+    const before = { ...message, files: [file('F1'), file('F2')] }
+    const left = change({ ...changed, message: { ...edited, text: 'hi', files: [file('F1')] }, previous_message: before })
+    expect(left).toMatchObject({ text: 'hi', attachments: [{ name: 'F1.png' }], changes: { what: 'edited' } })
+    const deletedFile = { id: 'F2', mode: 'tombstone' }
+    expect(
+      change({ ...changed, message: { ...edited, text: 'hi', files: [file('F1'), deletedFile] }, previous_message: before }),
+    ).toBeDefined()
+  })
+
   test('a deletion names its message and whoever wrote it', () => {
     expect(change(deleted)).toMatchObject({
       id: `delete:C1:${TS}`,

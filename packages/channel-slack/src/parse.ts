@@ -61,7 +61,8 @@ export function parseChange(event: Members, bot: Bot): Inbound | undefined {
     const message = members(event.message)
     const editedAt = textAt(message, 'edited.ts')
     const inbound = messageOf({ ...message, type: 'message', channel }, bot)
-    if (!inbound || editedAt === '' || message.text === before.text) return undefined
+    const isSame = message.text === before.text && fileIds(message) === fileIds(before)
+    if (!inbound || editedAt === '' || isSame) return undefined
     return { ...inbound, id: `edit:${inbound.id}:${editedAt}`, changes: { message: inbound.id, what: 'edited' } }
   }
   const deleted = text(event.deleted_ts)
@@ -196,6 +197,14 @@ function isAccepted(event: Members, { userId, config }: Bot): boolean {
   // Approval prompts must be answerable in the conversation that receives them.
   return isConfigured(channel, config) || (channel === config.notification_channel_id && text(event.parent_user_id) === userId)
 }
+
+/** A file that was deleted stays in its message, without its contents. */
+const fileIds = ({ files }: Members): string =>
+  list(files)
+    .map(members)
+    .filter(({ mode }) => !UNAVAILABLE_MODES.includes(text(mode)))
+    .map(({ id }) => text(id))
+    .join()
 
 const attachmentsOf = (message: Members): readonly Attachment[] => list(message.files).slice(0, FILES_MAX).flatMap(attachmentOf)
 

@@ -218,8 +218,18 @@ describe('an edited message', () => {
     expect(edit({ text: 'new' }, true)?.inbound).toBeDefined()
   })
 
+  test('may replace a picture that has no caption', () => {
+    const photo = [{ file_id: 'f2', width: 90, height: 90 }]
+    expect(edit({ photo })?.inbound).toMatchObject({
+      text: '',
+      attachments: [{ kind: 'image', source: { id: 'f2' } }],
+      changes: { message: '-100200:5', what: 'edited' },
+    })
+  })
+
   test.each<[name: string, message: object]>([
     ['a new position of a live location', { location: { latitude: 1, longitude: 2, live_period: 60 } }],
+    ['a new position of a live location in a venue', { location: { latitude: 1, longitude: 2 }, venue: { title: 'x' } }],
     ['an edit by another bot', { text: 'x', from: { ...ada, is_bot: true } }],
   ])('is ignored if it is %s', (_name, message) => {
     expect(edit(message)).toBeUndefined()

@@ -77,11 +77,11 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean, albums?:
 }
 
 /**
- * Returns undefined for an edit without a text, such as each position of a person who shares a live location. An edit need not
- * mention the bot: it counts if its message did.
+ * Returns undefined for a new position of a person who shares a live location. An edit need not mention the bot: it counts if its message
+ * did.
  */
 function parseEdit(message: Members, bot: Bot, id: string): Parsed | undefined {
-  if (text(message.text).trim() === '' && text(message.caption).trim() === '') return undefined
+  if (message.location !== undefined) return undefined
   const parsed = parseMessage(message, bot, false)
   if (!parsed?.inbound) return undefined
   return { ...parsed, inbound: { ...parsed.inbound, id, changes: { message: parsed.inbound.id, what: 'edited' } } }

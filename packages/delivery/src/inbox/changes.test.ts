@@ -117,6 +117,20 @@ describe('after the turn began', () => {
   })
 })
 
+test('the next turn is told of a picture that an edit replaced after the turn of its message, and not of one that an edit keeps', async () => {
+  const made = await bench()
+  const picture = (id: string) => ({ attachments: [{ kind: 'image' as const, name: `${id}.jpg`, source: { id } }] })
+  await made.receive(message('m1', { text: '', ...picture('a') }))
+  await until(() => made.sent.length === 1)
+  await made.receive(edit('m1', '', { sentAtMs: 1, ...picture('a') }))
+  await made.receive(edit('m1', '', { id: 'edit-2', ...picture('b') }))
+  await settle()
+  await made.receive(message('m2'))
+  await until(() => made.sent.length === 2)
+  const told = 'It now has other files, which you have not seen; ask for them if you need them: ["b.jpg"])'
+  expect(textsOf(made).at(-1)?.split(told)).toEqual([expect.stringMatching(/^\(The sender edited/), '\n\ntext of m2'])
+})
+
 test('a change of a message that never arrived is not stored', async () => {
   const made = await bench()
   expect(await made.receive(edit('unknown', 'x'), deletion('other', { sender: '' }))).toEqual({ kept: 0, duplicate: 0, denied: 0 })

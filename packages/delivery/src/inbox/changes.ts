@@ -34,6 +34,8 @@ interface LateChange {
   /** The beginning of the text before the change. */
   readonly before: string
   readonly text: string
+  /** The names of the files that an edit put in the place of others. The session does not get them. */
+  readonly files?: readonly string[]
 }
 
 /** The changes that came before their messages, by session. They are tried again before the next turn of their session begins. */
@@ -104,7 +106,7 @@ const WITHOUT_TURN: readonly (MessageKind | undefined)[] = ['approval_reply', 'c
  */
 type ChangedMessage =
   | { readonly outcome: 'done' | 'refused' | 'unknown' }
-  | { readonly outcome: 'begun'; readonly session: string; readonly text: string }
+  | { readonly outcome: 'begun'; readonly session: string; readonly before: Inbound }
 
 async function change(
   { owned, nowMs, channels, onChanged }: RunningChange,
@@ -118,7 +120,7 @@ async function change(
   const isDeleted = changes.what === 'deleted'
   const mayBeOther = isDeleted && changes.by !== 'sender'
   if (!before || WITHOUT_TURN.includes(kind) || !(mayBeOther || message.sender === found.sender)) return { outcome: 'refused' }
-  const begun = { outcome: 'begun', session, text: before.text } as const
+  const begun = { outcome: 'begun', session, before } as const
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     // A piece is changed in the message that has its words.
     const row = await owned.inbox.get(found.joinedTo ?? found.number)
@@ -179,12 +181,25 @@ function edited(
 async function endChange(owned: OwnedStore, number: number, message: Inbound, changed: ChangedMessage, nowMs: number): Promise<void> {
   if (changed.outcome === 'done') return
   if (changed.outcome === 'begun' && message.changes) {
-    const before = shortened(changed.text, BEFORE_CHARS_MAX)
-    const late: LateChange = { what: message.changes.what, before, text: shortened(message.text, TEXT_CHARS_MAX) }
-    if (late.what === 'deleted' || message.text !== changed.text)
+    const { before } = changed
+    const files = otherFiles(before, message)
+    const late: LateChange = {
+      what: message.changes.what,
+      before: shortened(before.text, BEFORE_CHARS_MAX),
+      text: shortened(message.text, TEXT_CHARS_MAX),
+      ...(files.length > 0 && { files }),
+    }
+    if (late.what === 'deleted' || message.text !== before.text || files.length > 0)
       await owned.keyValue(OWNER).set(`${keysOf(changed.session)}${padded(number)}`, late)
   }
   await owned.inbox.done(number, nowMs)
+}
+
+/** Returns the names of the files of an edit, none for the files that its message has already. */
+function otherFiles(before: Inbound, { attachments = [], changes }: Inbound): string[] {
+  if (changes?.only === 'text') return []
+  const known = new Set(before.attachments?.map(({ source }) => JSON.stringify(source)))
+  return attachments.flatMap(({ name, source }) => (known.has(JSON.stringify(source)) ? [] : [shortened(name, BEFORE_CHARS_MAX)]))
 }
 
 /** The changes that the next turn of a session is told about. */
@@ -207,10 +222,11 @@ export async function lateChanges(owned: OwnedStore, session: string): Promise<L
   }
 }
 
-const sentenceOf = ({ what, before, text }: LateChange): string =>
-  what === 'deleted'
-    ? `(The sender deleted an earlier message, which began: ${JSON.stringify(before)})`
-    : `(The sender edited an earlier message, which began: ${JSON.stringify(before)} It now reads: ${JSON.stringify(text)})`
+function sentenceOf({ what, before, text, files }: LateChange): string {
+  if (what === 'deleted') return `(The sender deleted an earlier message, which began: ${JSON.stringify(before)})`
+  const shown = files ? ` It now has other files, which you have not seen; ask for them if you need them: ${JSON.stringify(files)}` : ''
+  return `(The sender edited an earlier message, which began: ${JSON.stringify(before)} It now reads: ${JSON.stringify(text)}${shown})`
+}
 
 const keysOf = (session: string): string => `${sessionKeys(session)}change:`
 /** Numbers that sort as texts. */
