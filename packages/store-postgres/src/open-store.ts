@@ -14,7 +14,7 @@ import {
   type Store,
   type WorkStore,
 } from '@sluice/sdk'
-import { createApprovals, createMemory, createSops, RecentIds } from '@sluice/store/shared'
+import { createApprovals, createKeyValue, createMemory, createSops, RecentIds } from '@sluice/store/shared'
 import { createCluster } from './cluster/cluster.ts'
 import { Leases } from './cluster/leases.ts'
 import { Notices } from './cluster/notices.ts'
@@ -41,7 +41,6 @@ import { Histories } from './tables/history-cache.ts'
 import { createIdempotency } from './tables/idempotency.ts'
 import { createInbox, ownedInbox } from './tables/inbox.ts'
 import { probeArrival } from './tables/keep-arrival.ts'
-import { createKeyValue } from './tables/key-value.ts'
 import { createOutbox, ownedOutbox } from './tables/outbox.ts'
 import { createSessions } from './tables/sessions.ts'
 import { ownedSops } from './tables/sops.ts'
@@ -233,7 +232,7 @@ function workOf(shared: Database, process: string, foreign: ForeignCommits) {
         if (pruned.historyTurns + pruned.conversations > 0) histories.clear()
         return pruned
       },
-      keyValue: (owner) => createKeyValue(db, owner),
+      keyValue: (owner) => createKeyValue(cold, owner),
     }
   }
 }

@@ -2,6 +2,7 @@
 import { memoryCounters, systemClock } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
 import { createApprovals } from './cold/approvals.ts'
+import { createKeyValue } from './cold/key-value.ts'
 import { createMemory } from './cold/memory.ts'
 import { createSops } from './cold/sops.ts'
 import { accessProblem } from './connection/access-problem.ts'
@@ -16,7 +17,6 @@ import { DIALECT } from './tables/dialect.ts'
 import { HistoryCache } from './tables/history-cache.ts'
 import { createIdempotency } from './tables/idempotency.ts'
 import { createInbox } from './tables/inbox.ts'
-import { createKeyValue } from './tables/key-value.ts'
 import { Leases } from './tables/leases.ts'
 import { createOutbox } from './tables/outbox.ts'
 import { RecentIds } from './tables/recent-ids.ts'
@@ -117,7 +117,7 @@ function workOf(db: Database, { file, clock }: CompleteOptions) {
         if (pruned.historyTurns + pruned.conversations + summaries > 0) histories.clear()
         return pruned
       },
-      keyValue: (owner) => createKeyValue(db, writer, owner),
+      keyValue: (owner) => createKeyValue(cold, owner),
     }
   }
 }

@@ -12,8 +12,9 @@ export async function runSteps<Result>({ all }: Pick<Tx, 'all'>, steps: Steps<Re
   }
 }
 
-export const createColdDatabase = ({ all, get, writer }: Database, dialect: Dialect): ColdDatabase => ({
+export const createColdDatabase = ({ all, get, writer, signatures }: Database, dialect: Dialect): ColdDatabase => ({
   dialect,
+  signed: signatures,
   all,
   get,
   read: (steps) => runSteps({ all }, steps()),

@@ -3,7 +3,7 @@
  * so work that is unfinished in the data may have been done since: nothing of it is repeated by itself, and operators decide about it.
  */
 import { AppError, type NewAudit, type SopRun, type StoreRecovered, type StoreToolOptions } from '@sluice/sdk'
-import { appendAudit, RESTORED, toBytes } from '@sluice/store/shared'
+import { appendAudit, putValue, RESTORED, toBytes } from '@sluice/store/shared'
 import type pg from 'pg'
 import { TTL_MS } from '../cluster/membership.ts'
 import { type ConnectionSettings, connect, databaseName, disconnect, PUT_META, queryOf } from '../connection/connection.ts'
@@ -15,7 +15,6 @@ import { demandSignatures } from '../schema/demand-signatures.ts'
 import { migrate } from '../schema/migrate.ts'
 import { RowSignatures } from '../schema/row-signatures.ts'
 import { AUDIT } from '../tables/dialect.ts'
-import { SET, signedValue } from '../tables/key-value.ts'
 import { requireNoDaemon } from './no-daemon.ts'
 
 const REPLIES = `
@@ -79,8 +78,10 @@ async function mark(
   signatures: RowSignatures,
   { atMs, nowMs }: { readonly atMs: number; readonly nowMs: number },
 ): Promise<StoreRecovered> {
-  const setKey = ({ owner, key }: { readonly owner: string; readonly key: string }) =>
-    tx.all(SET, ...signedValue(signatures, { owner, key: toBytes(key), value_json: JSON.stringify(nowMs) }))
+  const setKey = ({ owner, key }: { readonly owner: string; readonly key: string }) => {
+    const { text, values } = putValue(signatures, owner, key, nowMs)
+    return tx.all(text, ...values)
+  }
   const reason = `The data was recovered to its state of ${new Date(atMs).toISOString()}: this may have been done after that time.`
   const runs = await cancelRuns(tx, reason, nowMs)
   const replies = (await tx.all(REPLIES, reason, nowMs)).length

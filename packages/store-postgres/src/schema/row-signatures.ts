@@ -5,6 +5,7 @@
  */
 import { BoundedMap } from '@sluice/kit'
 import { AppError, type Logger, type RowSigner, type SignedRows } from '@sluice/sdk'
+import type { RowSigning } from '@sluice/store/shared'
 import type { Row } from '../connection/connection.ts'
 import { nameOfRow, type SignedName, signedText } from './signed-tables.ts'
 
@@ -22,7 +23,8 @@ export interface RowSignaturesOptions {
   readonly log: Logger
 }
 
-export class RowSignatures {
+export class RowSignatures implements RowSigning {
+  readonly columns = ['hmac']
   readonly #signer: RowSigner | undefined
   readonly #database: string
   readonly #log: Logger
@@ -50,6 +52,10 @@ export class RowSignatures {
   /** Returns the HMAC of a row; null without a signer. */
   of(table: SignedName, row: Row): string | null {
     return this.#signer?.sign(signedText(table, row)) ?? null
+  }
+
+  values(table: SignedName, row: Row): readonly [string | null] {
+    return [this.of(table, row)]
   }
 
   /** Returns the reason why a row does not verify, also before HMACs are demanded; undefined for a row with a right HMAC. */

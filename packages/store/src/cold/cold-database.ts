@@ -3,6 +3,7 @@
  * writer of either runs it. The tables through which each message passes are not here: each database has its own statements for them.
  */
 import type { MemoryEntry, NewApproval, NewReply, SopRun } from '@sluice/sdk'
+import type { RowSigning } from './row-signing.ts'
 
 /** An array is a JSON array in SQLite, and an array in PostgreSQL. A boolean is 0 or 1 in SQLite. */
 export type Value = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[]
@@ -34,6 +35,7 @@ export function* first<Row>(text: string, ...values: readonly Value[]): Steps<Ro
 
 export interface ColdDatabase {
   readonly dialect: Dialect
+  readonly signed: RowSigning
   all<Row>(text: string, ...values: readonly Value[]): Promise<Row[]>
   get<Row>(text: string, ...values: readonly Value[]): Promise<Row | undefined>
   /** Runs steps that only read, outside of any transaction. */

@@ -1,6 +1,6 @@
 /** Erases a conversation from all tables, in small transactions. */
 import { AppError, actionRecord, type Erased, type SessionStore, sessionKeys, sha256Hex, shardOfSession } from '@sluice/sdk'
-import { endOfPrefix, toBytes } from '../tables/key-value.ts'
+import { endOfPrefix, toBytes } from '../tables/key-bytes.ts'
 import { appendAudit } from './audit-log.ts'
 import { all, type ColdDatabase, first, type Steps, statement } from './cold-database.ts'
 

@@ -1,6 +1,7 @@
 /** Runs the statements of the tables in `cold` on SQLite. */
 import type { SQLInputValue } from 'node:sqlite'
 import type { ColdDatabase, Dialect, Statement, Steps, Value } from '../cold/cold-database.ts'
+import { UNSIGNED } from '../cold/row-signing.ts'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
 
@@ -14,6 +15,7 @@ export function runSteps<Result>(db: Database, steps: Steps<Result>): Result {
 
 export const createColdDatabase = (db: Database, writer: Writer, dialect: Dialect): ColdDatabase => ({
   dialect,
+  signed: UNSIGNED,
   async all<Row>(text: string, ...values: readonly Value[]) {
     return (await db.page<Row>(text, ...values.map(toInput))).map((row) => ({ ...row }))
   },
@@ -28,7 +30,8 @@ export const createColdDatabase = (db: Database, writer: Writer, dialect: Dialec
   dropInSlices: (limit, text, ...values) => writer.dropInSlices(limit, (rows) => rowsOf(db, { text, values: [...values, rows] }).length),
 })
 
-const rowsOf = (db: Database, { text, values }: Statement): unknown[] => db.all(text, ...values.map(toInput))
+/** Part of a write. */
+export const rowsOf = (db: Database, { text, values }: Statement): unknown[] => db.all(text, ...values.map(toInput))
 
 function toInput(value: Value): SQLInputValue {
   if (typeof value === 'boolean') return Number(value)

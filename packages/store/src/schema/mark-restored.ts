@@ -4,10 +4,12 @@
  */
 import { AppError, type Clock, errorText, type Logger, type NewAudit, type SopRun } from '@sluice/sdk'
 import { appendAudit } from '../cold/audit-log.ts'
+import { putValue } from '../cold/key-value.ts'
+import { UNSIGNED } from '../cold/row-signing.ts'
 import { Database } from '../connection/database.ts'
-import { runSteps } from '../connection/run-steps.ts'
+import { rowsOf, runSteps } from '../connection/run-steps.ts'
 import { AUDIT } from '../tables/dialect.ts'
-import { toBytes } from '../tables/key-value.ts'
+import { toBytes } from '../tables/key-bytes.ts'
 import { migrate } from './migrate.ts'
 import { RESTORED } from './restored-at.ts'
 
@@ -25,8 +27,6 @@ const SETTLE_APPROVALS = 'UPDATE approvals SET settled_at = ? WHERE settled_at I
 const RUNS = 'SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL ORDER BY number'
 const END_RUN = 'UPDATE sop_runs SET run_json = ?, status = ?, ended_at = ?, held_at = NULL WHERE id = ?'
 const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET ended_at = excluded.ended_at'
-const SET_KEY = `
-  INSERT INTO key_values (owner, key, value_json) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value_json = excluded.value_json`
 const HAS_KEY = 'SELECT 1 FROM key_values WHERE owner = ? AND key = ?'
 
 export interface MarkOptions {
@@ -77,6 +77,7 @@ function requireSound(db: Database, file: string): void {
 function mark(db: Database, backupAtMs: number, nowMs: number): Marked {
   const reason = `A backup of ${new Date(backupAtMs).toISOString()} was restored: this may have been done after the backup was made.`
   return db.transaction(() => {
+    const setKey = (owner: string, key: string) => rowsOf(db, putValue(UNSIGNED, owner, key, nowMs))
     const runs = cancelRuns(db, reason, nowMs)
     const replies = db.run(REPLIES, reason, nowMs)
     const messages = db.run(MESSAGES, reason, nowMs)
@@ -84,8 +85,8 @@ function mark(db: Database, backupAtMs: number, nowMs: number): Marked {
     const turns = db.run(TURNS, JSON.stringify({ code: 'unavailable', message: reason }), nowMs)
     db.run(SETTLE_APPROVALS, nowMs)
     // Instants of cron triggers between the backup and now may have started runs.
-    if (db.get(HAS_KEY, 'sop', toBytes('cron'))) db.run(SET_KEY, 'sop', toBytes('cron'), JSON.stringify(nowMs))
-    db.run(SET_KEY, RESTORED.owner, toBytes(RESTORED.key), JSON.stringify(nowMs))
+    if (db.get(HAS_KEY, 'sop', toBytes('cron'))) setKey('sop', 'cron')
+    setKey(RESTORED.owner, RESTORED.key)
     return { replies, messages, turns, approvals, runs }
   })
 }

@@ -6,7 +6,7 @@ import { AppError } from '@sluice/sdk'
 import { Database } from '../connection/database.ts'
 import { DATABASE_FILE, KEY_FILE } from '../open-data-dir.ts'
 import { MIGRATIONS } from '../schema/schema.ts'
-import { toText } from '../tables/key-value.ts'
+import { toText } from '../tables/key-bytes.ts'
 import { openSecretBox } from './secret-box.ts'
 import { readSecretKeys, replaceSecretKeys } from './secret-key.ts'
 
