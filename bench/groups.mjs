@@ -22,6 +22,7 @@ import { measureSmallMachine } from './measures/small-machine.mjs'
 import { measureSoak } from './measures/soak.mjs'
 import { measureIdleMemory, measureStarts } from './measures/start.mjs'
 import { measureTracing } from './measures/tracing.mjs'
+import { measureTurnsSince } from './measures/turns-since.mjs'
 import { measureWaiting } from './measures/waiting.mjs'
 import { measureDuplicates, measureTurns } from './measures/webhook.mjs'
 import { AGENT_ROWS, FEATURE_STARTS, POSTGRES_PEERS } from './rows.mjs'
@@ -68,6 +69,8 @@ export const GROUPS = [
     measure: measureSince,
     onlyWhenAsked: true,
   },
+  // Needs the full profile of another commit, so it runs only with --only.
+  { name: 'turns-since', rows: ['turns-since-spread', 'turns-since-cpu'], measure: measureTurnsSince, onlyWhenAsked: true },
   // Takes ten minutes, so it runs only with --only.
   { name: 'million', rows: ['ingress-flat', 'ingress-growth'], measure: measureMillion, onlyWhenAsked: true },
   // Takes half an hour, or the time of --minutes, so it runs only with --only.

@@ -56,6 +56,12 @@ export const ROWS = {
   'first-start-minimal': { title: 'first start after an install, minimal', unit: 'ms' },
   'first-start-full': { title: 'first start after an install, full', unit: 'ms' },
   'idle-memory': { title: 'resident memory when idle, minimal', unit: 'MiB', bar: { ratio: 'at most', limit: 1.5 } },
+  'turns-since-spread': { title: 'CPU time of a turn of --base, compared with itself', unit: 'ms' },
+  'turns-since-cpu': {
+    title: 'CPU time of a turn with a scripted model, compared with --base',
+    unit: 'ms',
+    bar: { ratio: 'at most', limit: 1.1 },
+  },
   'since-spread': { title: 'the same CPU time of --base, compared with itself', unit: 'ms' },
   'since-start-cpu': { title: 'CPU time to the first 200, compared with --base', unit: 'ms', bar: { ratio: 'at most', limit: 1.02 } },
   'since-start': { title: 'start to first 200, compared with --base', unit: 'ms' },

@@ -32,16 +32,16 @@ level = "warn"
 
 export const writeConfig = (dataDir, config) => writeFileSync(join(dataDir, 'config.toml'), config)
 
-/** Starts a profile, on a new data directory unless one is given; `token` is the token of a paired device. */
+/** Starts a bundle, that of a profile unless one is given, on a new data directory unless one is given; `token` is the token of a paired device. */
 export async function startSluice({
   scratch,
   config = LOAD_CONFIG,
   dataDir = newDataDir(scratch),
   nodeArgs = [],
   profile = 'minimal',
+  bundle = sluiceBundle(profile),
   cgroup,
 }) {
-  const bundle = sluiceBundle(profile)
   writeConfig(dataDir, config)
   const token = await runNode({ scratch, args: [bundle, 'pair', 'token', '--name', 'bench', '--data-dir', dataDir] })
   const server = await startServer({ scratch, args: [...nodeArgs, bundle, 'daemon', '--data-dir', dataDir, '--port', '0'], cgroup })

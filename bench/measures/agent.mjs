@@ -5,8 +5,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { installPeers } from '../lib/installed-peers.mjs'
-import { threadsCpuMs } from '../lib/machine.mjs'
-import { newDataDir, startSluice } from '../lib/sluice.mjs'
+import { cpuOfTurns, startAgent, writeFiles } from '../lib/scripted-agent.mjs'
 import { startScriptedModel } from '../servers/scripted-agent-model.mjs'
 
 const TOKENS = { 'gpt-tokenizer': '4.0.0' }
@@ -19,21 +18,6 @@ const TASKS = { short: 3, edit: 1, huge: 1, steps: 1 }
 const CACHED_PRICE = 0.1
 const OTHER_PRICE = 1.25
 const CACHED_CHARS_MIN = 4000
-
-function writeFiles(workspace) {
-  mkdirSync(workspace, { recursive: true })
-  const lines = (count, line) => `${Array.from({ length: count }, (_, at) => line(at)).join('\n')}\n`
-  writeFileSync(join(workspace, 'notes.md'), '# Plan\n\n- freeze on Friday\n- ship on Monday\n')
-  writeFileSync(
-    join(workspace, 'big.log'),
-    lines(12_000, (at) => `2026-11-29T10:00:00Z ${at % 997 === 0 ? 'ERROR' : 'INFO'} worker ${at} did its job`),
-  )
-  writeFileSync(
-    join(workspace, 'numbers.txt'),
-    lines(60_000, (at) => at + 1),
-  )
-  writeFileSync(join(workspace, 'oneline.json'), JSON.stringify({ values: Array.from({ length: 90_000 }, (_, at) => at) }))
-}
 
 /** Returns the requests, the tokens and the price of a task, and the smallest part of a request that the next one repeats. */
 function costOf(requests, tokensOf) {
@@ -67,22 +51,10 @@ async function runTasks(program, model, tokensOf, say) {
 }
 
 async function ofSluice({ scratch, model, tokensOf }) {
-  const dataDir = newDataDir(scratch)
-  writeFiles(join(dataDir, 'workspace'))
-  const config = `[gateway]\nwebhook_rate_limit_per_minute = 0\n[provider]\nkind = "openai"\nbase_url = "${model.url}"\nmodel = "scripted"
-api_key = "k"\ncontext_window = 200000\n[security.policy]\nlevel = "full"\n[log]\nlevel = "warn"\n`
-  const server = await startSluice({ scratch, dataDir, config, profile: 'full' })
-  const say = async (session, message) => {
-    const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json', 'x-session-id': session }
-    const answer = await fetch(`${server.url}/webhook`, { method: 'POST', headers, body: JSON.stringify({ message }) })
-    if (!answer.ok) throw new Error(`Sluice answered ${answer.status}: ${await answer.text()}`)
-  }
+  const { server, say } = await startAgent({ scratch, model, profile: 'full' })
   try {
     const costs = await runTasks('sluice', model, tokensOf, say)
-    const turns = 200
-    const before = threadsCpuMs(server.pid)
-    for (let at = 0; at < turns; at++) await say(`cpu-${at % 20}`, '[task: short] hello')
-    return { ...costs, cpuUs: ((threadsCpuMs(server.pid) - before) * 1000) / turns }
+    return { ...costs, cpuUs: await cpuOfTurns({ server, say, turns: 200 }) }
   } finally {
     await server.stop()
   }
