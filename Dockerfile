@@ -17,13 +17,7 @@ ARG PROFILE=standard
 # privilege of the container.
 ARG FEATURES=sandbox-fsrestrict
 RUN node scripts/bootstrap.mjs exec node scripts/build.mjs "${PROFILE}" --features "${FEATURES}" --name "${PROFILE}" --summary
-# A new volume starts with the files of /data: a configuration with which no command runs unconfined.
-RUN mkdir -p /image/opt /image/usr/local/bin /image/data \
-  && mv "dist/${PROFILE}" /image/opt/sluice \
-  && printf '#!/bin/sh\nexec node /opt/sluice/sluice.mjs "$@"\n' >/image/usr/local/bin/sluice \
-  && chmod 755 /image/usr/local/bin/sluice \
-  && node scripts/bootstrap.mjs exec node /image/opt/sluice/sluice.mjs config init --data-dir /image/data \
-  && chmod 700 /image/data && chown -R 10001:10001 /image/data
+RUN node scripts/bootstrap.mjs exec node scripts/release/image-files.mjs "dist/${PROFILE}" /image && chown -R 10001:10001 /image/data
 
 FROM ${NODE_IMAGE}
 COPY --from=build /image/ /

@@ -18,13 +18,17 @@ export async function packAll(folder) {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  return packages.map(({ id, manifest: { name, version } }) => ({
+  return packedIn(folder)
+}
+
+/** Returns `{ id, name, version, file }` of each tarball that `packAll` has made in `folder`. */
+export const packedIn = (folder) =>
+  publicPackages().map(({ id, manifest: { name, version } }) => ({
     id,
     name,
     version,
     file: join(resolve(folder), tarballName(name, version)),
   }))
-}
 
 const tarballName = (name, version) => `${name.replace('@', '').replace('/', '-')}-${version}.tgz`
 

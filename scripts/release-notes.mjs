@@ -73,3 +73,12 @@ function withNotes(written, notes) {
   if (at < 0) return [...sections, `### ${UPGRADE}\n\n${notes.join('\n')}`].filter(Boolean).join('\n\n')
   return sections.with(at, `${sections[at]}\n${notes.join('\n')}`).join('\n\n')
 }
+
+/** Returns the entry of a version as the text of its release page. With the address of the repository, its links work there. */
+export function entryOf(changelog, { version, repository }) {
+  const entry = changelog.split(/^(?=## )/m).find((each) => each.startsWith(`## ${version},`))
+  if (entry === undefined) throw new Error(`CHANGELOG.md has no entry of ${version}`)
+  const text = entry.slice(entry.indexOf('\n')).trim().concat('\n')
+  if (repository === undefined) return text
+  return text.replaceAll(/\]\((?![a-z]+:|#)([^)\s]+)\)/g, (_, path) => `](${repository}/blob/v${version}/${path})`)
+}

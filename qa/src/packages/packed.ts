@@ -28,10 +28,13 @@ export interface PackedManifest {
 
 export const readManifest = (folder: string): PackedManifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 
-/** Builds the packages and packs them into `folder`. */
+/** Builds the packages and packs them into `folder`; or returns those in the folder SLUICE_PACKED, which `pnpm release` publishes. */
 export async function packAll(folder: string): Promise<readonly PackedPackage[]> {
-  const script = (await import(join(ROOT, 'scripts/pack.mjs'))) as { packAll(folder: string): Promise<readonly PackedPackage[]> }
-  return script.packAll(folder)
+  const script = (await import(join(ROOT, 'scripts/pack.mjs'))) as {
+    packAll(folder: string): Promise<readonly PackedPackage[]>
+    packedIn(folder: string): readonly PackedPackage[]
+  }
+  return process.env.SLUICE_PACKED ? script.packedIn(process.env.SLUICE_PACKED) : script.packAll(folder)
 }
 
 /** Installs tarballs and the packages they need with npm into the new folder `folder`. Runs no install scripts. */
