@@ -35,7 +35,7 @@ import { RowSignatures } from './schema/row-signatures.ts'
 import { createAdmissions, endDeadAdmissions, ownedAdmissions } from './tables/admissions.ts'
 import { ownedApprovals } from './tables/approvals.ts'
 import { createSharedState } from './tables/cluster-state.ts'
-import { createDevices } from './tables/devices.ts'
+import { openDevices } from './tables/devices.ts'
 import { DIALECT } from './tables/dialect.ts'
 import { Histories } from './tables/history-cache.ts'
 import { createIdempotency } from './tables/idempotency.ts'
@@ -156,7 +156,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   }
   return {
     ...createWork(db),
-    devices: createDevices(db),
+    devices: openDevices(db),
     memory: createMemory(createColdDatabase(db, DIALECT)),
     counters: shared?.counters ?? memoryCounters(clock),
     leases,

@@ -12,7 +12,7 @@ import { GroupCommit, type Writer } from './connection/group-commit.ts'
 import { createColdDatabase } from './connection/run-steps.ts'
 import { migrate } from './schema/migrate.ts'
 import { createAdmissions } from './tables/admissions.ts'
-import { createDevices } from './tables/devices.ts'
+import { openDevices } from './tables/devices.ts'
 import { DIALECT } from './tables/dialect.ts'
 import { HistoryCache } from './tables/history-cache.ts'
 import { createIdempotency } from './tables/idempotency.ts'
@@ -60,7 +60,7 @@ export function openStore(given: StoreOptions): Store {
   const work = createWork(writer)
   return {
     ...work,
-    devices: createDevices(db, writer, clock),
+    devices: openDevices(db, writer, clock, DIALECT),
     memory: createMemory(createColdDatabase(db, writer, DIALECT)),
     counters: memoryCounters(clock),
     leases,

@@ -16,6 +16,7 @@ export {
   type Value,
 } from './cold/cold-database.ts'
 export { type EraseDialect, eraseConversation } from './cold/conversation-eraser.ts'
+export { createDevices, type DeviceColumns, deviceByToken, isValid, toDevice } from './cold/devices.ts'
 export { hasJoined, joinMessages } from './cold/join-messages.ts'
 export { createKeyValue, putValue } from './cold/key-value.ts'
 export { createMemory, MEMORY_COLUMNS, READABLE } from './cold/memory.ts'

@@ -7,6 +7,7 @@ import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 
 // The limits count runs of all processes: starts take place one after the other.
 const LOCK_STARTS = 'SELECT pg_advisory_xact_lock(7351, 0)'
+const LOCK_CODES = 'SELECT pg_advisory_xact_lock(7353, 0)'
 const END_MESSAGE = `WITH ${ENDED_WITHOUT_TURN} SELECT number FROM ended`
 const QUEUE = `${insertReplies(1, 'NULL::bigint', '')} RETURNING number`
 
@@ -35,6 +36,9 @@ export const DIALECT: Dialect = {
     read: ({ runId }) => shardOf(runId),
   },
   memory: MEMORY,
+  number: 'number',
+  forUpdate: ' FOR UPDATE',
+  lockCodes: [statement(LOCK_CODES)],
   among: (column, parameter, type) => `${column} = ANY (${parameter}::${type}[])`,
   unindexed: (column) => column,
   *endMessage(number, atMs) {

@@ -60,6 +60,12 @@ export interface Dialect {
     sql(parameter: string): string
     read(asked: NewApproval): Value
   }
+  /** The column with the place of a row in the order in which rows were added, in the tables of devices. */
+  readonly number: string
+  /** Ends a query whose rows no other process may change until the commit. */
+  readonly forUpdate: string
+  /** Lets processes add pairing codes one after the other. */
+  readonly lockCodes: readonly Statement[]
   /** Returns the SQL of the condition that a column is among the values of an array. */
   among(column: string, parameter: string, type: 'text' | 'bigint'): string
   /** Returns the SQL of a column by which the database is not to choose an index. */

@@ -38,6 +38,36 @@ export const deviceRules: StoreRules = {
     expect(await devices.list()).toHaveLength(1)
   },
 
+  'each way to read a device returns the whole of it': async ({ store: { devices }, clock, otherProcess }) => {
+    const expiresAtMs = clock.nowMs() + 10_000
+    await devices.addCode({ hash: 'code', role: 'client', expiresAtMs }, 5)
+    await devices.redeemCode('code', { ...device('d1', { expiresAtMs }), issuedBy: 'd0' })
+    await devices.touch([
+      { id: 'd1', atMs: 5, address: '192.0.2.1' },
+      { id: 'd1', atMs: 6, address: '2001:db8::1' },
+    ])
+    const whole = {
+      ...{ id: 'd1', name: 'name of d1', role: 'client', createdAtMs: 1_000, expiresAtMs, issuedBy: 'd0' },
+      ...{ lastSeenAtMs: 6, lastAddress: '2001:db8::1' },
+    }
+    expect(await devices.rotate('d1', 'new hash')).toBe(true)
+    for (const { devices: read } of [{ devices }, await otherProcess()]) {
+      expect(await read.findByTokenHash('new hash')).toEqual(whole)
+      expect(await read.list()).toEqual([whole])
+    }
+  },
+
+  'a rotation to the token of another device changes nothing': async ({ store: { devices } }) => {
+    await devices.add(device('d1'))
+    await devices.add(device('d2'))
+    expect(await devices.rotate('d1', 'hash of d2', 9_000)).toBe(false)
+    expect((await devices.list()).map(({ id, expiresAtMs }) => [id, expiresAtMs])).toEqual([
+      ['d1', null],
+      ['d2', null],
+    ])
+    expect(await devices.findByTokenHash('hash of d2')).toMatchObject({ id: 'd2' })
+  },
+
   'an expired device is not found': async ({ store: { devices }, clock }) => {
     await devices.add(device('d1', { expiresAtMs: clock.nowMs() + 1_000 }))
     expect(await devices.findByTokenHash('hash of d1')).toMatchObject({ id: 'd1' })
