@@ -14,7 +14,7 @@ import {
   type Store,
   type WorkStore,
 } from '@sluice/sdk'
-import { createApprovals, createKeyValue, createMemory, createSops, RecentIds } from '@sluice/store/shared'
+import { createApprovals, createKeyValue, createMemory, createSessions, createSops, RecentIds } from '@sluice/store/shared'
 import { createCluster } from './cluster/cluster.ts'
 import { Leases } from './cluster/leases.ts'
 import { Notices } from './cluster/notices.ts'
@@ -42,7 +42,7 @@ import { createIdempotency } from './tables/idempotency.ts'
 import { createInbox, ownedInbox } from './tables/inbox.ts'
 import { probeArrival } from './tables/keep-arrival.ts'
 import { createOutbox, ownedOutbox } from './tables/outbox.ts'
-import { createSessions } from './tables/sessions.ts'
+import { sessionReads } from './tables/sessions.ts'
 import { ownedSops } from './tables/sops.ts'
 import { usageOf } from './tables/space.ts'
 import { abandonedTurns, abortsOf, createTurns, ownedTurns } from './tables/turns.ts'
@@ -217,7 +217,7 @@ function workOf(shared: Database, process: string, foreign: ForeignCommits) {
   return (db: Database, lease?: Lease): WorkStore => {
     const cold = createColdDatabase(db, DIALECT)
     return {
-      sessions: createSessions(db, histories),
+      sessions: createSessions(cold, sessionReads(db, histories)),
       turns: createTurns(db, { keys: idempotency.keys, histories, process, isDirect: lease?.name.startsWith('session/') ?? false }),
       idempotency: idempotency.port,
       inbox: createInbox(db, recentIds),

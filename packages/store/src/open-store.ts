@@ -4,6 +4,7 @@ import { AppError, type Clock, errorText, type Lease, type Logger, type OwnedSto
 import { createApprovals } from './cold/approvals.ts'
 import { createKeyValue } from './cold/key-value.ts'
 import { createMemory } from './cold/memory.ts'
+import { createSessions } from './cold/sessions.ts'
 import { createSops } from './cold/sops.ts'
 import { accessProblem } from './connection/access-problem.ts'
 import { ChangeWatch } from './connection/change-watch.ts'
@@ -21,7 +22,7 @@ import { Leases } from './tables/leases.ts'
 import { createOutbox } from './tables/outbox.ts'
 import { RecentIds } from './tables/recent-ids.ts'
 import { recoverAdmissions, recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './tables/recovery.ts'
-import { createSessions } from './tables/sessions.ts'
+import { sessionReads } from './tables/sessions.ts'
 import { usageOf } from './tables/space.ts'
 import { createTurns } from './tables/turns.ts'
 
@@ -102,7 +103,7 @@ function workOf(db: Database, { file, clock }: CompleteOptions) {
   return (writer: Writer): WorkStore => {
     const cold = createColdDatabase(db, writer, DIALECT)
     return {
-      sessions: createSessions(db, writer, histories, file),
+      sessions: createSessions(cold, sessionReads({ db, writer, cache: histories, file })),
       turns: createTurns(db, writer, idempotency.keys, histories),
       idempotency: idempotency.port,
       inbox: createInbox(db, writer, clock, recentIds),

@@ -1,16 +1,7 @@
 /** The newest messages of recently active sessions, so that a turn need not read and parse them again. */
 import type { SessionSummary } from '@sluice/sdk'
-import { HistoryCache, type Recent } from '@sluice/store/shared'
+import { HistoryCache, type Recent, SUMMARY, type SummaryColumns, toSummary } from '@sluice/store/shared'
 import type { Database } from '../connection/database.ts'
-
-export interface SummaryColumns {
-  readonly up_to: number
-  readonly up_to_at: number
-  readonly text: string
-  readonly model: string
-  readonly at: number
-  readonly untrusted: boolean
-}
 
 interface HeadColumns extends Partial<Record<keyof SummaryColumns, unknown>> {
   readonly number: number
@@ -18,7 +9,6 @@ interface HeadColumns extends Partial<Record<keyof SummaryColumns, unknown>> {
   readonly up_to: number | null
 }
 
-export const SUMMARY = 'up_to, up_to_at, text, model, at, untrusted'
 const HEAD = `
   SELECT number, message_count, summary.* FROM sessions
   LEFT JOIN (SELECT session, ${SUMMARY} FROM session_summaries) AS summary ON summary.session = number WHERE id = $1`
@@ -53,12 +43,3 @@ export class Histories {
 
 const sameSummary = (a: SessionSummary | undefined, b: SessionSummary | undefined): boolean =>
   a?.upTo === b?.upTo && a?.atMs === b?.atMs && a?.text === b?.text
-
-export const toSummary = (row: SummaryColumns): SessionSummary => ({
-  text: row.text,
-  upTo: row.up_to,
-  upToMs: row.up_to_at,
-  model: row.model,
-  atMs: row.at,
-  untrusted: row.untrusted,
-})

@@ -11,6 +11,7 @@ import { audited, ended, sopRun, startOf } from '@sluice/testkit/store-rules/sop
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createApprovals } from '../cold/approvals.ts'
 import { createMemory } from '../cold/memory.ts'
+import { createSessions } from '../cold/sessions.ts'
 import { createSops } from '../cold/sops.ts'
 import { Database } from '../connection/database.ts'
 import { GroupCommit } from '../connection/group-commit.ts'
@@ -24,7 +25,7 @@ import { createOutbox } from './outbox.ts'
 import { prunable, prune } from './prune.ts'
 import { RecentIds } from './recent-ids.ts'
 import { recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './recovery.ts'
-import { createSessions } from './sessions.ts'
+import { sessionReads } from './sessions.ts'
 import { usageOf } from './space.ts'
 import { createTurns } from './turns.ts'
 
@@ -127,7 +128,7 @@ async function useAll(): Promise<void> {
   }
   await turns.requestAbort('t2')
   await turns.openSessions()
-  const sessions = createSessions(db, writer, new HistoryCache(), file)
+  const sessions = createSessions(createColdDatabase(db, writer, DIALECT), sessionReads({ db, writer, cache: new HistoryCache(), file }))
   await sessions.messagesByTurn('room', { after: 0, limit: 10 })
   const seen = await sessions.conversation('room', 10)
   await sessions.summarize('room', seen, { text: 's', upTo: 1, upToMs: 1, model: 'm', atMs: 1, untrusted: false })
@@ -185,7 +186,7 @@ async function useProcedures(): Promise<void> {
 async function useLists(): Promise<void> {
   const { clock, log } = testHost()
   const writer = new GroupCommit(db, { clock, log })
-  const sessions = createSessions(db, writer, new HistoryCache(), file)
+  const sessions = createSessions(createColdDatabase(db, writer, DIALECT), sessionReads({ db, writer, cache: new HistoryCache(), file }))
   const before = { lastActiveAtMs: 1, id: 'x' }
   for (const filter of [{}, { prefix: 'channel:slack/' }, { prefix: 'channel:slack/', suffix: '/U1' }])
     await sessions.list({ limit: 10, before, ...filter })
