@@ -14,7 +14,7 @@ import {
   type Store,
   type WorkStore,
 } from '@sluice/sdk'
-import { createApprovals, createKeyValue, createMemory, createSessions, createSops, RecentIds } from '@sluice/store/shared'
+import { createAdmissions, createApprovals, createKeyValue, createMemory, createSessions, createSops, RecentIds } from '@sluice/store/shared'
 import { createCluster } from './cluster/cluster.ts'
 import { Leases } from './cluster/leases.ts'
 import { Notices } from './cluster/notices.ts'
@@ -32,7 +32,7 @@ import { ShardReads } from './connection/shard-reads.ts'
 import { WorkNotices } from './connection/work-notices.ts'
 import { type Migrated, migrate } from './schema/migrate.ts'
 import { RowSignatures } from './schema/row-signatures.ts'
-import { createAdmissions, endDeadAdmissions, ownedAdmissions } from './tables/admissions.ts'
+import { admissionWrites, endDeadAdmissions, ownedAdmissions } from './tables/admissions.ts'
 import { ownedApprovals } from './tables/approvals.ts'
 import { createSharedState } from './tables/cluster-state.ts'
 import { openDevices } from './tables/devices.ts'
@@ -224,7 +224,7 @@ function workOf(shared: Database, process: string, foreign: ForeignCommits) {
       outbox: createOutbox(db),
       approvals: createApprovals(cold),
       sops: createSops(cold, idempotency.keys),
-      admissions: createAdmissions(db, process),
+      admissions: createAdmissions(cold, admissionWrites(db, process)),
       async prune(retention) {
         const { prune } = await import('./tables/prune.ts')
         const pruned = await prune(db, retention)

@@ -1,6 +1,7 @@
 /** The embedded store: one SQLite file behind the `Store` port. */
 import { memoryCounters, systemClock } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
+import { createAdmissions } from './cold/admissions.ts'
 import { createApprovals } from './cold/approvals.ts'
 import { createKeyValue } from './cold/key-value.ts'
 import { createMemory } from './cold/memory.ts'
@@ -12,7 +13,7 @@ import { Database } from './connection/database.ts'
 import { GroupCommit, type Writer } from './connection/group-commit.ts'
 import { createColdDatabase } from './connection/run-steps.ts'
 import { migrate } from './schema/migrate.ts'
-import { createAdmissions } from './tables/admissions.ts'
+import { admissionWrites } from './tables/admissions.ts'
 import { openDevices } from './tables/devices.ts'
 import { DIALECT } from './tables/dialect.ts'
 import { HistoryCache } from './tables/history-cache.ts'
@@ -110,7 +111,7 @@ function workOf(db: Database, { file, clock }: CompleteOptions) {
       outbox: createOutbox(db, writer, clock),
       approvals: createApprovals(cold),
       sops: createSops(cold, idempotency.keys),
-      admissions: createAdmissions(db, writer),
+      admissions: createAdmissions(cold, admissionWrites(db, writer)),
       async prune(retention) {
         const { prune } = await import('./tables/prune.ts')
         const { summaries, ...pruned } = await prune(db, writer, file, retention)

@@ -1,5 +1,6 @@
 /** The parts that do not depend on SQLite, for a store on another database: the tables in `cold`, how rows look to callers, and caches. */
 
+export { type AdmissionWrites, createAdmissions } from './cold/admissions.ts'
 export { APPROVAL_COLUMNS, type ApprovalColumns } from './cold/approval-row.ts'
 export { createApprovals, numberOf, withPrompts } from './cold/approvals.ts'
 export { type AuditRecord, appendAudit, discardRecord } from './cold/audit-log.ts'
