@@ -1,19 +1,10 @@
 /** The idempotency port, on top of the key table of this process and of the stored turns and procedure events. */
 import { BoundedMap } from '@sluice/kit'
 import type { Claim, IdempotencyStore } from '@sluice/sdk'
-import { hashKey, type KeyLimits, KeyTable, type KnownKeys } from '@sluice/store/shared'
+import { hashKey, type KeyLimits, KeyTable, type KnownKeys, knownKeys } from '@sluice/store/shared'
 import type { Database } from '../connection/database.ts'
 import type { ForeignCommits } from '../connection/foreign-commits.ts'
-
-const QUEUED = `
-  SELECT idempotency AS key, id AS "turnId" FROM turns
-  WHERE ended_at IS NULL AND inbox IS NULL AND idempotency IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT $1`
-const DONE = `
-  (SELECT idempotency AS key, id AS "turnId", ended_at AS "endedAtMs" FROM turns
-    WHERE idempotency IS NOT NULL AND status = 'done' AND ended_at > $2 ORDER BY ended_at DESC, id DESC LIMIT $1)
-  UNION ALL
-  (SELECT idempotency, NULL, at FROM sop_events WHERE idempotency IS NOT NULL AND at > $2 ORDER BY at DESC, number DESC LIMIT $1)
-  ORDER BY "endedAtMs"`
+import { runSteps } from '../connection/run-steps.ts'
 
 const QUEUED_OF = 'SELECT id FROM turns WHERE idempotency = $1 AND ended_at IS NULL AND inbox IS NULL LIMIT 1'
 const DONE_OF = `
@@ -34,17 +25,14 @@ export function createIdempotency(
   let version: number | undefined
 
   /** Resolves to the number of foreign commits before the keys were read. */
-  async function load({ keysMax, ttlMs }: KeyLimits): Promise<number> {
+  async function load(limits: KeyLimits): Promise<number> {
     for (;;) {
       const latest = await foreign.read()
       const { changes } = keys
-      const [queued, done] = await Promise.all([
-        db.all<KnownKeys['queued'][number]>(QUEUED, keysMax),
-        db.all<KnownKeys['done'][number]>(DONE, keysMax, db.clock.nowMs() - ttlMs),
-      ])
+      const known = await runSteps(db, knownKeys(limits, db.clock.nowMs()))
       // What this process stored meanwhile may be missing in what was read.
       if (keys.changes !== changes) continue
-      loaded = { queued: queued.toReversed(), done }
+      loaded = known
       keys.refresh()
       return latest
     }
