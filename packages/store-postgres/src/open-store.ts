@@ -14,7 +14,15 @@ import {
   type Store,
   type WorkStore,
 } from '@sluice/sdk'
-import { createAdmissions, createApprovals, createKeyValue, createMemory, createSessions, createSops, RecentIds } from '@sluice/store/shared'
+import {
+  createAdmissions,
+  createApprovals,
+  createKeyValue,
+  createMemory,
+  createSessions,
+  createSops,
+  RecentIds,
+} from '@sluice/store/shared'
 import { createCluster } from './cluster/cluster.ts'
 import { Leases } from './cluster/leases.ts'
 import { Notices } from './cluster/notices.ts'

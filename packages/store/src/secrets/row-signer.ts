@@ -3,10 +3,9 @@
  * derived from the one for secrets, so that neither use says anything about the other.
  */
 import { hkdfSync } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { replaceDurably } from '@sluice/kit'
 import { equalDigests, hmacSha256, type RowSigner, type SignedRows } from '@sluice/sdk'
+import { openRecordFile } from './record-file.ts'
 import { openKeyFile } from './secret-box.ts'
 import type { SecretKey } from './secret-key.ts'
 
@@ -18,7 +17,7 @@ const RECORD = 'signed-rows.json'
 /** `dir` is the data directory. The file in it with the state of the database that this machine has seen is `signed-rows.json`. */
 export function openRowSigner(dir: string): RowSigner {
   const file = openKeyFile(dir)
-  const record = join(dir, RECORD)
+  const record = openRecordFile(join(dir, RECORD))
   const derived = new Map<string, Buffer>()
 
   const hmacOf = ({ id, bytes }: SecretKey, text: string): Buffer => {
@@ -27,14 +26,9 @@ export function openRowSigner(dir: string): RowSigner {
     return hmacSha256(key, text)
   }
 
-  /** A file that cannot be read counts as absent: the node then believes the database. */
   const remembered = (database: string): SignedRows | undefined => {
-    try {
-      const { of, at_ms: atMs, config_version: configVersion } = JSON.parse(readFileSync(record, 'utf8'))
-      return of === database && Number.isFinite(atMs) && Number.isFinite(configVersion) ? { atMs, configVersion } : undefined
-    } catch {
-      return undefined
-    }
+    const { at_ms: atMs, config_version: configVersion } = record.read(database) ?? {}
+    return typeof atMs === 'number' && typeof configVersion === 'number' ? { atMs, configVersion } : undefined
   }
 
   return {
@@ -56,7 +50,7 @@ export function openRowSigner(dir: string): RowSigner {
     remember(database, { atMs, configVersion }) {
       const known = remembered(database)
       if (known && (known.atMs > atMs || (known.atMs === atMs && known.configVersion >= configVersion))) return
-      replaceDurably(record, `${JSON.stringify({ of: database, at_ms: atMs, config_version: configVersion })}\n`)
+      record.write(database, { at_ms: atMs, config_version: configVersion })
     },
   }
 }
