@@ -14,9 +14,11 @@ import pdf from '@sluice/tool-pdf'
 import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
 import web from '@sluice/tool-web'
+import webPush from '@sluice/web-push'
 import { always } from './always.ts'
 
 const chats = [fedchat, workchat]
 const tools = [browserNative, pdf, mcp, skills, schedule, web]
+const pages = [dashboard, webPush]
 
-await main({ profile: 'full', features: [...always, ...chats, ...tools, fsrestrict, google, dashboard, boards, adapter, otel, postgres] })
+await main({ profile: 'full', features: [...always, ...chats, ...tools, ...pages, fsrestrict, google, boards, adapter, otel, postgres] })

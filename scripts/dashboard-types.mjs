@@ -6,7 +6,17 @@ import { join, resolve } from 'node:path'
 const ROOT = resolve(import.meta.dirname, '..')
 const FILE = join(ROOT, 'packages/dashboard/page/src/data/api-types.ts')
 /** The features whose routes the page may call, beside those of every build. */
-const SHOWN = ['dashboard', 'webauthn', 'tool-schedule', 'mcp', 'tool-skills', 'hardware-boards', 'hardware-safety', 'channel-chatapp']
+const SHOWN = [
+  'dashboard',
+  'webauthn',
+  'web-push',
+  'tool-schedule',
+  'mcp',
+  'tool-skills',
+  'hardware-boards',
+  'hardware-safety',
+  'channel-chatapp',
+]
 
 function isFresh() {
   if (!existsSync(FILE)) return false
@@ -21,7 +31,12 @@ async function types() {
   const { documentOf } = await import('./openapi.mjs')
   const optional = SHOWN.filter((id) => !always.some((feature) => feature.id === id))
   const more = await Promise.all(optional.map(async (id) => (await import(`@sluice/${id}`)).default))
-  return apiTypes(await documentOf([...always, ...more], '[security.webauthn]\nenabled = true\n[mcp.serve]\nenabled = true\n'))
+  return apiTypes(
+    await documentOf(
+      [...always, ...more],
+      '[security.webauthn]\nenabled = true\n[web_push]\nenabled = true\ncontact = "mailto:a@example.com"\n[mcp.serve]\nenabled = true\n',
+    ),
+  )
 }
 
 if (!isFresh()) writeFileSync(FILE, await types())

@@ -12,7 +12,7 @@ const GROUPS = [
   ['Running and configuration', /^(?:cli|config|daemon|runtime|backup|observability-.*)$/],
   ['Messages and channels', /^(?:delivery|channel-.*|mail-common|speech|transcription|trigger-.*|.*-channels?)$/],
   ['Agents, models, tools and procedures', /^(?:agent|approvals|sop|provider-.*|tool-.*|mcp|plugins-wasm)$/],
-  ['HTTP, the dashboard and sign-in', /^(?:http|dashboard|webauthn)$/],
+  ['HTTP, the dashboard and sign-in', /^(?:http|dashboard|web-push|webauthn)$/],
   ['Storage and clusters', /^(?:store|store-postgres|cluster.*)$/],
   ['Sandboxes and hardware', /^(?:sandbox-.*|hardware.*)$/],
   ['For programs that embed Sluice', /./],

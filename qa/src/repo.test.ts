@@ -79,6 +79,7 @@ describe('the catalogue', () => {
       'provider-google',
       'store-postgres',
       'web',
+      'web-push',
     ]
     expect([...new Set(ROWS.flatMap(([, { flag }]) => flag ?? []))].toSorted()).toEqual(flags.toSorted())
   })

@@ -11,6 +11,7 @@ export {
   unknownApproval,
 } from './api.ts'
 export { FEEDBACK_CHARS_MAX, KEYWORDS_MAX } from './keywords.ts'
+export { mayDecide } from './may-decide.ts'
 export { TIMEOUT_SECS_MAX } from './new-approval.ts'
 export { unfinishedApprovals } from './open-approvals.ts'
 export { type ApprovalOptions, ApprovalRegistry } from './registry.ts'

@@ -24,6 +24,13 @@ export function createCoreServices({ store, bus, clock, vitals, backlog }: CoreS
     },
     pairing: {
       revokedAmong: (devices) => store.devices.revokedAmong(devices),
+      async devices() {
+        const nowMs = clock.nowMs()
+        const all = await store.devices.list()
+        return all
+          .filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > nowMs)
+          .map(({ id, name, role }) => ({ id, name, role }))
+      },
       originOf: async (device) => (await store.devices.list()).find(({ id }) => id === device)?.issuedBy ?? device,
     },
     async issueToken(requested) {

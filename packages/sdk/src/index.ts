@@ -88,9 +88,11 @@ export type {
   Clock,
   ConfigAddition,
   DeviceRecord,
+  FollowWaiting,
   Host,
   IssuedToken,
   NativeGpio,
+  PairedDevice,
   Pairing,
   PasskeySignIn,
   PinUse,
@@ -104,6 +106,7 @@ export type {
   SpokenFormat,
   StartTurn,
   Transcribe,
+  WaitingWork,
 } from './feature/host.ts'
 export { isUnloaded, laterFeature, loadFeatures, type SectionDefaults, unloadedDefaults } from './feature/later-feature.ts'
 export { checkFeatures, checkParts } from './feature/name-clashes.ts'

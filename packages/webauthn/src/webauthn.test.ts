@@ -122,6 +122,7 @@ describe('webauthn', () => {
   test('drops the passkeys that a revoked device registered', async () => {
     const revoked: string[] = []
     const pairing = {
+      devices: async () => [],
       revokedAmong: async (ids: readonly string[]) => ids.filter((id) => revoked.includes(id)),
       originOf: async (id: string) => id,
     }
@@ -135,7 +136,11 @@ describe('webauthn', () => {
   })
 
   test('assigns a passkey registered after a sign-in to the device behind it', async () => {
-    const pairing = { revokedAmong: async () => [], originOf: async (id: string) => (id === 'signed-in' ? 'laptop' : id) }
+    const pairing = {
+      devices: async () => [],
+      revokedAmong: async () => [],
+      originOf: async (id: string) => (id === 'signed-in' ? 'laptop' : id),
+    }
     const passkeys = testPasskeys({}, {}, pairing)
     const authenticator = createAuthenticator()
     await passkeys.register(authenticator, { device: 'signed-in' })

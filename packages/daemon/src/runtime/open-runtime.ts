@@ -13,6 +13,7 @@ import { openBackend } from '@sluice/runtime/open-backend'
 import type { SharedConfig, Store } from '@sluice/sdk'
 import { agreeAtUpgrade } from './agree-at-upgrade.ts'
 import { type Closing, closingOf } from './close-runtime.ts'
+import { createFollowWaiting } from './follow-waiting.ts'
 import { type Features, openFeatures } from './open-features.ts'
 import { type Opened, openParts, type Start } from './opened.ts'
 import { type Parts, putTogether } from './put-together.ts'
@@ -113,7 +114,7 @@ function createRuntime(start: Start): OpenRuntime {
   const runtime = { ...opened, ...features, ...parts }
   const vitals = () => vitalsOf(runtime)
   const backlog = () => readBacklog(opened.store, opened.clock.nowMs())
-  features.offer(createCoreServices({ ...opened, vitals, backlog }))
+  features.offer({ ...createCoreServices({ ...opened, vitals, backlog }), followWaiting: createFollowWaiting(runtime) })
   return {
     ...runtime,
     ...closingOf(runtime, closed),

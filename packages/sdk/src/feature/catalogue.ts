@@ -553,6 +553,27 @@ export const CATALOGUE = {
       },
     },
   },
+  'web-push': {
+    flag: 'web-push',
+    kind: 'gateway',
+    profile: 'standard',
+    summary: 'Notifications in browsers about approvals that wait and messages that were given up',
+    section: 'web_push',
+    routes: [
+      'GET /push-worker.js',
+      'GET /api/web-push',
+      'PUT /api/web-push',
+      'DELETE /api/web-push',
+      'POST /api/web-push/test',
+      'GET /api/web-push/browsers',
+      'DELETE /api/web-push/browsers/:device',
+    ],
+    commands: ['web-push list', 'web-push remove'],
+    commandHelp: {
+      'web-push list': { summary: 'List the devices whose browsers have notifications' },
+      'web-push remove': { summary: 'Turn notifications off for a device', usage: '<device>' },
+    },
+  },
   webauthn: {
     flag: 'webauthn',
     kind: 'gateway',

@@ -3,6 +3,7 @@ import type * as v from 'valibot'
 import type { StartCompanion } from '../channel/companion.ts'
 import type { Events } from '../observe/events.ts'
 import type { Backlog, Vitals } from '../observe/observer.ts'
+import type { ApprovalGate } from '../store/approval-store.ts'
 import type { OneTimeKeysOf } from '../store/one-time-keys.ts'
 import type { Sops } from '../store/sop.ts'
 import type { AuditKind } from '../store/sop-store.ts'
@@ -39,8 +40,17 @@ export interface SecretStore {
   list(prefix: string, limit: number): Promise<{ readonly name: string; readonly value: string }[]>
 }
 
+/** A device whose token is valid. */
+export interface PairedDevice {
+  readonly id: string
+  readonly name: string
+  readonly role: Role
+}
+
 /** The questions that features may ask about paired devices. */
 export interface Pairing {
+  /** Returns the devices that are paired now: neither revoked nor expired. */
+  devices(): Promise<readonly PairedDevice[]>
   /** Returns the members of `devices` that were revoked together with their passkeys. */
   revokedAmong(devices: readonly string[]): Promise<readonly string[]>
   /** Returns the device that was paired: `device` itself, or the device that vouched for it. */
@@ -71,6 +81,31 @@ export interface RecalledMemory {
   readonly untrusted: boolean
 }
 
+/** Something that waits for people. It has no text of theirs. */
+export type WaitingWork =
+  | {
+      readonly kind: 'approval'
+      readonly runId: string
+      readonly stepId: string
+      readonly gate: ApprovalGate
+      /** The tool, the procedure, or the workflow name that the asking program gave. */
+      readonly name: string
+      /** Null: it never expires. */
+      readonly expiresAtMs: number | null
+      /** Whether a device sees the approval and may decide it. */
+      mayDecide(device: PairedDevice): boolean
+      /** Resolves to false once it was decided, withdrawn, or has expired. */
+      isOpen(): Promise<boolean>
+    }
+  /** A message or a reply that was given up; operators can send it again. `number` is its number in the inbox or the outbox. */
+  | { readonly kind: 'dead_letter'; readonly direction: 'inbound' | 'outbound'; readonly channel: string; readonly number: number }
+
+/**
+ * Calls `receive`, which must not throw, when something begins to wait for people: once in a cluster, and not again after a restart.
+ * Returns an unsubscribe function.
+ */
+export type FollowWaiting = (receive: (waiting: WaitingWork) => void) => () => void
+
 /** The services that features and the core offer each other by name. A consumer looks one up at run time and handles `undefined`. */
 export interface Services {
   readonly memory: Memories
@@ -94,6 +129,8 @@ export interface Services {
     readonly issuedBy: string | null
   }) => Promise<IssuedToken>
   readonly pairing: Pairing
+  /** Reports what begins to wait for people, for features that notify them. */
+  readonly followWaiting: FollowWaiting
   /** Returns the addresses of this daemon, for links that it prints. Absent in commands that run without a daemon. */
   readonly addresses: () => Addresses
   /** Keys that every node of a cluster knows. Absent in a daemon that shares its store with no other, where features keep them in memory. */

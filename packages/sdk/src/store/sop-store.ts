@@ -45,6 +45,7 @@ export type AuditKind =
   | 'token_replaced'
   | 'passkey_registered'
   | 'passkey_removed'
+  | 'notifications_removed'
   | 'channel_linked'
   | 'channel_unlinked'
   | 'delivery_replayed'

@@ -1,0 +1,122 @@
+/** The browsers that want notifications: at most one subscription for each paired device, encrypted in the secret store. */
+import { AppError, type PairedDevice, type Pairing, type SecretStore } from '@sluice/sdk'
+import * as v from 'valibot'
+import { areBrowserKeys } from './encrypt.ts'
+
+const ENDPOINT_CHARS_MAX = 2048
+const SUBSCRIPTIONS_MAX = 200
+const PREFIX = 'subscription:'
+
+const base64url = v.pipe(v.string(), v.maxLength(128), v.regex(/^[\w-]+$/, 'It must be base64url'))
+const bytesOf = (text: string): Uint8Array => Buffer.from(text, 'base64url')
+
+/** The subscription as `PushSubscription.toJSON` of a browser gives it. */
+export const browserSubscriptionSchema = v.pipe(
+  v.object({
+    endpoint: v.pipe(
+      v.string(),
+      v.maxLength(ENDPOINT_CHARS_MAX),
+      v.check(isEndpoint, 'It must be an https address without a user name'),
+      v.description('The address at the push service of the browser'),
+    ),
+    keys: v.object({
+      p256dh: v.pipe(base64url, v.description('The public key of the browser: 65 bytes')),
+      auth: v.pipe(base64url, v.description('The authentication secret of the browser: 16 bytes')),
+    }),
+  }),
+  v.check(
+    ({ keys: { p256dh, auth } }) => areBrowserKeys({ p256dh: bytesOf(p256dh), auth: bytesOf(auth) }),
+    'The keys are not those of a browser',
+  ),
+)
+
+function isEndpoint(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && url.protocol === 'https:' && url.username === '' && url.password === '' && url.hash === ''
+}
+
+const storedSchema = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({ endpoint: v.string(), p256dh: v.string(), auth: v.string(), createdAtMs: v.number() }),
+)
+
+export interface Subscription {
+  readonly device: PairedDevice
+  readonly endpoint: URL
+  readonly p256dh: Uint8Array
+  readonly auth: Uint8Array
+  readonly createdAtMs: number
+  /** The text that is stored, by which a change notices another one. */
+  readonly stored: string
+}
+
+export class Subscriptions {
+  readonly #secrets: SecretStore
+  readonly #pairing: () => Pick<Pairing, 'devices'> | undefined
+  /** One change at a time, so that two do not share the last free place. */
+  #changing: Promise<unknown> = Promise.resolve()
+
+  constructor(secrets: SecretStore, pairing: () => Pick<Pairing, 'devices'> | undefined) {
+    this.#secrets = secrets
+    this.#pairing = pairing
+  }
+
+  /** Resolves to the subscriptions of paired devices, and deletes those of devices that were revoked or have expired. */
+  async list(): Promise<readonly Subscription[]> {
+    const rows = await this.#secrets.list(PREFIX, SUBSCRIPTIONS_MAX * 2)
+    if (rows.length === 0) return []
+    const devices = new Map((await this.#pairing()?.devices())?.map((device) => [device.id, device]))
+    const found: Subscription[] = []
+    for (const { name, value } of rows) {
+      const device = devices.get(name.slice(PREFIX.length))
+      if (device) found.push(read(device, value))
+      else await this.#secrets.swap(name, value, undefined)
+    }
+    return found
+  }
+
+  async of(device: string): Promise<Subscription | undefined> {
+    return (await this.list()).find((one) => one.device.id === device)
+  }
+
+  /** Sets the subscription of a device. An endpoint belongs to one device: the one that gave it last. Throws `conflict` when there are too many. */
+  set(device: string, { endpoint, keys }: v.InferOutput<typeof browserSubscriptionSchema>, nowMs: number): Promise<void> {
+    const { href } = new URL(endpoint)
+    return this.#change(async () => {
+      const others = (await this.list()).filter((one) => one.device.id !== device)
+      const same = others.filter((one) => one.endpoint.href === href)
+      if (others.length - same.length >= SUBSCRIPTIONS_MAX)
+        throw new AppError(
+          'conflict',
+          `${SUBSCRIPTIONS_MAX} browsers have notifications, which is the most. \`sluice web-push remove\` removes one.`,
+        )
+      const stored = JSON.stringify({ endpoint: href, p256dh: keys.p256dh, auth: keys.auth, createdAtMs: nowMs })
+      await this.#secrets.setAll(new Map([[PREFIX + device, stored], ...same.map((one) => [PREFIX + one.device.id, undefined] as const)]))
+    })
+  }
+
+  /** Resolves to false when the device has none. */
+  remove(device: string): Promise<boolean> {
+    return this.#change(async () => {
+      const kept = await this.#secrets.get(PREFIX + device)
+      return kept !== undefined && this.#secrets.swap(PREFIX + device, kept, undefined)
+    })
+  }
+
+  /** Deletes a subscription that its push service does not know any more, unless the browser has set another one since. */
+  async drop({ device, stored }: Subscription): Promise<void> {
+    await this.#secrets.swap(PREFIX + device.id, stored, undefined)
+  }
+
+  #change<Result>(work: () => Promise<Result>): Promise<Result> {
+    const changing = this.#changing.then(work)
+    this.#changing = changing.catch(() => undefined)
+    return changing
+  }
+}
+
+function read(device: PairedDevice, stored: string): Subscription {
+  const { endpoint, p256dh, auth, createdAtMs } = v.parse(storedSchema, stored)
+  return { device, endpoint: new URL(endpoint), p256dh: bytesOf(p256dh), auth: bytesOf(auth), createdAtMs, stored }
+}
