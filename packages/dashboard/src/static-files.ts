@@ -22,7 +22,8 @@ const pagePolicy = (page: string): string =>
     "form-action 'none'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
+    // The address of the worker that shows notifications (page/src/data/push.ts).
+    'trusted-types sluice-worker',
   ].join('; ')
 
 /** The contents of the style elements of a page. */

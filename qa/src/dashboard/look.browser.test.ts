@@ -47,6 +47,7 @@ const PLACES = [
   ['people', '/people', 'People'],
   ['person', '/people/cli', 'the command line'],
   ['devices', '/devices', 'Devices'],
+  ['browser', '/browser', 'This browser'],
   ['hardware', '/hardware', 'Hardware'],
   ['tools', '/tools', 'Tools and skills'],
   ['features', '/features', 'Features'],

@@ -374,7 +374,11 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     opened.push(watched)
     await watched.page.goto(await world.gateway.link('client'))
     await watched.page.getByRole('textbox', { name: 'Message' }).waitFor()
-    expect(await watched.page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents()).toEqual(['Chat', 'Approvals'])
+    expect(await watched.page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents()).toEqual([
+      'Chat',
+      'Approvals',
+      'This browser',
+    ])
   })
 
   test('hostile texts stay text on every page', async () => {

@@ -65,6 +65,7 @@ const PersonPage = later(async () => (await import('./pages/people.tsx')).Person
 const Configuration = later(async () => (await import('./pages/configuration.tsx')).Configuration)
 const Setup = later(async () => (await import('./pages/setup.tsx')).Setup)
 const Devices = later(async () => (await import('./pages/devices.tsx')).Devices)
+const ThisBrowser = later(async () => (await import('./pages/browser.tsx')).ThisBrowser)
 const Tools = later(async () => (await import('./pages/tools.tsx')).Tools)
 const Features = later(async () => (await import('./pages/features.tsx')).Features)
 const Hardware = later(async () => (await import('./pages/hardware.tsx')).Hardware)
@@ -98,6 +99,7 @@ const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
   ['/configuration', Configuration],
   ['/setup', Setup],
   ['/devices', Devices],
+  ['/browser', ThisBrowser],
   ['/tools', Tools],
   ['/features', Features],
   ['/hardware', Hardware],

@@ -35,6 +35,7 @@ const PLACES: readonly (readonly [group: string, places: readonly Place[]])[] = 
       { path: '/rooms', name: 'Rooms', icon: 'rooms' },
       { path: '/people', name: 'People', icon: 'people' },
       { path: '/devices', name: 'Devices', icon: 'devices' },
+      { path: '/browser', name: 'This browser', icon: 'browser', forClients: true },
       { path: '/hardware', name: 'Hardware', icon: 'hardware' },
       { path: '/tools', name: 'Tools and skills', icon: 'tools' },
     ],
