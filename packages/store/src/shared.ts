@@ -18,6 +18,7 @@ export {
 } from './cold/cold-database.ts'
 export { type EraseDialect, eraseConversation } from './cold/conversation-eraser.ts'
 export { createDevices, type DeviceColumns, deviceByToken, isValid, toDevice } from './cold/devices.ts'
+export { type EndDialect, endUnfinished } from './cold/end-unfinished.ts'
 export { hasJoined, joinMessages } from './cold/join-messages.ts'
 export { createKeyValue, putValue } from './cold/key-value.ts'
 export { knownKeys } from './cold/known-keys.ts'

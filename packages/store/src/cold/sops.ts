@@ -6,7 +6,7 @@ import { all, type ColdDatabase, conditionsOf, first } from './cold-database.ts'
 import { createStart, REPLACE, type RunColumns, toRun } from './start-runs.ts'
 import { verifyAudit } from './verify-audit.ts'
 
-const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES ($1, $2) ON CONFLICT (sop) DO UPDATE SET ended_at = excluded.ended_at'
+export const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES ($1, $2) ON CONFLICT (sop) DO UPDATE SET ended_at = excluded.ended_at'
 const GET = 'SELECT run_json AS json FROM sop_runs WHERE id = $1'
 const NUMBER = 'SELECT number FROM sop_runs WHERE id = $1'
 const ACTIVE = "SELECT sop, count(*) AS count FROM sop_runs WHERE ended_at IS NULL AND status <> 'waiting' GROUP BY sop"

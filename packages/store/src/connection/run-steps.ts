@@ -30,8 +30,7 @@ export const createColdDatabase = (db: Database, writer: Writer, dialect: Dialec
   dropInSlices: (limit, text, ...values) => writer.dropInSlices(limit, (rows) => rowsOf(db, { text, values: [...values, rows] }).length),
 })
 
-/** Part of a write. */
-export const rowsOf = (db: Database, { text, values }: Statement): unknown[] => db.all(text, ...values.map(toInput))
+const rowsOf = (db: Database, { text, values }: Statement): unknown[] => db.all(text, ...values.map(toInput))
 
 function toInput(value: Value): SQLInputValue {
   if (typeof value === 'boolean') return Number(value)
