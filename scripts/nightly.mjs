@@ -3,12 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const vitest = ['exec', 'SLUICE_NIGHTLY=1', 'SLUICE_DAEMONS=1', 'vitest', 'run', '--config', 'vitest.workspace.ts']
+const vitest = (...environment) => ['exec', ...environment, 'vitest', 'run', '--config', 'vitest.workspace.ts']
 const RUNS = {
-  'crashes of a daemon': [...vitest, 'qa/src/chaos/chaos.daemons.test.ts'],
+  'npm test with all its random tries': vitest('SLUICE_NIGHTLY=1'),
+  'crashes of a daemon': [...vitest('SLUICE_NIGHTLY=1', 'SLUICE_DAEMONS=1'), 'qa/src/chaos/chaos.daemons.test.ts'],
   'crashes of a cluster': ['exec', 'node', 'qa/src/chaos/run.ts', '--suite', 'cluster', '--seconds', '600'],
   'a million mutated requests for each signing scheme': ['exec', 'node', 'qa/src/fuzz/run.ts'],
-  'the suites with PostgreSQL': ['exec', 'SLUICE_POSTGRES=1', 'vitest', 'run', '--config', 'vitest.workspace.ts'],
+  'the suites with PostgreSQL': vitest('SLUICE_POSTGRES=1'),
   'the suites with a browser': ['browser', 'browser.test'],
   'a machine without compilers': ['exec', 'node', 'scripts/check-bare-machine.mjs'],
   'virtual machines': ['exec', 'node', 'qa/src/vm/run.ts'],

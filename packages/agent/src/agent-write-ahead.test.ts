@@ -1,4 +1,5 @@
 import type { ModelMessage } from '@sluice/sdk'
+import { effort } from '@sluice/testkit/random'
 import { until } from '@sluice/testkit/until'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -21,7 +22,7 @@ interface State {
 }
 
 const FRESH: State = { checkpoint: undefined, ran: [], asked: [] }
-const RUNS = 100
+const RUNS = effort(200)
 
 /** Runs a turn with these replies from the state that a kill left. */
 async function play(replies: readonly Call[][], { checkpoint }: State) {

@@ -1,4 +1,5 @@
 import { processorMs } from '@sluice/testkit/processor-time'
+import { effort } from '@sluice/testkit/random'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isAuthenticated, isTrustedServer, whyUnverified } from './authentication.ts'
@@ -91,7 +92,7 @@ describe('unverified', () => {
             ).toBe(true)
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: effort(4000) },
     )
   })
 })

@@ -344,13 +344,13 @@ describe('a broken channel breaks its rule', () => {
       })),
     ],
     [
-      'with `mention_only`, a message that is not to the bot arrives as `overheardOnly`',
+      'where only messages to the bot are answered, another message arrives as `overheardOnly`',
       feature(({ listen }) => ({
         listen: (deliver, context) => listen?.(({ overheardOnly: _, ...m }) => deliver(m), context) ?? Promise.resolve(),
       })),
     ],
     [
-      'with `mention_only`, a message that is not to the bot arrives as `overheardOnly`',
+      'where only messages to the bot are answered, another message arrives as `overheardOnly`',
       webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).filter(({ overheardOnly }) => !overheardOnly) })),
     ],
     [

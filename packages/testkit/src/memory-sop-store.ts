@@ -17,7 +17,7 @@ import {
   takenLimit,
 } from '@sluice/sdk'
 
-const copy = <Value>(value: Value): Value => structuredClone(value)
+const copy = <Value>(value: Value): Value => (value === undefined ? value : JSON.parse(JSON.stringify(value)))
 interface Kept {
   readonly run: SopRun
   /** The run as it was stored; `advance` compares it with the run that the caller read. */

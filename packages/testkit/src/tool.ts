@@ -1,4 +1,5 @@
 /** The conformance suite of tools: call `toolConformance` in the tests of a feature with tools. */
+
 import {
   AppError,
   type CallingAgent,
@@ -15,6 +16,7 @@ import fc from 'fast-check'
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { type TestHost, type TestHostOverrides, testHost, throwingHost } from './host.ts'
+import { effort } from './random.ts'
 import { type LeftOut, type Rules, registerRules } from './rules.ts'
 import { inputAround, inputFor, notJson } from './schema-input.ts'
 import { within } from './within.ts'
@@ -50,7 +52,7 @@ export const toolContext = (signal: AbortSignal = new AbortController().signal, 
 })
 
 const RISKS: readonly Risk[] = ['read', 'write', 'execute']
-const RUNS = 60
+const RUNS = effort(120)
 /** Real milliseconds within which an aborted call must end; a passing tool needs far less. */
 const PROMPT_MS = 1000
 

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError } from '@sluice/sdk'
+import { effort } from '@sluice/testkit/random'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isAssignment, type Segment, splitCommand } from './split-command.ts'
@@ -114,7 +115,7 @@ describe('splitCommand', () => {
           expect(error).toBeInstanceOf(AppError)
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: effort(2000) },
     )
   })
 
@@ -175,7 +176,7 @@ describe('splitCommand', () => {
       ...['/dev/null', '2>&1', '>/dev/null', '=', '-', 'ü', '\t', 'p ', ' p', "'p a'", '"p"', '; p b', "' '"],
     )
     const command = fc.array(piece, { minLength: 1, maxLength: 12 }).map((pieces) => `p ${pieces.join('')}`)
-    const commands = fc.sample(command, { numRuns: 3000, seed: 7 }).flatMap((text) => {
+    const commands = fc.sample(command, { numRuns: effort(6000), seed: 7 }).flatMap((text) => {
       try {
         return [{ text, possible: splitCommand(text).map(argumentsOf) }]
       } catch {

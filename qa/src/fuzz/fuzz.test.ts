@@ -1,5 +1,5 @@
 import type { Webhook } from '@sluice/sdk'
-import { createRandom } from '@sluice/testkit/random'
+import { createRandom, effort } from '@sluice/testkit/random'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { describe, expect, test } from 'vitest'
 import { expectRefused } from './expect-refused.ts'
@@ -7,7 +7,7 @@ import { fuzz } from './fuzz.ts'
 import { SCHEMES, schemeOf } from './schemes.ts'
 
 /** `fuzz.slow.test.ts` has 5,000, and `pnpm fuzz` a million. */
-const COUNT = 400
+const COUNT = effort(1000)
 /** Enough mutations to find a hole. */
 const FEW = 1500
 const names = [...SCHEMES.keys()]

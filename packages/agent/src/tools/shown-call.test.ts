@@ -1,4 +1,5 @@
 import { Secret } from '@sluice/sdk'
+import { effort } from '@sluice/testkit/random'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { boundedCall, callHash, shownCall } from './shown-call.ts'
@@ -51,7 +52,7 @@ describe('the rendering of a call', () => {
       fc.property(input, (call) => {
         expect(JSON.stringify(decoded(shownCall(call, [])))).toBe(JSON.stringify(call))
       }),
-      { numRuns: 3000 },
+      { numRuns: effort(4000) },
     )
   })
 
@@ -62,7 +63,7 @@ describe('the rendering of a call', () => {
         expect(rendered).not.toMatch(/(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|```| {10}/u)
         expect(rendered.split('\n').length).toBe(Math.max(1, Object.keys(call).length))
       }),
-      { numRuns: 3000 },
+      { numRuns: effort(4000) },
     )
   })
 

@@ -1,3 +1,4 @@
+import { effort } from '@sluice/testkit/random'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LIMITS } from '../testing/limits.ts'
@@ -167,7 +168,7 @@ function watch(
   return { wrong: oracle.passed(nowMs + 60_000), metres: oracle.metres, reasons }
 }
 
-const RUNS = 2000
+const RUNS = effort(4000)
 const property = (by: Decide) => fc.property(limits, happenings, (of, happened) => watch(of, happened, by).wrong === undefined)
 
 test('the motors never run while a layer demands a stop', () => {

@@ -1,4 +1,5 @@
 import type { StyledText, StyleKind } from '@sluice/sdk'
+import { effort } from '@sluice/testkit/random'
 import { RAW_MARK, replyCorpus } from '@sluice/testkit/reply-corpus'
 import { describe, expect, test } from 'vitest'
 import { measure } from '../text/split-text-units.ts'
@@ -14,7 +15,7 @@ const spoken = (source: string) => renderMarkdown(source, { shows: [], spoken: t
 /** The styles with the words that they cover. */
 const covered = ({ text, styles }: StyledText) =>
   styles.map(({ kind, from, to, value }) => [kind, text.slice(from, to), ...(value ? [value] : [])])
-const CORPUS = replyCorpus(200)
+const CORPUS = replyCorpus(effort(200))
 
 describe('reading Markdown', () => {
   test.each<[string, string, string, readonly (readonly string[])[]]>([

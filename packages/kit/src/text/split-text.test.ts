@@ -1,4 +1,5 @@
 import type { Channel } from '@sluice/sdk'
+import { effort } from '@sluice/testkit/random'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { splitText } from './split-text.ts'
@@ -203,7 +204,7 @@ describe('any text', () => {
         expect(parts.map(visible).join('')).toBe(visible(text))
         expect(parts.flatMap((part) => characters(withoutFences(part).rest))).toEqual(characters(withoutFences(text).rest))
       }),
-      { numRuns: 1000 },
+      { numRuns: effort(2000) },
     )
   })
 
@@ -218,25 +219,25 @@ describe('any text', () => {
           expect(lengthOf[limit.unit](part)).toBeLessThanOrEqual(limit.text)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: effort(1000) },
     )
   })
 })
 
 describe('long texts take linear time', () => {
-  const MEGABYTE = 1_000_000
+  const LENGTH = effort(1_000_000)
   test.each([
-    ['one word', 'a'.repeat(MEGABYTE)],
-    ['one character', `e${'\u0301'.repeat(MEGABYTE)}`],
-    ['spaces', `a${' '.repeat(MEGABYTE)}b`],
-    ['newlines', `a${'\n'.repeat(MEGABYTE)}b`],
-    ['words', 'word '.repeat(MEGABYTE / 5)],
-    ['backticks', '`'.repeat(MEGABYTE)],
-    ['fences', '```\na\n```\n'.repeat(MEGABYTE / 10)],
-    ['one fence', `\`\`\`js\n${'word word\n'.repeat(MEGABYTE / 10)}\`\`\``],
-    ['an info string', `\`\`\`${'x'.repeat(MEGABYTE)}\na\n\`\`\``],
-    ['emoji', '👨‍👩‍👧‍👦'.repeat(MEGABYTE / 11)],
-    ['marks within a line', 'a ```'.repeat(MEGABYTE / 5)],
+    ['one word', 'a'.repeat(LENGTH)],
+    ['one character', `e${'\u0301'.repeat(LENGTH)}`],
+    ['spaces', `a${' '.repeat(LENGTH)}b`],
+    ['newlines', `a${'\n'.repeat(LENGTH)}b`],
+    ['words', 'word '.repeat(Math.ceil(LENGTH / 5))],
+    ['backticks', '`'.repeat(LENGTH)],
+    ['fences', '```\na\n```\n'.repeat(Math.ceil(LENGTH / 10))],
+    ['one fence', `\`\`\`js\n${'word word\n'.repeat(Math.ceil(LENGTH / 10))}\`\`\``],
+    ['an info string', `\`\`\`${'x'.repeat(LENGTH)}\na\n\`\`\``],
+    ['emoji', '👨‍👩‍👧‍👦'.repeat(Math.ceil(LENGTH / 11))],
+    ['marks within a line', 'a ```'.repeat(Math.ceil(LENGTH / 5))],
   ])('%s', (_what, text) => {
     for (const limit of [160, 65_536]) {
       for (const part of split(text, limit)) expect(part.length).toBeLessThanOrEqual(limit)

@@ -1,3 +1,4 @@
+import { effort } from '@sluice/testkit/random'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -225,6 +226,6 @@ test('a module with random changes is refused or runs', () => {
         expect(error).toBeInstanceOf(ModuleError)
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: effort(2000) },
   )
 })

@@ -1,3 +1,4 @@
+import { effort } from '@sluice/testkit/random'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { interleavings } from '../testing/interleavings.ts'
@@ -5,7 +6,7 @@ import type { Tally } from '../testing/world.ts'
 
 test('no interleaving of events, decisions and crashes breaks an audit rule', async () => {
   const tally: Tally = new Map()
-  await fc.assert(interleavings(tally), { numRuns: 300, seed: 20_260_101 })
+  await fc.assert(interleavings(tally), { numRuns: effort(600), seed: 20_260_101 })
   const happened = [
     'record run_completed',
     'record run_failed',

@@ -6,13 +6,13 @@ import type { Rules } from '../rules.ts'
 import { type Outage, OutageBench } from './outage-bench.ts'
 
 /**
- * The time of a long outage. After half an hour, attempts are 6 to 8 minutes apart. So 80 attempts in these hours are at most 280 in a day,
- * and the contract allows 300.
+ * The time of a long outage. After half an hour, attempts are 6 to 8 minutes apart. So 40 attempts in the first hour are at most 270 in a
+ * day, and the contract allows 300.
  */
-const LONG_MS = 4 * 3_600_000
-const CONNECTS_MAX = 80
+const LONG_MS = 3_600_000
+const CONNECTS_MAX = 40
 /** A refused token is tried again after 11 minutes at the earliest. */
-const REFUSED_CONNECTS_MAX = 22
+const REFUSED_CONNECTS_MAX = 6
 const BREAK_MS = 25_000
 const BACK_MS_MAX = 5000
 /** A silent connection is replaced within this time, which passes in steps that leave time for answers to pings. */
@@ -54,9 +54,9 @@ export function outageRules(subject: ChannelSubject, listen: ListenSubject, limi
         expect(bench.texts.toSorted()).toEqual(['after', 'before', 'meanwhile'])
       }),
 
-    'a platform that cannot be reached for four hours is asked at most 80 times': connects('unreachable'),
-    'a platform that breaks each connection at once for four hours is asked at most 80 times': connects({ lastsMs: 0 }),
-    'a platform that breaks each connection after 5 s for four hours is asked at most 80 times': connects({ lastsMs: 5000 }),
+    'a platform that cannot be reached for an hour is asked at most 40 times': connects('unreachable'),
+    'a platform that breaks each connection at once for an hour is asked at most 40 times': connects({ lastsMs: 0 }),
+    'a platform that breaks each connection after 5 s for an hour is asked at most 40 times': connects({ lastsMs: 5000 }),
 
     'a refused token is shown in health and tried rarely': () =>
       withBench(async (bench) => {

@@ -1,16 +1,18 @@
 /** Rules for parsing the requests of a webhook, and for the sample requests it makes. */
+
 import { isAllowed, type Webhook } from '@sluice/sdk'
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { WebhookSubject } from '../channel-subject.ts'
 import { testHost } from '../host.ts'
+import { effort } from '../random.ts'
 import type { Rules } from '../rules.ts'
 import { expectAddressed } from './addressed.ts'
 import type { Bench } from './bench.ts'
 import { damaged } from './damaged.ts'
 import { ACCEPTED, attempt, verified, type WebhookBench } from './webhook-bench.ts'
 
-const RUNS = 200
+const RUNS = effort(400)
 
 export function messageRules(bench: Bench, { fixtures, own }: WebhookSubject, { parse, messages }: WebhookBench): Rules {
   return {

@@ -1,8 +1,10 @@
 /** Rules for verifying where the requests of a webhook come from. */
+
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Proof, WebhookSubject } from '../channel-subject.ts'
 import { testHost } from '../host.ts'
+import { effort } from '../random.ts'
 import type { Rules } from '../rules.ts'
 import type { Bench } from './bench.ts'
 import { ACCEPTED, verified, type WebhookBench } from './webhook-bench.ts'
@@ -10,7 +12,7 @@ import { ACCEPTED, verified, type WebhookBench } from './webhook-bench.ts'
 /** How many bytes of a body are changed one by one, spread evenly over it. */
 const FLIPS_MAX = 600
 const LONG_AGO_MS = 24 * 3_600_000
-const RUNS = 200
+const RUNS = effort(400)
 
 export function proofRules(bench: Bench, subject: WebhookSubject, webhookBench: WebhookBench): Rules {
   const isInBody = subject.prove(webhookBench.bytes, 0).body !== undefined
