@@ -775,18 +775,19 @@ const memory = [
   ),
   bug(
     'summaries: a session that was erased meanwhile gets the summary',
-    `${STORE}/tables/summaries.ts`,
-    'WHERE id = ?1 AND message_count = ?2',
-    'WHERE id = ?1',
+    `${STORE}/cold/summaries.ts`,
+    'WHERE id = $1 AND message_count = $2',
+    'WHERE id = $1',
     [STORE_RULES],
   ),
-  bug(
-    'summaries: an older summary replaces a newer one',
-    `${STORE}/tables/summaries.ts`,
-    'WHERE session = number), 0) = ?3',
-    'WHERE session = number), 0) >= ?3',
-    [STORE_RULES],
-  ),
+  {
+    name: 'summaries: an older summary replaces a newer one',
+    patches: [
+      ['WHERE session = number), 0) = $3', 'WHERE session = number), 0) >= $3'],
+      ['WHERE session_summaries.up_to = $3', 'WHERE session_summaries.up_to >= $3'],
+    ].map(([find, replace]) => ({ file: `${STORE}/cold/summaries.ts`, find, replace })),
+    tests: [STORE_RULES],
+  },
   bug(
     'summaries: messages are covered that the model did not get',
     'packages/agent/src/compaction/write-summary.ts',
