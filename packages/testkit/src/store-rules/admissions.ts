@@ -128,6 +128,15 @@ export const admissionRules: StoreRules = {
     expect(await again.admissions.overspent([limits('strangers', { usdPerDay: 1 })], NOON)).toBeUndefined()
   },
 
+  'a client that stands twice among those who pay pays once': async ({ store: { admissions } }) => {
+    await admissions.spend([], 5, NOON)
+    await admissions.spend(['bob', 'ann', 'bob'], 0.75, NOON)
+    for (const key of ['ann', 'bob']) {
+      expect(await admissions.overspent([limits(key, { usdPerDay: 1 })], NOON)).toBeUndefined()
+      expect(await admissions.overspent([limits(key, { usdPerDay: 0.75 })], NOON)).toMatchObject({ key })
+    }
+  },
+
   'a spent day comes before a turn in flight': async ({ store }) => {
     const both = [limits('ann', { turnsInFlight: 1, usdPerDay: 1 })]
     await take(store, 't1', both)

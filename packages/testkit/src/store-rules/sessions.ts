@@ -114,6 +114,18 @@ export const sessionRules: StoreRules = {
     expect(await list('')).toHaveLength(ids.length)
   },
 
+  'each way to read a session returns the whole of it': async ({ store: { sessions, turns }, otherProcess }) => {
+    const id = 'agent:a/x/1'
+    await turns.finish(turnEnd('t1', { sessionId: id, createdAtMs: 10, endedAtMs: 20 }))
+    await sessions.rename(id, 'Kitchen')
+    const whole = { id, name: 'Kitchen', createdAtMs: 10, lastActiveAtMs: 20, messageCount: 2 }
+    const filters = [{}, { prefix: 'x/' }, { suffix: '/1' }, { prefix: 'x/', suffix: '/1' }, { prefix: 'x' }]
+    for (const { sessions: read } of [{ sessions }, await otherProcess()]) {
+      expect(await read.get(id)).toEqual(whole)
+      for (const filter of filters) expect(await read.list({ limit: 10, ...filter })).toEqual([whole])
+    }
+  },
+
   'sets, changes and removes a name': async ({ store: { sessions, turns } }) => {
     await turns.finish(turnEnd('t1'))
     for (const name of ['Kitchen', 'Küche', null]) {
