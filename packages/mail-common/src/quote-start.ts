@@ -16,6 +16,12 @@ const COLON = /[:：][ \t]{0,4}$/
 /** A date, for lines that begin with it. */
 const BARE_DATE = /^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b/
 const RULE = /^-{2,20} .{3,300} -{2,20}$/
+/** The headers of a mail on one line. */
+const FLAT_HEADERS = /^Date: .{10,60} From: \S{3,200} .{0,200}Subject: /
+/** An attribution that begins with a time or a day, and ends with an address and without a verb. */
+const WITHOUT_VERB = /^(?:\d{1,2}:\d{2} [AP]M|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day), .{5,200} <[^\s<>@]{1,64}@[^\s<>@]{1,190}>:$/
+/** An attribution that ends without a colon. */
+const WITHOUT_COLON = /^On .{8,200} <[^\s<>@]{1,64}@[^\s<>@]{1,190}> wrote$/
 const BEHIND = /-{0,20} ?\bOn (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), /
 const ATTRIBUTION_CHARS_MAX = 400
 const ATTRIBUTION_LINES_MAX = 3
@@ -36,7 +42,7 @@ const HEADERS_MIN = 4
 export function quoteStart(text: string): number {
   const lines = linesOf(text)
   for (const [index, { at, line }] of lines.entries()) {
-    if (FORWARDED.test(line) || beginsHeaders(lines, index) || isRuledAttribution(line)) return at
+    if (FORWARDED.test(line) || beginsHeaders(lines, index) || isOneLine(line)) return at
     if (MARK.test(line)) return lines[attributionAbove(lines, index)]?.at ?? at
     if (!COLON.test(line)) continue
     // Some programs put the attribution behind the last words of the sender.
@@ -90,8 +96,10 @@ function beginningOfAttribution(lines: readonly Line[], last: number): number | 
 /** Whether a text has all parts of an attribution: who wrote, the address and the time. */
 const isWhole = (text: string): boolean => text.length <= ATTRIBUTION_CHARS_MAX && ADDRESS.test(text) && DATE.test(text) && WROTE.test(text)
 
-/** An attribution between two rules, as Zoho writes it. */
-const isRuledAttribution = (line: string): boolean => RULE.test(line) && WROTE.test(line) && DATE.test(line)
+/** An attribution between two rules, as Zoho writes it, one without a verb or a colon, or headers without a break between them. */
+const isOneLine = (line: string): boolean =>
+  DATE.test(line) &&
+  ((RULE.test(line) && WROTE.test(line)) || WITHOUT_VERB.test(line) || WITHOUT_COLON.test(line) || FLAT_HEADERS.test(line))
 
 /** Returns the index of the line above a quote that names an address and a time and ends with no colon; otherwise that of the quote. */
 function attributionAbove(lines: readonly Line[], quote: number): number {
