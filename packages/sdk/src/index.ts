@@ -135,6 +135,7 @@ export type {
   LimitCause,
   LimitName,
   Limits,
+  LoopSeries,
   LoopState,
   NoticeCause,
   OwnedAdmissionStore,
@@ -335,6 +336,7 @@ export {
   roomId,
   roomOwner,
   senderKey,
+  sessionOfWriter,
   sharedRoom,
 } from './values/session-key.ts'
 export { isAtLeast, lowestStanding, STANDINGS, type Standing } from './values/standing.ts'

@@ -72,7 +72,7 @@ const operator = keysOf('one operator')
 const loopTurns = v.pipe(
   whole(0, 1000),
   v.description(
-    'Consecutive messages of a conversation, each within 10 seconds after an answer, after which it is paused for an hour; 0: never',
+    'Consecutive messages of a conversation, or of one writer of a shared room, each within 10 seconds after an answer, after which it is paused for an hour; 0: never',
   ),
 )
 

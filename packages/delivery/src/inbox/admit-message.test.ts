@@ -209,6 +209,27 @@ describe('the breaker of loops', () => {
     expect(made.turns.at(-1)?.text).toBe('text of b')
   })
 
+  test('pauses in a shared room only the writer whose messages come right after answers', async () => {
+    const made = await bench({ loopTurns: 3 })
+    const inRoom = (id: string, sender: string) => message(id, { sender, to: { to: 'room' }, addressed: 'mention' })
+    const [bot, person] = ['+15550002222', '+15550003333']
+    for (let index = 0; index < 6; index++) {
+      await clock.advance(4000)
+      await made.receive(inRoom(`bot${index}`, bot))
+      await settle()
+      if (index % 2 === 1) continue
+      await clock.advance(4000)
+      await made.receive(inRoom(`person${index}`, person))
+      await settle()
+    }
+    const begun = made.turns.map(({ text }) => /(?:bot|person)\d/.exec(text)?.[0])
+    expect(begun).toEqual(['bot0', 'person0', 'bot1', 'bot2', 'person2', 'person4'])
+    const [held, ...others] = await made.store.admissions.list(clock.nowMs(), 9)
+    expect(others).toEqual([])
+    expect(held?.client).toMatch(/room\/%2B15550002222$/)
+    expect(host.emitted.filter(({ type }) => type === 'loop_stopped')).toMatchObject([{ sender: bot, held: held?.client }])
+  })
+
   test('stays open over a restart and ends after an hour or a reset', async () => {
     const first = await bench({ loopTurns: 3 })
     await converse(first, 'a', 4, 2000)

@@ -12,10 +12,12 @@ import {
   type HeldBack,
   type Inbound,
   type Logger,
+  type LoopSeries,
   type LoopState,
   type OperatorNotice,
   type OwnedStore,
   senderKey,
+  sessionOfWriter,
   shardOfSession,
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
@@ -92,7 +94,7 @@ export async function principalOf(
 export async function admitMessage(options: AdmitOptions, asking: AskingMessage): Promise<JobOutcome | undefined> {
   const { admission, clock } = options
   const { owned, number, client, session } = asking
-  const state = await owned.admissions.loopState(number)
+  const state = await owned.admissions.loopState(number, seriesOf(asking))
   // A message that began a turn before goes on, and one that an operator replayed has no limit.
   if (!state || state.isAdmitted) return undefined
   if (await isPaused(options, asking, state)) return endInLoop(options, asking)
@@ -107,9 +109,9 @@ export async function admitMessage(options: AdmitOptions, asking: AskingMessage)
  * series of quick messages, so that a person loses no turn for it. It gets no answer in a paused conversation.
  */
 export async function admitCommand(options: AdmitOptions, asking: AskingMessage, commands: CommandLimit): Promise<JobOutcome | undefined> {
-  const { owned, channel, number, client, session } = asking
+  const { owned, channel, number, client } = asking
   if (client.standing === 'operator') return undefined
-  const state = await owned.admissions.loopState(number, session)
+  const state = await owned.admissions.loopState(number, seriesOf(asking))
   if (!state || state.isAdmitted) return undefined
   if (options.loopTurns(channel.name) > 0 && isInPause(state, options.clock.nowMs())) return endInLoop(options, asking)
   const exceeded = commands.take(client, number)
@@ -121,24 +123,32 @@ export function endBeyondShare(options: AdmitOptions, asking: AskingMessage, exc
   return endOverLimit(options, asking, { ...exceeded, freeAtMs: options.clock.nowMs() + SHARE_MS })
 }
 
-/** Counts a quick message, and pauses the conversation when there were too many in a row. */
-async function isPaused(options: AdmitOptions, { owned, channel, number, session }: AskingMessage, state: LoopState): Promise<boolean> {
+const seriesOf = ({ session, message }: AskingMessage): LoopSeries => ({ session, series: sessionOfWriter(session, message.sender) })
+
+/** Counts a quick message, and pauses the conversation, or in a shared room its writer, when there were too many in a row. */
+async function isPaused(options: AdmitOptions, asking: AskingMessage, state: LoopState): Promise<boolean> {
+  const { owned, channel, number, session } = asking
   const { clock, events, log, loopTurns } = options
   const max = loopTurns(channel.name)
   if (max === 0) return false
   const atMs = clock.nowMs()
   if (isInPause(state, atMs)) return true
+  const of = seriesOf(asking)
   const quick = quickMessages(state.afterAnswerMs, state.quick)
   if (quick < max) {
-    if (quick !== state.quick) await owned.admissions.countQuick(session, number, quick)
+    if (quick !== state.quick) await owned.admissions.countQuick(of, number, quick)
     return false
   }
-  const held = { client: session, cause: 'loop', sinceMs: atMs, untilMs: atMs + PAUSE_MS } as const
-  await owned.admissions.countQuick(session, number + 1, 0)
+  const held = { client: of.series, cause: 'loop', sinceMs: atMs, untilMs: atMs + PAUSE_MS } as const
+  await owned.admissions.countQuick(of, number + 1, 0)
   if (await owned.admissions.hold(held, PAUSE_MS)) {
     const until = new Date(held.untilMs).toISOString()
-    log.warn('conversation paused: its messages came as quickly as those of a program', { channel: channel.name, session, until })
-    events.emit({ type: 'loop_stopped', channel: channel.name, session_id: session, sender: state.sender, until })
+    log.warn('conversation paused: its messages came as quickly as those of a program', {
+      channel: channel.name,
+      session: of.series,
+      until,
+    })
+    events.emit({ type: 'loop_stopped', channel: channel.name, session_id: session, sender: state.sender, held: of.series, until })
   }
   return true
 }

@@ -14,7 +14,7 @@ const heldSchema = v.object({
   client: v.pipe(
     v.string(),
     v.description(
-      '`device:<id>`, `channel:<channel>/<account>/<sender>`, the pool `strangers` or `strangers:<channel>`; for `loop` the id of a session',
+      '`device:<id>`, `channel:<channel>/<account>/<sender>`, the pool `strangers` or `strangers:<channel>`; for `loop` the id of a session, which ends with the writer in a shared room',
     ),
   ),
   cause: v.picklist(['turns_per_hour', 'usd_per_day', 'turns_waiting', 'waiting_mb', 'commands', 'loop']),

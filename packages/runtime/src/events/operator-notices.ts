@@ -82,9 +82,9 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
       return { kind: 'expired', about: sop, text }
     }
     case 'loop_stopped': {
-      const { channel, sender, session_id, until } = event
-      const text = `Sluice paused a conversation with ${sender} on ${channel} until ${until}, because its messages come as quickly as those of another bot. \`sluice limits reset ${shellWord(session_id)}\` ends the pause.`
-      return { kind: 'loop', about: session_id, text }
+      const { channel, sender, session_id, held = session_id, until } = event
+      const text = `Sluice paused a conversation with ${sender} on ${channel} until ${until}, because the messages come as quickly as those of another bot. \`sluice limits reset ${shellWord(held)}\` ends the pause.`
+      return { kind: 'loop', about: held, text }
     }
     case 'people_changed': {
       const { change, account, others } = event

@@ -118,12 +118,19 @@ const knownEventSchema = v.variant('type', [
       until: v.pipe(text, v.description('RFC 3339: the earliest time of another turn')),
     },
   ),
-  event('loop_stopped', 'A conversation is paused, because its messages come as quickly as those of a program', {
-    channel: text,
-    session_id: text,
-    sender: text,
-    until: v.pipe(text, v.description('RFC 3339: the end of the pause')),
-  }),
+  event(
+    'loop_stopped',
+    'A conversation, or one writer of a shared room, is paused, because the messages come as quickly as those of a program',
+    {
+      channel: text,
+      session_id: text,
+      sender: text,
+      held: v.optional(
+        v.pipe(text, v.description('what `sluice limits reset` takes: the session, or the one that the writer would have alone')),
+      ),
+      until: v.pipe(text, v.description('RFC 3339: the end of the pause')),
+    },
+  ),
   event('people_changed', 'Accounts of a person were linked, confirmed for each other, or separated', {
     change: v.picklist(['linked', 'confirmed', 'unlinked']),
     account: v.pipe(text, v.description('the account that did it')),

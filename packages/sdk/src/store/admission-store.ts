@@ -58,16 +58,24 @@ export interface HeldBack<Cause extends string = LimitCause> {
   readonly untilMs: number
 }
 
-/** What the breaker of loops knows about the session of a message. */
+/** Where a message counts for the breaker of loops. */
+export interface LoopSeries {
+  readonly session: string
+  /** The session, or where people of a room share it `sessionOfWriter`, so that one writer does not end the answers for the others. */
+  readonly series: string
+}
+
+/** What the breaker of loops knows about the series of a message. */
 export interface LoopState {
   /**
    * How long after the last answer of the session the message arrived; negative when it arrived before. Null for a new session, and when
-   * an earlier message was counted for the same answer.
+   * an earlier message of the series was counted for the same answer. For one writer of a shared session it is the time since the answer
+   * to the message of the writer that was counted last, where there is one; null when that one got no answer.
    */
   readonly afterAnswerMs: number | null
   /** Consecutive quick messages before this one, as `countQuick` has counted them. */
   readonly quick: number
-  /** The end of the pause of the session; null when it is not paused. */
+  /** The end of the pause of the series; null when it is not paused. */
   readonly pausedUntilMs: number | null
   readonly sender: string
   readonly account: string
@@ -90,13 +98,13 @@ export interface AdmissionStore {
   hold(held: HeldBack<LimitCause | NoticeCause>, quietMs: number): Promise<boolean>
   /** Whether the client has begun a turn within the last 24 hours. */
   wasServed(client: string, atMs: number): Promise<boolean>
-  /** Resolves to undefined for a message that is unknown or has ended. `session` is given where the lane of the message is not its session. */
-  loopState(inbox: number, session?: string): Promise<LoopState | undefined>
-  /** Stores the number of consecutive quick messages of a session, up to and with this message. */
-  countQuick(session: string, inbox: number, quick: number): Promise<void>
+  /** Resolves to undefined for a message that is unknown or has ended. Without a series, it counts in the session that is its lane. */
+  loopState(inbox: number, of?: LoopSeries): Promise<LoopState | undefined>
+  /** Stores the number of consecutive quick messages of a series, up to and with this message. */
+  countQuick(of: LoopSeries, inbox: number, quick: number): Promise<void>
   /** Lists who is held back at this time, the latest end first. */
   list(atMs: number, limit: number): Promise<HeldBack[]>
-  /** Forgets the turns, the spending of the day and the records of a client, a pool or a session. Resolves to false when there were none. */
+  /** Forgets the turns, the spending of the day and the records of a client, a pool or a series. Resolves to false when there were none. */
   reset(client: string): Promise<boolean>
 }
 

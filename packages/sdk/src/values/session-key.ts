@@ -104,6 +104,12 @@ export function sharedRoom(session: string | null): (RoomPlace & { readonly thre
   return chat?.sender === undefined ? chat : undefined
 }
 
+/** Returns the key of the session that a writer would have alone where all people of a room share one; any other session as it is. */
+export function sessionOfWriter(session: string, sender: string): string {
+  const room = sharedRoom(session)
+  return room ? agentKey(agentOfSession(session), chatSessionKey({ ...room, sender })) : session
+}
+
 /** A call whose memories are looked for; see `ToolContext`. */
 export interface RememberingCall {
   readonly session: string | null

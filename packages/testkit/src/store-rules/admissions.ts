@@ -1,7 +1,7 @@
 /** Rules for the limits of clients. */
 import type { CountedLimits, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
-import { inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
+import { answerOne, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd } from './samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
 
@@ -217,17 +217,41 @@ export const admissionRules: StoreRules = {
       account: 'bot',
       isAdmitted: false,
     })
-    await admissions.countQuick('roomchat:room', two, 4)
-    await admissions.countQuick('roomchat:room', two, 5)
+    const room = { session: 'roomchat:room', series: 'roomchat:room' }
+    await admissions.countQuick(room, two, 4)
+    await admissions.countQuick(room, two, 5)
     expect(await admissions.loopState(two)).toMatchObject({ quick: 0 })
     expect(await admissions.loopState(three)).toMatchObject({ quick: 4 })
     // A command has a lane of its own.
-    await admissions.countQuick('another session', one, 7)
-    expect(await admissions.loopState(three, 'another session')).toMatchObject({ quick: 7 })
-    await admissions.countQuick('roomchat:room', three, 0)
+    const another = { session: 'another session', series: 'another session' }
+    await admissions.countQuick(another, one, 7)
+    expect(await admissions.loopState(three, another)).toMatchObject({ quick: 7 })
+    await admissions.countQuick(room, three, 0)
     expect(await admissions.loopState(three)).toMatchObject({ quick: 0 })
     await store.inbox.done(three, 1)
     expect(await admissions.loopState(three)).toBeUndefined()
+  },
+
+  'the writers of a session are counted and paused each for himself, after the answers of their session': async ({ store }) => {
+    const [one, two, three] = [await keepOne(store, 'm1'), await keepOne(store, 'm2'), await keepOne(store, 'm3')]
+    const { admissions } = store
+    const session = 'roomchat:room'
+    const [ann, bob] = [
+      { session, series: 'ann in the room' },
+      { session, series: 'bob in the room' },
+    ]
+    await answerOne(store, 'm0', [], { sessionId: session })
+    await admissions.countQuick(ann, one, 4)
+    expect(await admissions.loopState(two, ann)).toMatchObject({ quick: 4, afterAnswerMs: null })
+    expect(await admissions.loopState(two, bob)).toMatchObject({ quick: 0, afterAnswerMs: expect.any(Number) })
+    await store.inbox.start(one, 'turn of m1', STARTS_MAX)
+    await store.turns.finish(turnEnd('turn of m1', { sessionId: session, delivery: { inbox: one, replies: [] } }))
+    expect(await admissions.loopState(two, ann)).toMatchObject({ quick: 4, afterAnswerMs: expect.any(Number) })
+    await admissions.hold({ client: ann.series, cause: 'loop', sinceMs: NOON, untilMs: NOON + HOUR_MS }, 1)
+    expect(await admissions.loopState(three, ann)).toMatchObject({ pausedUntilMs: NOON + HOUR_MS })
+    expect(await admissions.loopState(three, bob)).toMatchObject({ pausedUntilMs: null })
+    expect(await admissions.reset(ann.series)).toBe(true)
+    expect(await admissions.loopState(three, ann)).toMatchObject({ quick: 0, pausedUntilMs: null })
   },
 
   'an admitted client is held back no longer, and a further notice is not due': async ({ store }) => {
