@@ -1,7 +1,7 @@
 /** Bounds the commands of chats, each of which is an answer that is stored and sent. Counted in memory, as shares are. */
 import type { LimitedClient } from '@sluice/agent'
 import { countedAs } from '@sluice/config'
-import { BoundedMap } from '@sluice/kit'
+import { BoundedMap, inWindow, roomAtMs } from '@sluice/kit'
 import { type Clock, type Exceeded, isAtLeast } from '@sluice/sdk'
 
 const WINDOW_MS = 600_000
@@ -31,21 +31,18 @@ export class CommandLimit {
     const nowMs = this.#clock.nowMs()
     const own = { key: countedAs(client), value: COMMANDS_MAX }
     const limits = isAtLeast(client.standing, 'listed') ? [own] : [own, { key: 'strangers', value: COMMANDS_OF_STRANGERS_MAX }]
-    const counts = limits.map((limit) => ({ ...limit, recent: this.#recent(limit.key, nowMs) }))
+    const counts = limits.map((limit) => ({ ...limit, recent: inWindow(this.#counted.get(limit.key) ?? [], nowMs, WINDOW_MS) }))
     // A command that waits for a turn of its sender to end asks again each second.
     if (counts.some(({ recent }) => recent.some((one) => one.number === number))) return undefined
-    for (const { key, value, recent } of counts)
-      if (recent.length >= value) return { limit: 'commands', key, value, freeAtMs: (recent[0]?.atMs ?? nowMs) + WINDOW_MS }
+    for (const { key, value, recent } of counts) {
+      const freeAtMs = roomAtMs(recent, value, WINDOW_MS)
+      if (freeAtMs !== undefined) return { limit: 'commands', key, value, freeAtMs }
+    }
     for (const { key, recent } of counts) {
       // Deleted first, so that a full map drops the client that has been quiet for the longest time.
       this.#counted.delete(key)
       this.#counted.set(key, [...recent, { number, atMs: nowMs }])
     }
     return undefined
-  }
-
-  /** A time in the future means that the clock was set back. */
-  #recent(key: string, nowMs: number): readonly CountedCommand[] {
-    return (this.#counted.get(key) ?? []).filter(({ atMs }) => atMs <= nowMs && atMs > nowMs - WINDOW_MS)
   }
 }

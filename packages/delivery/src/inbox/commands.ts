@@ -336,7 +336,8 @@ async function codeFor(people: People, account: LinkingAccount): Promise<Answer[
     const { code } = await people.newCode(account)
     return [{ key: 'link_code', values: { code, minutes: CODE_MINUTES } }]
   } catch (error) {
-    if (error instanceof AppError && error.code === 'rate_limited') return [{ key: 'link_busy', values: { minutes: CODE_MINUTES } }]
+    if (error instanceof AppError && error.code === 'rate_limited')
+      return [{ key: 'link_busy', values: { minutes: Math.ceil((error.retryAfterSecs ?? 0) / 60) } }]
     throw error
   }
 }

@@ -1,5 +1,6 @@
 /** The one-time codes that link two accounts: random, short-lived, used once, and kept as a hash. */
 import { randomBytes } from 'node:crypto'
+import { roomAtMs } from '@sluice/kit'
 import { equalTexts, sha256Hex } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -15,7 +16,8 @@ export const TRIES_MAX = 100
 /** The codes that one account, and all accounts together, may make within an hour. Each is in the audit log. */
 export const CODES_OF_ACCOUNT_MAX = 10
 export const CODES_AN_HOUR_MAX = 300
-const HOUR_MS = 3_600_000
+/** The window in which codes and tries count. */
+export const HOUR_MS = 3_600_000
 
 export const addressSchema = v.object({ to: v.string(), thread: v.exactOptional(v.string()) })
 
@@ -58,12 +60,17 @@ export function matching(codes: readonly OpenCode[], text: string): OpenCode | u
 /** A time further ahead than any code ends means that the clock was set back. */
 export const isOpen = ({ untilMs }: OpenCode, nowMs: number): boolean => untilMs > nowMs && untilMs <= nowMs + CODE_MINUTES * 60_000
 
-export const isRecent = ({ atMs }: CountedCode, nowMs: number): boolean => Math.abs(nowMs - atMs) < HOUR_MS
-
 /** Whether an account may type a further code. */
 export const mayTry = (tries: readonly CountedCode[], account: string): boolean =>
   tries.length < TRIES_MAX && tries.filter((one) => one.account === account).length < TRIES_OF_ACCOUNT_MAX
 
-/** Whether an account may make a further code. */
-export const mayMake = (made: readonly CountedCode[], account: string): boolean =>
-  made.length < CODES_AN_HOUR_MAX && made.filter((one) => one.account === account).length < CODES_OF_ACCOUNT_MAX
+/** Returns when an account may make a further code; undefined when it may now. `others` are the open codes of other accounts. */
+export function nextCodeAtMs(made: readonly CountedCode[], others: readonly OpenCode[], account: string): number | undefined {
+  const own = made.filter((one) => one.account === account)
+  const times = [
+    roomAtMs(made, CODES_AN_HOUR_MAX, HOUR_MS),
+    roomAtMs(own, CODES_OF_ACCOUNT_MAX, HOUR_MS),
+    others.length < CODES_MAX ? undefined : Math.min(...others.map(({ untilMs }) => untilMs)),
+  ].filter((atMs) => atMs !== undefined)
+  return times.length === 0 ? undefined : Math.max(...times)
+}

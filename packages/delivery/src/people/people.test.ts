@@ -310,7 +310,10 @@ test('tries beyond the limit, and codes beyond the limit, write nothing', async 
   expect(answers.filter((answer) => CODE.test(answer))).toHaveLength(CODES_OF_ACCOUNT_MAX)
   expect((await store.sops.audit({ limit: 200 })).filter(({ kind }) => kind === 'people_code_created')).toHaveLength(CODES_OF_ACCOUNT_MAX)
   expect((await say('x', 'bob', '/link')).x.join()).toMatch(CODE)
-  await clock.advance(3_600_000)
+  expect(answers.at(-1)).toMatch(/ 60 minutes/)
+  await clock.advance(3_000_000)
+  expect((await say('x', 'ann', '/link')).x.join()).toMatch(/ 10 minutes/)
+  await clock.advance(600_000)
   expect((await say('x', 'ann', '/link')).x.join()).toMatch(CODE)
 })
 

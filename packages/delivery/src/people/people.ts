@@ -3,6 +3,7 @@
  * which is swapped as a whole, so that no crash leaves half a link, and no account is in two links.
  */
 import type { LimitedClient } from '@sluice/config'
+import { inWindow } from '@sluice/kit'
 import type { Ownership } from '@sluice/ownership'
 import {
   AppError,
@@ -27,15 +28,14 @@ import { standingOfSender } from '../inbox/standing-of-sender.ts'
 import {
   addressSchema,
   CODE_MINUTES,
-  CODES_MAX,
   codeSchema,
+  HOUR_MS,
   hashOf,
   isOpen,
-  isRecent,
   matching,
-  mayMake,
   mayTry,
   newCode,
+  nextCodeAtMs,
   type OpenCode,
   trySchema,
 } from './codes.ts'
@@ -180,10 +180,8 @@ export class People {
     const untilMs = atMs + CODE_MINUTES * 60_000
     await this.#update(({ codes, made, ...state }) => {
       const others = codes.filter((one) => one.account !== account)
-      if (others.length >= CODES_MAX || !mayMake(made, account))
-        throw new AppError('rate_limited', `Too many codes were made. Try again in ${CODE_MINUTES} minutes.`, {
-          retryAfterSecs: CODE_MINUTES * 60,
-        })
+      const nextAtMs = nextCodeAtMs(made, others, account)
+      if (nextAtMs !== undefined) throw tooManyCodes(nextAtMs - atMs)
       const open = { account, hash: hashOf(account, code), untilMs, ...(name !== undefined && { name }), ...(to && { to }) }
       return { state: { ...state, codes: [...others, open], made: [...made, { account, atMs }] }, result: undefined }
     })
@@ -304,8 +302,8 @@ export class People {
       const now = {
         people: read.people,
         codes: read.codes.filter((one) => isOpen(one, nowMs)),
-        tries: read.tries.filter((one) => isRecent(one, nowMs)),
-        made: read.made.filter((one) => isRecent(one, nowMs)),
+        tries: [...inWindow(read.tries, nowMs, HOUR_MS)],
+        made: [...inWindow(read.made, nowMs, HOUR_MS)],
       }
       const { state, result } = change(now)
       if (state === now) return result
@@ -346,6 +344,13 @@ const CHANGES = { people_linked: 'linked', people_confirmed: 'confirmed', people
   PeopleChange,
   string
 >
+
+function tooManyCodes(waitMs: number): AppError {
+  const retryAfterSecs = Math.max(1, Math.ceil(waitMs / 1000))
+  return new AppError('rate_limited', `Too many codes were made. Try again in ${Math.ceil(retryAfterSecs / 60)} minutes.`, {
+    retryAfterSecs,
+  })
+}
 
 const isUnreadable = (error: unknown): boolean => error instanceof AppError && error.code === 'config_invalid'
 

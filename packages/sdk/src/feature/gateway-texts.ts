@@ -117,7 +117,7 @@ export const GATEWAY_TEXTS = {
     when: '/link or /unlink in a room',
   },
   link_unclear: { text: 'Write /link alone, with a code, or /link confirm.', when: '/link with other words than a code' },
-  link_busy: { text: 'Too many codes are open. Try again in {minutes} minutes.', when: '/link while too many codes are open' },
+  link_busy: { text: 'Too many codes were made. Try again in {minutes} minutes.', when: '/link after too many codes' },
   unlinked: { text: 'This account is no longer linked with {accounts}.', when: '/unlink, to both accounts' },
   not_linked: { text: 'This account is not linked.', when: '/unlink or /link confirm of an account that is not linked' },
   muted: { text: 'Messages here are not answered until the command /unmute.', when: '/mute' },
