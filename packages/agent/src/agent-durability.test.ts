@@ -1,4 +1,4 @@
-import { AppError, attachmentPath, fileOwnerOfSession, type Standing, type Tool } from '@sluice/sdk'
+import { AppError, attachmentPath, type ClientId, fileOwnerOfSession, type Standing, type Tool } from '@sluice/sdk'
 import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
@@ -475,6 +475,20 @@ test('a call in a room opens only the attachments that the conversation names', 
   expect(await turn('channel:x/bot/room/ann', { isInRoom: true })).toEqual(['here'])
   expect(await turn('channel:x/bot/ann/ann', {})).toEqual(['here', 'elsewhere'])
   expect(await turn('channel:x/bot/room/', { isInRoom: true })).toEqual(['here', 'elsewhere'])
+})
+
+test('what a tool keeps for its client is kept for the conversation in a room, and for the person in direct chats', async () => {
+  const seen: string[] = []
+  const page: Tool = { ...testTool('page', () => ''), run: async (_, { client }) => `page ${seen.push(client)}` }
+  const client = 'channel:x/bot/ann' as ClientId
+  const turn = async (session: string, isInRoom?: true) => {
+    const models = [scriptedModel([{ calls: [{ name: 'page', input: { key: 'k' } }] }, { text: 'done' }])]
+    const { agent } = testAgent({ tools: [page], models })
+    await agent.run(request('look', { session, client, ...(isInRoom && { isInRoom }) }))
+  }
+  const sessions = ['channel:x/bot/ann/ann', 'channel:x/bot/other/ann', 'channel:x/bot/room/ann', 'channel:x/bot/room/']
+  for (const session of sessions) await turn(session, session.includes('room') || undefined)
+  expect(seen).toEqual([client, client, 'channel:x/bot/room/ann', 'channel:x/bot/room/'])
 })
 
 test('a resumed turn keeps the limits of its room, and tells its tools that others read the answer', async () => {

@@ -1,4 +1,4 @@
-import { AppError, type ClientId } from '@sluice/sdk'
+import { AppError, type ClientId, type ToolContext } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
@@ -78,6 +78,17 @@ describe('mcp', () => {
     expect(server.running).toHaveLength(1)
     for (const connection of ['1', '2']) await call('local', connection)
     expect(server.running).toHaveLength(3)
+  })
+
+  test('a room has a connection of its own, which no direct chat of its writers shares', async () => {
+    const { listed, named, server, host } = await arrange({}, serverWith({ name: 'echo' }))
+    await listed()
+    await waitFor(() => expect(server.running).toEqual([]))
+    const call = (more: Pick<ToolContext, 'isInRoom'>, caller: string, client: string) =>
+      named('mcp__notes__echo').run({}, { ...toolContext(undefined, host.by), ...more, client: client as ClientId, caller })
+    await call({}, 'channel:x/bot/ann', 'ann')
+    for (const caller of ['channel:x/bot/ann', 'channel:x/bot/bob']) await call({ isInRoom: true }, caller, 'channel:x/bot/room/')
+    expect(server.running).toHaveLength(2)
   })
 
   test('knows its tools after a restart without starting the server', async () => {

@@ -185,5 +185,9 @@ export class McpServer {
 /** Callers without an identity of their own are named so. */
 const UNKNOWN_CALLER = 'local'
 
-/** The device or sender, so that all of its connections are one client; without an identity, each connection is a client. */
-const clientOf = ({ caller, client }: ToolContext): string => (caller === undefined || caller === UNKNOWN_CALLER ? client : caller)
+/**
+ * The device or sender, so that all of its connections are one client; without an identity, each connection is a client, and in a room its
+ * conversation.
+ */
+const clientOf = ({ caller, client, isInRoom }: ToolContext): string =>
+  isInRoom || caller === undefined || caller === UNKNOWN_CALLER ? client : caller

@@ -90,6 +90,7 @@ export function callScopeOf(
     lease: home.lease,
     owner,
     ...identityOf(agent, client, caller),
+    ...roomClient(turn),
     person: personFor(agent, limited),
     isInRoom: turn.isInRoom,
     limited,
@@ -142,6 +143,10 @@ export const identityOf = (
   client: agentKey(agent, client) as ClientId,
   caller: caller === undefined ? undefined : agentKey(agent, caller),
 })
+
+/** In a room, where others read the answers, what a tool keeps for its client, such as an open page, is kept for the conversation. */
+const roomClient = ({ session, isInRoom }: Pick<CallScope, 'session' | 'isInRoom'>): { readonly client?: ClientId } =>
+  session !== null && (isInRoom || sharedRoom(session)) ? { client: session as ClientId } : {}
 
 /** Returns the owner of the memories of a linked person with one agent, as in `ToolContext.person`. */
 export const personFor = (agent: string, limited: Pick<LimitedClient, 'person'> | undefined): string | undefined =>
