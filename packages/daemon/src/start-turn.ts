@@ -43,6 +43,7 @@ async function deliver(runtime: OpenRuntime, deliveries: Pick<Deliveries, 'deliv
     account,
     sender,
     to: { to: conversation, ...(thread !== undefined && { thread }) },
+    ...(turn.isInRoom !== undefined && { addressed: turn.isInRoom ? 'mention' : 'direct' }),
     text: turn.text,
     // Platforms count the time for answers from the last message of the person.
     sentAtMs: (await runtime.store.sessions.get(turn.session))?.lastActiveAtMs ?? turn.atMs,

@@ -81,6 +81,23 @@ describe('reminders', () => {
     expect(inDirectChat).toContain('Stand up')
   })
 
+  test('tell each of their turns whether they were set in a room', async () => {
+    const { host, call, started } = await start()
+    await call('schedule_create', { text: 'Drink', cron: '0 * * * *', timezone: 'UTC' }, { isInRoom: true })
+    await call('schedule_create', { text: 'Stand up', in_minutes: 10 })
+    const afterMore = async () => {
+      await minutes(host, 10)
+      return started
+    }
+    for (const count of [1, 2, 3]) await expect.poll(afterMore).toHaveLength(count)
+    const told = started.map(({ text, isInRoom }) => [text.split('\n').at(-1), isInRoom])
+    expect(told).toEqual([
+      ['Stand up', false],
+      ['Drink', true],
+      ['Drink', true],
+    ])
+  })
+
   test('repeat by a cron expression, each instant once', async () => {
     const { host, call, started } = await start()
     await call('schedule_create', { text: 'Drink', cron: '0 * * * *', timezone: 'UTC' })

@@ -25,6 +25,8 @@ export interface Reminder {
   /** The standing of the turn that set it; absent in reminders of earlier releases. */
   readonly standing?: Standing
   readonly session: string
+  /** Whether it was set in a room; absent in reminders of earlier releases. */
+  readonly isInRoom?: boolean
   readonly text: string
   readonly createdAtMs: number
   readonly nextMs: number
@@ -51,7 +53,7 @@ export class Reminders {
   }
 
   /** Throws `invalid_request` for a time that is not valid, and `conflict` when the client has too many reminders. */
-  async create(given: Pick<Reminder, 'caller' | 'standing' | 'session' | 'text'>, when: When): Promise<Reminder> {
+  async create(given: Pick<Reminder, 'caller' | 'standing' | 'session' | 'isInRoom' | 'text'>, when: When): Promise<Reminder> {
     const { clock, keyValue } = this.#host
     const { dueOf } = await import('./when.ts')
     const nowMs = clock.nowMs()
@@ -138,7 +140,7 @@ export class Reminders {
     const startTurn = this.#host.service('startTurn')
     const nowMs = clock.nowMs()
     if (!startTurn) return nowMs + RETRY_MS
-    const { id, session, caller, standing, schedule } = reminder
+    const { id, session, caller, standing, isInRoom, schedule } = reminder
     try {
       const { instantMs, missed } = await this.#dueInstant(reminder, nowMs)
       const text = turnText(reminder, { instantMs, missed, nowMs })
@@ -147,6 +149,7 @@ export class Reminders {
         session,
         caller,
         ...(standing && { standing }),
+        isInRoom,
         text,
         atMs: instantMs,
       })

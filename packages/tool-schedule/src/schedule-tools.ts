@@ -30,11 +30,11 @@ export const scheduleCreate = (reminders: Reminders, { max_per_client }: Schedul
     }),
     available: () => max_per_client > 0,
     async run({ text, in_minutes, at, cron, timezone }, context) {
-      const { session, standing } = context
+      const { session, standing, isInRoom = false } = context
       const caller = callerOf(context)
       if (session === null) throw new AppError('invalid_request', 'A reminder needs a conversation, and this turn has none')
       const reminder = await reminders.create(
-        { caller, standing, session, text: text.toWellFormed() },
+        { caller, standing, session, isInRoom, text: text.toWellFormed() },
         { inMinutes: in_minutes, at, cron, timezone },
       )
       return `The reminder is set: ${reminderLine(reminder)}`

@@ -289,6 +289,19 @@ describe('the rule of a room', () => {
     expect(turns).toMatchObject([{ tools: ['web_fetch'], maySilent: true }])
   })
 
+  test.each([
+    ['set in the room', 'mention', true],
+    ['set in a direct chat that is not named like its person', 'direct', false],
+    ['of an earlier release', undefined, true],
+  ] as const)('a reminder %s is read by others: %s -> %s', async (_, addressed, isInRoom) => {
+    const { turns, deliveries, channel } = await bench()
+    const { addressed: __, ...reminder } = inRoom('schedule:1', 'ann')
+    const asked = { ...reminder, ...(addressed && { addressed }) }
+    await deliveries.deliver(channel, asked, 'channel:x/our-number/room/ann', clock.nowMs())
+    await settle()
+    expect(turns).toMatchObject([{ isInRoom, maySilent: true }])
+  })
+
   const addressed = { mention: 'mention', overheard: 'overheard' } as const
   test.each([
     ['mention', 'mention', 'turn'],

@@ -41,11 +41,13 @@ const REMINDERS = 'schedule:'
 export const isReminder = ({ id }: Pick<Inbound, 'id'>): boolean => id.startsWith(REMINDERS)
 
 /**
- * Whether other people may read the answer to a message. A reminder says nothing about how it is addressed: only a conversation that is named
- * like its person is known to be direct.
+ * Whether other people may read the answer to a message. A reminder of an earlier release says nothing about how it is addressed: only a
+ * conversation that is named like its person is known to be direct.
  */
 export const isReadByOthers = (message: Pick<Inbound, 'id' | 'addressed' | 'sender' | 'to'>): boolean =>
-  isInRoom(message) || (isReminder(message) && message.to.to !== message.sender)
+  isInRoom(message) || (isUnaddressed(message) && message.to.to !== message.sender)
+
+const isUnaddressed = (message: Pick<Inbound, 'id' | 'addressed'>): boolean => message.addressed === undefined && isReminder(message)
 
 export class Rooms {
   readonly #options: RoomsOptions
@@ -61,9 +63,9 @@ export class Rooms {
     return { place, rule, isShared: rule.session === undefined ? isShared : rule.session === 'shared', overhears }
   }
 
-  /** Resolves to undefined for a direct chat. A reminder in a room says nothing about how it is addressed. */
+  /** Resolves to undefined for a direct chat. A reminder that says nothing about how it is addressed may be in a room. */
   async of({ name }: Channel, message: Inbound, session: string): Promise<Room | undefined> {
-    if (!isInRoom(message) && !isReminder(message) && !sharedRoom(session)) return undefined
+    if (!isInRoom(message) && !isUnaddressed(message) && !sharedRoom(session)) return undefined
     return this.at({ channel: name, account: message.account, conversation: message.to.to })
   }
 }

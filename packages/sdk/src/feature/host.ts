@@ -174,6 +174,8 @@ export type StartTurn = (turn: {
   readonly caller: string
   /** The standing with which the client asked for the turn; the turn has it or a lower one that the client has now. Absent: the latter. */
   readonly standing?: Standing
+  /** Whether other people read the answers in the conversation, where the client asked for the turn. Absent: unknown. */
+  readonly isInRoom?: boolean | undefined
   readonly text: string
   readonly atMs: number
 }) => Promise<'started' | 'known' | 'gone'>
