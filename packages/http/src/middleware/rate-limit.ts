@@ -1,25 +1,42 @@
 /** Rate limits of routes. The store counts, so that the counts outlive a reload, unless the reload changes what they limit. */
 
-import type { GatewayConfig } from '@sluice/config'
-import type { Snapshot } from '@sluice/runtime'
+import { countedAs, type GatewayConfig } from '@sluice/config'
+import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, type Counters, type Lockout, type RateLimit } from '@sluice/sdk'
+import { countedClient } from '../auth/identity.ts'
 import { ADDRESSES_MAX } from '../auth/lockout.ts'
-import type { Step } from '../request/context.ts'
+import type { HttpContext, Step } from '../request/context.ts'
+
+/** What one person whose devices are only clients calls within a minute, of all routes together that have no limit of their own. */
+export const CLIENT_CALLS_PER_MINUTE = 1200
 
 /**
- * Counts the call against the paired device that made it, if it is known by then, else against the client's address; needs `peer`. Refuses
- * with `rate_limited` and reports it to the observers as `route`.
+ * Counts the call against the paired device that made it, or the person of a client whose accounts are linked, if that is known by then, else
+ * against the client's address; needs `peer`. Refuses with `rate_limited` and reports it to the observers as `route`.
  */
 export const rateLimit =
-  (limit: RateLimit, route: string, { observe }: Snapshot): Step =>
+  (limit: RateLimit, route: string, { observe }: Snapshot, people?: Runtime['people']): Step =>
   async (c, next) => {
-    const { address, operator } = c.get('peer')
-    const device = c.get('caller')?.device
-    const retryAfterSecs = operator === undefined ? await limit.take(device ? `device:${device}` : address) : 0
+    const retryAfterSecs = c.get('peer').operator === undefined ? await limit.take(countedKey(c, people)) : 0
     if (retryAfterSecs === 0) return next()
     observe({ kind: 'rate_limited', route })
     throw new AppError('rate_limited', 'Too many requests', { retryAfterSecs })
   }
+
+function countedKey(c: HttpContext, people: Runtime['people'] | undefined): string {
+  const { device, person, role } = c.get('caller') ?? {}
+  if (!device) return c.get('peer').address
+  return people && role === 'client' ? countedAs(countedClient(people, person ?? '', role)) : `device:${device}`
+}
+
+/** Limits the calls of clients to the routes that have no limit of their own; needs `caller`. */
+export function limitClient(
+  route: string,
+  { people, snapshot, limits }: { readonly people: Runtime['people']; readonly snapshot: Snapshot; readonly limits: Limits },
+): Step {
+  const limited = rateLimit(limits.route('calls of clients', CLIENT_CALLS_PER_MINUTE, snapshot.gateway), route, snapshot, people)
+  return (c, next) => (c.get('caller').role === 'client' ? limited(c, next) : next())
+}
 
 /** The limits of one store. Each is asked for with the configuration in force. */
 export interface Limits {

@@ -10,7 +10,7 @@ import { countedClient } from '../auth/identity.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { bufferBody, limitDeclaredSize, requireJson } from '../middleware/body.ts'
 import { sameOrigin } from '../middleware/origin.ts'
-import { rateLimit } from '../middleware/rate-limit.ts'
+import { limitClient, rateLimit } from '../middleware/rate-limit.ts'
 import { type FileRequest, type FileRoute, receiveFile } from '../middleware/receive-file.ts'
 import { BODY_BYTES_MAX, parseJson } from '../request/body.ts'
 import { type Endpoint, type HttpContext, type Step, traceOf } from '../request/context.ts'
@@ -28,10 +28,12 @@ export function routeEndpoint(route: Route, parts: AppParts): Endpoint {
   const { method, path, callsPerMinute, bodyBytesMax = BODY_BYTES_MAX } = route
   const steps: Step[] = [limitDeclaredSize(bodyBytesMax), sameOrigin(snapshot.gateway)]
   const limit =
-    callsPerMinute === undefined ? [] : [rateLimit(limits.route(`${method} ${path}`, callsPerMinute, snapshot.gateway), path, snapshot)]
+    callsPerMinute === undefined
+      ? []
+      : [rateLimit(limits.route(`${method} ${path}`, callsPerMinute, snapshot.gateway), path, snapshot, runtime.people)]
   // Where a token is needed, a request without a token does not count, so that it cannot use up the limit of a device.
   if (route.auth === 'open') steps.push(...limit, authenticate(route.auth, parts))
-  else steps.push(authenticate(route.auth, parts), ...limit)
+  else steps.push(authenticate(route.auth, parts), ...(limit.length > 0 ? limit : [limitClient(path, { people: runtime.people, snapshot, limits })]))
   steps.push(validateQuery(route))
   const { file } = route as FileRoute
   if (route.body) steps.push(requireJson, file ? receiveFile(file, parts) : bufferBody(bodyBytesMax, parts))

@@ -1,3 +1,4 @@
+import type { LimitedClient } from '@sluice/config'
 import type { StubRoute } from '@sluice/runtime'
 import { AppError, defineRoute, type Observer, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -76,6 +77,33 @@ test('a route with callsPerMinute limits each address, also across a reload', as
   expect([await call('/x/free'), await call('/x/free'), await call('/x/free')]).toEqual([200, 200, 200])
   await clock.advance(60_000)
   expect(await call()).toBe(400)
+})
+
+test('a client calls routes without a limit of their own 1,200 times in a minute, with all linked devices; an operator has no limit', async () => {
+  const routes = ['/x/a', '/x/b'].map((path) => defineRoute({ ...open('GET', path as '/x/a', () => 'ok'), auth: 'client' }))
+  const { request, pair, clock, runtime } = gateway({ snapshot: { routes } })
+  const devices = [await pair('a', null, 'client'), await pair('b', null, 'client'), await pair('c', null, 'client')] as const
+  const operator = await pair('o', null, 'operator')
+  const key = ({ device }: { readonly device: string }) => `device:${device}`
+  const principal = runtime.people.principal.bind(runtime.people)
+  const linked: readonly string[] = [key(devices[0]), key(devices[1])]
+  Object.assign(runtime.people, {
+    principal: (client: LimitedClient) => (linked.includes(client.client) ? { ...client, person: key(devices[0]) } : principal(client)),
+  })
+  const call = async ({ token }: { readonly token: string }, path = '/x/a') =>
+    (await request(path, { headers: { authorization: `Bearer ${token}` } })).status
+  const count = async (by: { readonly token: string }, times: number) => {
+    const answers: number[] = []
+    for (let at = 0; at < times; at++) answers.push(await call(by, at % 2 === 0 ? '/x/a' : '/x/b'))
+    return answers.filter((status) => status === 200).length
+  }
+  expect(await count(devices[0], 700)).toBe(700)
+  expect(await count(devices[1], 501)).toBe(500)
+  expect(await call(devices[0])).toBe(429)
+  expect(await call(devices[2])).toBe(200)
+  expect(await count(operator, 1201)).toBe(1201)
+  await clock.advance(60_000)
+  expect(await call(devices[0])).toBe(200)
 })
 
 describe('every answer', () => {

@@ -85,8 +85,9 @@ export interface Route<Body extends v.GenericSchema = v.GenericSchema, Query ext
   readonly summary: string
   readonly auth: RouteAuth
   /**
-   * The limit of one paired device, or of one address where `auth` is `open` or no device is known; beyond it the answer is `rate_limited`.
-   * No limit unless given.
+   * The limit of one paired device, of one person whose accounts are linked where the devices are only clients, or of one address where `auth` is
+   * `open` or no device is known; beyond it the answer is `rate_limited`. Unless given, a client calls all such routes together at most 1,200
+   * times, and an operator has no limit.
    */
   readonly callsPerMinute?: number
   /** The largest accepted body in bytes; 65,536 unless given. */
