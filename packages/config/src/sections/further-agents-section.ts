@@ -138,7 +138,7 @@ export const routingSchema = v.object({
     v.pipe(
       whole(0, 10_000),
       v.description(
-        'Milliseconds that a message waits for the next one of the same person, which then joins its turn; 0: each message is a turn of its own, but for the pieces of an album or of a text that the app split (default: 1500 in groups; in direct chats none, but what is written before the model is called joins)',
+        'Milliseconds that a message waits for the next one of the same person, which then joins its turn; 0: it waits for none, but for the pieces of an album or of a text that the app split. A message that comes while a turn of its writer runs joins that turn by `steering`, also with 0 (default: 1500 in groups; in direct chats none, but what is written before the model is called joins)',
       ),
     ),
   ),
