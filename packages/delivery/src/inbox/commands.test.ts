@@ -1,6 +1,6 @@
-import { AppError } from '@sluice/sdk'
+import { AppError, type InboxRow } from '@sluice/sdk'
 import { assistant, user } from '@sluice/testkit/store-rules/samples'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { advanceUntil, bench, clock, message, open, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
 import { commandIn } from './commands.ts'
 
@@ -311,6 +311,23 @@ describe('/retry', () => {
   })
 })
 
+/** A message that runs in the shard of another node. */
+const runningElsewhere = (session: string): InboxRow => ({
+  number: 900,
+  channel: 'x',
+  account: 'our-number',
+  messageId: 'm900',
+  sender: '+15550002222',
+  session,
+  state: 'running',
+  attempts: 1,
+  receivedAtMs: 0,
+  nextAtMs: null,
+  endedAtMs: null,
+  turnId: 'turn elsewhere',
+  error: null,
+})
+
 describe('outside of the threads of a conversation', () => {
   const BOB = '+15550003333'
   const said = (id: string, thread: string | undefined, text = `text of ${id}`, sender = '+15550002222') =>
@@ -331,6 +348,18 @@ describe('outside of the threads of a conversation', () => {
     await settle()
     expect(made.sent.slice(1).map(({ text }) => text)).toEqual(['Stopped.', 'Nothing is running.', 'Nothing is running.'])
     release()
+  })
+
+  test('/status and /stop are about a turn in a thread that another node of a cluster runs', async () => {
+    const aborted: string[] = []
+    const made = await bench({ abort: (id) => aborted.push(id) > 0 })
+    const elsewhere = runningElsewhere('channel:x/our-number/room/one/%2B15550002222')
+    const list = vi.spyOn(made.store.inbox, 'list').mockImplementation(async ({ state }) => (state === 'running' ? [elsewhere] : []))
+    await made.receive(said('c1', undefined, '/stop', BOB), said('c2', 'three', '/stop'), said('c3', undefined, '/stop'))
+    await settle()
+    expect(aborted).toEqual(['turn elsewhere'])
+    expect(made.sent.map(({ text }) => text).sort()).toEqual(['Nothing is running.', 'Nothing is running.', 'Stopped.'])
+    expect(list).toHaveBeenCalledWith(expect.objectContaining({ channel: 'x', state: 'running' }))
   })
 
   test('/new begins anew in that thread', async () => {

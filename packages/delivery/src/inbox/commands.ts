@@ -28,7 +28,7 @@ import { CODE_MINUTES, codeIn } from '../people/codes.ts'
 import { type LinkedAccount, type LinkingAccount, linkNotices, type People, shownAccount, toldOfLink } from '../people/people.ts'
 import { noticesTo } from './notice.ts'
 import { isInRoom } from './rooms.ts'
-import type { RunningTurns } from './running-turns.ts'
+import { isInThreadOf, type RunningTurns } from './running-turns.ts'
 import { chooseModel, chosenModel, muteUntil, setMute } from './session-settings.ts'
 
 /** `/compact` is left to the agent, because it needs a model. */
@@ -52,6 +52,8 @@ const DAY_MS = 24 * 3_600_000
 const TURNS_MAX = 1000
 /** The newest turns in which `/retry` looks for one of the sender. */
 const RETRIED_TURNS_MAX = 100
+/** The most running messages of a channel, on all nodes, among which the turn of a thread is looked for. */
+const RUNNING_MAX = 500
 
 /** Returns the command that a text is; undefined for any other text. */
 export function commandIn(text: string): WrittenCommand | undefined {
@@ -169,11 +171,12 @@ const mayStop = ({ message, client }: GivenCommand, { sender }: Pick<SessionMess
   sender === message.sender || client.standing === 'operator'
 
 const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: RunningCommand) => Promise<Answers>>> = {
-  async stop({ giveUpWaiting, stop, turns }, running) {
+  async stop(options, running) {
+    const { giveUpWaiting, stop } = options
     const messages = await running.owned.inbox.ofSession(running.session)
     const turn = messages.find(({ isRunning }) => isRunning) ?? messages.find(({ turnId }) => turnId !== null)
     if (!turn || turn.turnId === null) {
-      const inThread = turns.inThread(running.session, running.message.sender)
+      const inThread = await turnInThread(options, running)
       return [{ key: inThread && (await stop(inThread.turnId)) ? 'stopped' : 'nothing_to_stop' }]
     }
     if (!mayStop(running, turn)) return [{ key: 'not_your_turn' }]
@@ -218,15 +221,17 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     return retried
   },
 
-  async status({ clock, turns }, { owned: { inbox }, session, message: { sender } }) {
+  async status(options, given) {
+    const { session } = given
+    const { inbox } = given.owned
     const own = await inbox.ofSession(session)
-    const inThread = own.length === 0 ? turns.inThread(session, sender) : undefined
+    const inThread = own.length === 0 ? await turnInThread(options, given) : undefined
     const messages = inThread ? await inbox.ofSession(inThread.session) : own
     const running = messages.find(({ isRunning }) => isRunning)
     const waiting = messages.filter((message) => message !== running).length
     const agent = agentOfSession(session)
     if (!running) return [{ key: 'status_idle', values: { agent, waiting } }]
-    const seconds = Math.max(0, Math.round((clock.nowMs() - running.receivedAtMs) / 1000))
+    const seconds = Math.max(0, Math.round((options.clock.nowMs() - running.receivedAtMs) / 1000))
     return [{ key: 'status_running', values: { agent, waiting, seconds } }]
   },
 
@@ -325,6 +330,18 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
   },
 
   help: async () => [{ key: 'help' }],
+}
+
+/** Resolves to the newest turn that answers the sender in a thread of the conversation, on this node or on another one of a cluster. */
+async function turnInThread(
+  { store, turns }: CommandOptions,
+  { session, channel, message: { account, sender } }: RunningCommand,
+): Promise<{ readonly session: string; readonly turnId: string } | undefined> {
+  const here = turns.inThread(session, sender)
+  if (here) return here
+  const rows = await store.inbox.list({ channel: channel.name, state: 'running', limit: RUNNING_MAX })
+  const row = rows.find((one) => one.account === account && one.sender === sender && isInThreadOf(one.session, session))
+  return row && row.turnId !== null ? { session: row.session, turnId: row.turnId } : undefined
 }
 
 const named = (accounts: readonly Parameters<typeof shownAccount>[0][], texts: GatewayTexts) => ({

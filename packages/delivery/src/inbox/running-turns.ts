@@ -133,7 +133,8 @@ export class RunningTurns {
   }
 }
 
-function isInThreadOf(session: string, outside: string): boolean {
+/** Whether a session is that of a thread in the conversation whose session, outside of threads, is `outside`. */
+export function isInThreadOf(session: string, outside: string): boolean {
   const [one, other] = [parseChatSession(session), parseChatSession(outside)]
   if (one?.thread === undefined || !other || other.thread !== undefined || agentOfSession(session) !== agentOfSession(outside)) return false
   return one.channel === other.channel && one.account === other.account && one.conversation === other.conversation
