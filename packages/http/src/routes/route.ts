@@ -33,7 +33,11 @@ export function routeEndpoint(route: Route, parts: AppParts): Endpoint {
       : [rateLimit(limits.route(`${method} ${path}`, callsPerMinute, snapshot.gateway), path, snapshot, runtime.people)]
   // Where a token is needed, a request without a token does not count, so that it cannot use up the limit of a device.
   if (route.auth === 'open') steps.push(...limit, authenticate(route.auth, parts))
-  else steps.push(authenticate(route.auth, parts), ...(limit.length > 0 ? limit : [limitClient(path, { people: runtime.people, snapshot, limits })]))
+  else
+    steps.push(
+      authenticate(route.auth, parts),
+      ...(limit.length > 0 ? limit : [limitClient(path, { people: runtime.people, snapshot, limits })]),
+    )
   steps.push(validateQuery(route))
   const { file } = route as FileRoute
   if (route.body) steps.push(requireJson, file ? receiveFile(file, parts) : bufferBody(bodyBytesMax, parts))
