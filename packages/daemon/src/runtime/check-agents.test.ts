@@ -48,7 +48,7 @@ test('checks what each further agent has of its own, and names the agent and its
   }
 })
 
-test('names the whole SHA-256 of an identity file that waits, and is silent where none is accepted', async () => {
+test('names the whole SHA-256 of an identity file that waits, with the command that accepts it, and is silent where there is none', async () => {
   const accepted = sha256Hex('Be calm.')
   const { runtime } = await open(`[agent]\nidentity_sha256 = ["${accepted}"]\n[agents.a]\n`)
   mkdirSync(join(dataDir, 'workspace'), { recursive: true })
@@ -57,10 +57,28 @@ test('names the whole SHA-256 of an identity file that waits, and is silent wher
     expect(await checkIdentity(runtime)).toMatchObject([
       { check: 'main: identity', status: 'ok', detail: expect.stringContaining('SOUL.md') },
     ])
-    await writeFile(join(dataDir, 'workspace', 'SOUL.md'), 'Be quick.')
+    await writeFile(join(dataDir, 'workspace', 'AGENTS.md'), 'Be quick.')
     const [waiting] = await checkIdentity(runtime)
-    expect(waiting).toMatchObject({ status: 'warn', fix: 'read each file, then add its SHA-256 to [agent] identity_sha256' })
+    const both = `["${accepted}","${sha256Hex('Be quick.')}"]`
+    expect(waiting).toMatchObject({
+      status: 'warn',
+      fix: `read each file, then accept these contents: sluice config set agent.identity_sha256 '${both}'`,
+    })
     expect(waiting?.detail).toContain(sha256Hex('Be quick.'))
+  } finally {
+    await runtime.close(0)
+  }
+})
+
+test('says how to use the identity file of a workspace that accepts none, without a warning', async () => {
+  const { runtime } = await open('[agents.a]\nworkspace = "a"\n')
+  mkdirSync(join(dataDir, 'a'), { recursive: true })
+  await writeFile(join(dataDir, 'a', 'AGENTS.md'), 'Be brief.')
+  try {
+    const [check, ...others] = await checkIdentity(runtime)
+    expect(others).toEqual([])
+    expect(check).toMatchObject({ check: 'a: identity', status: 'ok' })
+    expect(check?.detail).toContain(`sluice config set agents.a.identity_sha256 '["${sha256Hex('Be brief.')}"]'`)
   } finally {
     await runtime.close(0)
   }

@@ -1,6 +1,7 @@
 /** Checks what each agent of `[agents]` has of its own: its workspace, its policy and its models. */
 import type { Agent } from '@sluice/agent'
 import { plainReasons } from '@sluice/config'
+import { shellWord } from '@sluice/kit'
 import { MAIN_AGENT } from '@sluice/sdk'
 import type { AgentInForce } from '../features/agents.ts'
 import type { Guards } from '../features/guards.ts'
@@ -28,29 +29,32 @@ export interface AgentChecked {
   snapshot(): Snapshot
 }
 
-/** Empty for agents that take no identity file from their workspace. */
+/** Empty for agents whose workspace has no identity file, and that take none. */
 export async function checkIdentity({ lifecycle }: Pick<AgentChecked, 'lifecycle'>): Promise<Check[]> {
   const checks: Check[] = []
   for (const { name, agent, workspace } of lifecycle.agents().values()) {
     const accepted = agent.identity_sha256
-    if (accepted.length === 0) continue
-    const section = name === MAIN_AGENT ? 'agent' : `agents.${name}`
     const files = await readWorkspaceIdentity(workspace, accepted)
     const waiting = files.filter(({ text }) => text === undefined)
-    const lines = waiting.map(
-      (file) => `${file.name} in ${workspace.root} is not accepted and not in the system prompt; its SHA-256 is ${file.sha256}`,
-    )
     const used = files.filter(({ text }) => text !== undefined).map((file) => file.name)
-    checks.push(
-      waiting.length > 0
-        ? warn(`${name}: identity`, lines.join('\n'), `read each file, then add its SHA-256 to [${section}] identity_sha256`)
-        : ok(
-            `${name}: identity`,
-            used.length > 0 ? `${used.join(', ')} of the workspace` : 'the workspace has no file of the accepted contents',
-          ),
-    )
+    const check = `${name}: identity`
+    if (waiting.length > 0) {
+      const lines = waiting.map(
+        (file) => `${file.name} in ${workspace.root} is not accepted and not in the system prompt; its SHA-256 is ${file.sha256}`,
+      )
+      const fix = `read each file, then accept these contents: ${acceptCommand(name, files)}`
+      // Most workspaces are folders of a project, whose files are no identity before an operator has accepted one.
+      checks.push(accepted.length > 0 ? warn(check, lines.join('\n'), fix) : ok(check, [...lines, `to use them, ${fix}`].join('\n')))
+    } else if (used.length > 0) checks.push(ok(check, `${used.join(', ')} of the workspace`))
+    else if (accepted.length > 0) checks.push(ok(check, 'the workspace has no file of the accepted contents'))
   }
   return checks
+}
+
+/** Returns the command that accepts the present files, and no earlier content. */
+function acceptCommand(agent: string, files: readonly { readonly sha256: string }[]): string {
+  const section = agent === MAIN_AGENT ? 'agent' : `agents.${agent}`
+  return `sluice config set ${section}.identity_sha256 ${shellWord(JSON.stringify(files.map(({ sha256 }) => sha256)))}`
 }
 
 /** Empty without `[agents]`. The name of each check begins with the agent. */
