@@ -20,7 +20,7 @@ export { type EraseDialect, eraseConversation } from './cold/conversation-eraser
 export { createDevices, type DeviceColumns, deviceByToken, isValid, toDevice } from './cold/devices.ts'
 export { type EndDialect, endUnfinished } from './cold/end-unfinished.ts'
 export { hasJoined, joinMessages } from './cold/join-messages.ts'
-export { createKeyValue, putValue } from './cold/key-value.ts'
+export { createKeyValue } from './cold/key-value.ts'
 export { knownKeys } from './cold/known-keys.ts'
 export { createMemory, MEMORY_COLUMNS, READABLE } from './cold/memory.ts'
 export { NEEDING, type PruneDialect, prunable, prune } from './cold/prune.ts'
