@@ -61,7 +61,7 @@ export type Gathered = { readonly message: Inbound; readonly pieces: readonly In
 /** Resolves to the message with all pieces that have arrived. A message without any costs nothing here. */
 export async function gatherPieces(options: PiecesOptions, first: FirstPiece): Promise<Gathered> {
   const { clock, onChanged, onStale, onTaken } = options
-  const { message, number, owned, hasOthers } = first
+  const { channel, message, number, owned, hasOthers } = first
   const alone = { message, pieces: [] }
   const pauseMs = pauseOf(options, first)
   if (pauseMs === 0 && !(hasOthers && joinsAll(options, first))) return alone
@@ -69,9 +69,11 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
   const own = messages.find((one) => one.number === number)
   // The turn of a message that was begun before goes on with what it has, and reads the others at its next step.
   if (!own || own.turnId !== null || isOwnMessage(own)) return alone
-  const pieces = await piecesOf(options, first, messages)
-  const newestMs = Math.max(own.receivedAtMs, ...pieces.map(({ receivedAtMs }) => receivedAtMs))
   const nowMs = clock.nowMs()
+  const found = await piecesOf(options, first, messages)
+  // A message that itself waits as long waits for all of them.
+  const pieces = pauseMs < PIECES_PAUSE_MS ? untilGrowing(channel, found, nowMs) : found
+  const newestMs = Math.max(own.receivedAtMs, ...pieces.map(({ receivedAtMs }) => receivedAtMs))
   const wholeAtMs = Math.min(newestMs + pauseMs, own.receivedAtMs + PIECES_WAIT_MS_MAX)
   // A time far ahead means that the clock was set back.
   if (wholeAtMs > nowMs && wholeAtMs - nowMs <= PIECES_WAIT_MS_MAX && pieces.length < PIECES_MAX) return { retryAtMs: wholeAtMs }
@@ -96,7 +98,25 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
 export async function piecesSince(options: PiecesOptions, first: FirstPiece): Promise<readonly Piece[]> {
   const messages = await first.owned.inbox.ofSession(first.session)
   const own = messages.find((one) => one.number === first.number)
-  return !own || isOwnMessage(own) ? [] : piecesOf(options, { ...first, kind: 'turn', isRunning: true }, messages, true)
+  if (!own || isOwnMessage(own)) return []
+  const pieces = await piecesOf(options, { ...first, kind: 'turn', isRunning: true }, messages, true)
+  return untilGrowing(first.channel, pieces, options.clock.nowMs())
+}
+
+/** Leaves out what may still grow, and all that follows it: an album is in one turn. */
+function untilGrowing(channel: Channel, pieces: Piece[], nowMs: number): Piece[] {
+  const growing = pieces.findIndex((piece) => mayGrow(channel, piece, pieces, nowMs))
+  return growing < 0 ? pieces : pieces.slice(0, growing)
+}
+
+/** Whether more pictures of the album of a message, or the next part of its text, may come. */
+function mayGrow(channel: Channel, piece: Piece, pieces: readonly Piece[], nowMs: number): boolean {
+  const { group } = piece.message
+  if (!group && !isNearLimit(channel, piece.message)) return false
+  const album = pieces.filter(({ message }) => group && message.group?.id === group.id)
+  const ageMs = nowMs - Math.max(piece.receivedAtMs, ...album.map(({ receivedAtMs }) => receivedAtMs))
+  // A time in the future means that the clock was set back.
+  return ageMs >= 0 && ageMs < PIECES_PAUSE_MS
 }
 
 /** What Sluice itself sends in the name of a person, such as a reminder, is a turn of its own. */

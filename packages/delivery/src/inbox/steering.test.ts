@@ -117,6 +117,22 @@ test('an edit between the reading and the step is read with the next look', asyn
   await until(() => made.sent.length === 2)
 })
 
+test('a running turn reads an album only once it is whole, and nothing that follows it before', async () => {
+  const { made, words, release } = await stepBench()
+  await made.receive(message('m1'))
+  await until(() => made.turns.length === 1)
+  const group = { id: 'album' }
+  await made.receive(message('m2'), message('a1', { group }), message('m3'))
+  expect(await words()).toMatchObject({ text: 'text of m2' })
+  await clock.advance(1000)
+  await made.receive(message('a2', { group }))
+  expect(await words()).toMatchObject({ text: 'text of m2' })
+  await clock.advance(1500)
+  expect(await words()).toMatchObject({ text: 'text of m2\ntext of a1\ntext of m3\ntext of a2' })
+  release()
+  await advanceUntil(() => made.deliveries.load().messages === 0)
+})
+
 test('with queue, messages wait for the end of the turn', async () => {
   const { made, release } = await stepBench({ pacing: { steering: 'queue' } })
   await made.receive(message('m1'), message('m2'))
