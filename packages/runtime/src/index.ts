@@ -6,6 +6,7 @@ export { type BusEvent, createEventBus, type EventBus, type Reader, shownTo } fr
 export { type Notification, notify } from './events/notify.ts'
 export { listNotices, startOperatorNotices } from './events/operator-notices.ts'
 export { createAgents } from './features/agents.ts'
+export { channelTitle, featureOfChannel } from './features/channel-title.ts'
 export type { FeatureStatus } from './features/feature-status.ts'
 export { createGuards, type Guards } from './features/guards.ts'
 export type { Instance } from './features/instance.ts'

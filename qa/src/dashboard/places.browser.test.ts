@@ -283,7 +283,11 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     await page.keyboard.press('Control+k')
     const names = page.getByRole('dialog').getByRole('listitem')
     await expect.poll(() => names.allTextContents(), SOON).toContain('Open Approvals')
-    expect((await names.allTextContents()).filter((name) => name.startsWith('Open'))).toEqual(['Open Chat', 'Open Approvals'])
+    expect((await names.allTextContents()).filter((name) => name.startsWith('Open'))).toEqual([
+      'Open Chat',
+      'Open Approvals',
+      'Open This browser',
+    ])
   })
 
   test('the manifest of the page lets a phone install it, and its icon is there', async () => {

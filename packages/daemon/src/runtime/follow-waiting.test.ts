@@ -52,10 +52,10 @@ test.each([
 
 test('a dead letter is reported, and nothing after the end', async () => {
   const { runtime, seen, unfollow } = await follow()
-  const event = { type: 'delivery', direction: 'outbound', channel: 'x', number: 7, error: 'private' } as const
+  const event = { type: 'delivery', direction: 'outbound', channel: 'telegram', number: 7, error: 'private' } as const
   runtime.bus.emit({ ...event, state: 'sent' })
   runtime.bus.emit({ ...event, state: 'dead' })
-  expect(seen).toEqual([{ kind: 'dead_letter', direction: 'outbound', channel: 'x', number: 7 }])
+  expect(seen).toEqual([{ kind: 'dead_letter', direction: 'outbound', channel: 'Telegram', number: 7 }])
   unfollow()
   runtime.bus.emit({ ...event, state: 'dead' })
   expect(seen).toHaveLength(1)

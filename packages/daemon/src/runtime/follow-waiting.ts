@@ -1,12 +1,17 @@
 /** Reports what waits for people to features that notify them: approvals, and messages and replies that were given up. */
 import { mayDecide } from '@sluice/approvals'
-import type { Runtime } from '@sluice/runtime'
+import { channelTitle, type Runtime } from '@sluice/runtime'
 import type { Approval, ApprovalKey, FollowWaiting, PairedDevice, SluiceEvent, WaitingWork } from '@sluice/sdk'
 
 type Receive = Parameters<FollowWaiting>[0]
 
 /** Each process reports what it has emitted itself, so a cluster reports everything once. */
-export function createFollowWaiting({ bus, approvals, log }: Pick<Runtime, 'bus' | 'approvals' | 'log'>): FollowWaiting {
+export function createFollowWaiting({
+  bus,
+  approvals,
+  snapshot,
+  log,
+}: Pick<Runtime, 'bus' | 'approvals' | 'snapshot' | 'log'>): FollowWaiting {
   const receivers = new Set<Receive>()
   const report = (waiting: WaitingWork): void => {
     for (const receive of receivers) receive(waiting)
@@ -19,7 +24,7 @@ export function createFollowWaiting({ bus, approvals, log }: Pick<Runtime, 'bus'
     if (receivers.size === 0) return
     if (event.type === 'delivery' && event.state === 'dead') {
       const { direction, channel, number } = event
-      report({ kind: 'dead_letter', direction, channel, number })
+      report({ kind: 'dead_letter', direction, channel: channelTitle(channel, snapshot().features), number })
     }
     if (event.type === 'human_approval_request') {
       const { run_id: runId, step_id: stepId } = event

@@ -1,7 +1,7 @@
 /** `/api/channels`: the configured channels, what they miss, and a message to try one. */
 import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
-import { notify, type Runtime, type Snapshot } from '@sluice/runtime'
+import { channelTitle, featureOfChannel, notify, type Runtime, type Snapshot } from '@sluice/runtime'
 import { AppError, type Channel, defineRoute, type Route, rowOf } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -16,6 +16,7 @@ const gapSchema = v.object({
 
 const channelSchema = v.object({
   channel: v.string(),
+  title: v.pipe(v.string(), v.description('Its name for people, such as that of the platform')),
   feature: v.string(),
   state: v.picklist(['ok', 'connecting', 'degraded', 'down', 'failed']),
   detail: v.nullable(v.string()),
@@ -43,7 +44,7 @@ const listRoute = (runtime: Runtime, { channels, features }: Snapshot): Route =>
     answers: { 200: { description: 'All configured channels', schema: v.object({ channels: v.array(channelSchema) }) } },
     handle() {
       const gaps = gapsByChannel(runtime)
-      const ready = channels.map((channel) => shownChannel(channel, featureOf(channel.name, features), gaps.get(channel.name) ?? []))
+      const ready = channels.map((channel) => shownChannel(channel, features, gaps.get(channel.name) ?? []))
       const failed = features
         .filter(({ kind, configured, state }) => kind === 'channel' && configured && state === 'failed')
         .map(({ feature, reason }) => failedChannel(feature, reason))
@@ -61,22 +62,13 @@ function gapsByChannel({ bus }: Runtime): ReadonlyMap<string, Shown['gaps']> {
   return gaps
 }
 
-/** Returns the feature that has built a channel: of two that share a section, the one that is ready. */
-function featureOf(name: string, features: Snapshot['features']): string {
-  const section = `channels_config.${name}`
-  const having = features.filter(({ feature }) => {
-    const row = rowOf(feature as never)
-    return row?.section === section || row?.moreSections?.includes(section)
-  })
-  return (having.find(({ state }) => state === 'ready') ?? having[0])?.feature ?? `channel-${name}`
-}
-
-function shownChannel(channel: Channel, feature: string, gaps: Shown['gaps']): Shown {
+function shownChannel(channel: Channel, features: Snapshot['features'], gaps: Shown['gaps']): Shown {
   const { state, detail, lastEventAtMs, lastSentAtMs } = healthOf(channel)
   const { name, webhook, missingConfig, notifications, allow } = channel
   return {
     channel: name,
-    feature,
+    title: channelTitle(name, features),
+    feature: featureOfChannel(name, features),
     state,
     detail: detail ?? null,
     last_event_at: isoTime(lastEventAtMs ?? null),
@@ -93,6 +85,7 @@ function shownChannel(channel: Channel, feature: string, gaps: Shown['gaps']): S
 
 const failedChannel = (feature: string, reason: string | null): Shown => ({
   channel: feature.replace(/^channel-/, ''),
+  title: rowOf(feature as never)?.summary ?? feature.replace(/^channel-/, ''),
   feature,
   state: 'failed',
   detail: reason,

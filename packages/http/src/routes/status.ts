@@ -4,7 +4,7 @@ import { shownLimits } from '@sluice/agent'
 import { backupRecordSchema, readRecord } from '@sluice/backup'
 import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
-import type { Runtime, Snapshot } from '@sluice/runtime'
+import { channelTitle, type Runtime, type Snapshot } from '@sluice/runtime'
 import { healthSchema } from '@sluice/runtime/health'
 import { problemSchema, problemsOf } from '@sluice/runtime/problems'
 import { type Backlog, type Channel, defineRoute, type Route, rowOf } from '@sluice/sdk'
@@ -34,16 +34,18 @@ const vitalsSchema = v.object({
 
 const channelSchema = v.object({
   channel: v.string(),
+  title: v.pipe(v.string(), v.description('Its name for people, such as that of the platform')),
   state: v.picklist(['ok', 'connecting', 'degraded', 'down']),
   detail: v.nullable(v.string()),
   last_event_at: v.nullable(v.string()),
   last_sent_at: v.nullable(v.string()),
 })
 
-const shownChannel = (channel: Channel) => {
+const shownChannel = (channel: Channel, features: Snapshot['features']) => {
   const { state, detail, lastEventAtMs, lastSentAtMs } = healthOf(channel)
   return {
     channel: channel.name,
+    title: channelTitle(channel.name, features),
     state,
     detail: detail ?? null,
     last_event_at: isoTime(lastEventAtMs ?? null),
@@ -268,7 +270,7 @@ const healthRoute = (runtime: Runtime, { features, channels }: Snapshot): Route 
         status,
         uptime_seconds: uptimeSecs(runtime),
         failed,
-        channels: channels.map(shownChannel),
+        channels: channels.map((channel) => shownChannel(channel, features)),
         ...shownVitals(runtime),
       }
     },

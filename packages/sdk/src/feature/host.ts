@@ -97,7 +97,7 @@ export type WaitingWork =
       /** Resolves to false once it was decided, withdrawn, or has expired. */
       isOpen(): Promise<boolean>
     }
-  /** A message or a reply that was given up; operators can send it again. `number` is its number in the inbox or the outbox. */
+  /** A message or a reply that was given up; operators can send it again. `channel` is its name for people, and `number` its number in the inbox or the outbox. */
   | { readonly kind: 'dead_letter'; readonly direction: 'inbound' | 'outbound'; readonly channel: string; readonly number: number }
 
 /**

@@ -10,7 +10,7 @@ import { Address, usePublicUrl } from '../ui/address.tsx'
 import { Act, BuildCommand, Choose } from '../ui/controls.tsx'
 import { Badge, Card, Empty, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
 import { OwnText } from '../ui/rich-text.tsx'
-import { Checks, Test, useNames } from './channels.tsx'
+import { Checks, Test } from './channels.tsx'
 import { type Change, type Preview, previewOf, Review, SettingField } from './configuration.tsx'
 
 type Config = Got<'/api/config'>
@@ -19,13 +19,12 @@ export function ChannelGuide() {
   const { name = '' } = useParams<{ name: string }>()
   const feature = `channel-${name}`
   const features = useApi('/api/features', {})
-  const nameOf = useNames()
   const ways = GUIDES[feature] ?? []
   const [chosen, setChosen] = useState(0)
   const way = ways[chosen] ?? ways[0]
   return (
     <Page
-      title={`Set up ${nameOf(name, feature)}`}
+      title={`Set up ${features.data?.features.find((one) => one.feature === feature)?.summary ?? name}`}
       about={<a href="#/channels">All channels</a>}
       actions={
         ways.length > 1 && (

@@ -16,21 +16,9 @@ import { Time } from '../ui/values.tsx'
 
 type Channel = Got<'/api/channels'>['channels'][number]
 
-/** Names a channel as people know its platform; the second channel of a platform keeps its own name too. */
-export function useNames(): (channel: string, feature: string) => string {
-  const features = useApi('/api/features', {})
-  const names = new Map(features.data?.features.map(({ feature, summary }) => [feature as string, summary]))
-  return (channel, feature) => {
-    const known = names.get(feature)
-    if (!known) return channel
-    return feature.replaceAll('-', '_') === `channel_${channel}` ? known : `${known} (${channel})`
-  }
-}
-
 export function Channels() {
   const channels = useApi('/api/channels', {}, { refreshMs: REFRESH_MS })
   const features = useApi('/api/features', {})
-  const nameOf = useNames()
   const others = features.data?.features.filter(({ kind, configured }) => kind === 'channel' && !configured) ?? []
   return (
     <Page title="Channels" about="Where people write to the agent.">
@@ -46,9 +34,9 @@ export function Channels() {
                 {
                   name: 'Channel',
                   heads: true,
-                  show: ({ channel, feature }) => (
+                  show: ({ channel, title }) => (
                     <a href={to('channels', channel)}>
-                      <Name value={nameOf(channel, feature)} />
+                      <Name value={title} />
                     </a>
                   ),
                 },
@@ -98,12 +86,11 @@ const guideOf = (feature: string): string => to('channels', feature.replace(/^ch
 export function ChannelPage() {
   const { name = '' } = useParams<{ name: string }>()
   const channels = useApi('/api/channels', {}, { refreshMs: REFRESH_MS })
-  const nameOf = useNames()
   const [isTesting, setTesting] = useState(false)
   const channel = channels.data?.channels.find((one) => one.channel === name)
   return (
     <Page
-      title={channel ? nameOf(name, channel.feature) : name}
+      title={channel?.title ?? name}
       about={<a href="#/channels">All channels</a>}
       actions={
         channel && (
@@ -302,8 +289,7 @@ function Link({ channel }: { readonly channel: string }) {
   )
 }
 
-export function Test({ channel: { channel, feature, notifies }, onClose }: { readonly channel: Channel; readonly onClose: () => void }) {
-  const nameOf = useNames()
+export function Test({ channel: { channel, title, notifies }, onClose }: { readonly channel: Channel; readonly onClose: () => void }) {
   const [text, setText] = useState('This is a test of this channel.')
   const [receiver, setReceiver] = useState('')
   const send = async () => {
@@ -324,7 +310,7 @@ export function Test({ channel: { channel, feature, notifies }, onClose }: { rea
     if (first !== undefined) location.hash = to('deliveries', 'outbox', first)
   }
   return (
-    <Dialog title={`Send a test message over ${nameOf(channel, feature)}`} onClose={onClose}>
+    <Dialog title={`Send a test message over ${title}`} onClose={onClose}>
       <Field label="Text">
         {(props) => <textarea {...props} rows={3} dir="auto" value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />}
       </Field>

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { answered, api, type Got, get } from '../data/api.ts'
 import { refresh, useApi } from '../data/queries.ts'
 import { placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
+import { ChannelName } from '../ui/channel-name.tsx'
 import { Act, Ask } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
 import { Files, returnedFiles } from '../ui/files.tsx'
@@ -71,7 +72,7 @@ export function Conversations() {
                       </a>
                     ),
                   },
-                  { name: 'Channel', show: ({ channel: name }) => name && <Name value={name} /> },
+                  { name: 'Channel', show: ({ channel: name }) => name && <ChannelName channel={name} /> },
                   { name: 'Person', show: (session) => <Line value={whose(session)} /> },
                   { name: 'Agent', show: ({ agent }) => <Name value={agent} /> },
                   { name: 'Messages', number: true, show: ({ message_count }) => integer(message_count) },

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { answered, api, type Got } from '../data/api.ts'
 import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
 import { placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
+import { ChannelName } from '../ui/channel-name.tsx'
 import { Act, Ask, Choose } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
@@ -126,7 +127,7 @@ function Inbox({ states }: BoxProps) {
                     show: ({ number }) => <a href={to('deliveries', 'inbox', number)}>{number}</a>,
                   },
                   { name: 'State', show: (row) => <Badge state={row.state} /> },
-                  { name: 'Channel', show: ({ channel: name }) => <Name value={name} /> },
+                  { name: 'Channel', show: ({ channel: name }) => <ChannelName channel={name} /> },
                   { name: 'Sender', show: ({ sender }) => <Line value={sender} /> },
                   { name: 'Arrived', show: ({ received_at }) => <Time at={received_at} /> },
                   { name: 'Attempts', number: true, show: ({ attempts }) => integer(attempts) },
@@ -209,7 +210,7 @@ const Replies = ({ replies, empty = 'No reply.' }: RepliesProps) => (
     columns={[
       { name: 'Number', heads: true, number: true, show: ({ number }) => <a href={to('deliveries', 'outbox', number)}>{number}</a> },
       { name: 'State', show: ({ state }) => <Badge state={state} /> },
-      { name: 'Channel', show: ({ channel }) => <Name value={channel} /> },
+      { name: 'Channel', show: ({ channel }) => <ChannelName channel={channel} /> },
       { name: 'To', show: ({ to: { to: receiver } }) => <Line value={receiver} /> },
       { name: 'Text', show: ({ text }) => text !== null && <Line value={text} /> },
       { name: 'Queued', show: ({ created_at }) => <Time at={created_at} /> },
@@ -280,7 +281,7 @@ export function InboxEntry() {
                   <Facts
                     rows={[
                       ['State', <Badge key="state" state={data.state} />],
-                      ['Channel', <Name key="channel" value={data.account ? `${data.channel} (${data.account})` : data.channel} />],
+                      ['Channel', <ChannelName key="channel" channel={data.channel} account={data.account} />],
                       ['Sender', <Name key="sender" value={data.sender} />],
                       ['Session', <Name key="session" value={data.session} />],
                       ['Id of the platform', <Name key="id" value={data.message_id} />],
@@ -418,7 +419,7 @@ export function OutboxEntry() {
                   <Facts
                     rows={[
                       ['State', <Badge key="state" state={data.state} />],
-                      ['Channel', <Name key="channel" value={data.account ? `${data.channel} (${data.account})` : data.channel} />],
+                      ['Channel', <ChannelName key="channel" channel={data.channel} account={data.account} />],
                       ['To', <Name key="to" value={data.to.to} />],
                       data.to.thread !== null && ['Thread', <Name key="thread" value={data.to.thread} />],
                       data.parts > 1 && ['Part', `${integer(data.part)} of ${integer(data.parts)}`],

@@ -192,7 +192,7 @@ function Channels({ data: { health } }: { readonly data: Data }) {
         keyOf={({ channel }) => channel}
         empty="No channel is configured."
         columns={[
-          { name: 'Channel', heads: true, show: ({ channel }) => <a href={to('channels', channel)}>{channel}</a> },
+          { name: 'Channel', heads: true, show: ({ channel, title }) => <a href={to('channels', channel)}>{title}</a> },
           { name: 'State', show: ({ state }) => <Badge state={state} /> },
           { name: 'Last message', show: ({ last_event_at }) => <Time at={last_event_at} /> },
           { name: 'Detail', show: ({ detail }) => detail && <Line value={detail} /> },

@@ -4,6 +4,7 @@ import { answered, api, type Got } from '../data/api.ts'
 import type { operations } from '../data/api-types.ts'
 import { refresh, useApi, useOverview } from '../data/queries.ts'
 import { go, to, useParams } from '../data/router.ts'
+import { ChannelName } from '../ui/channel-name.tsx'
 import { Act, Choose, Field } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
@@ -55,7 +56,7 @@ export function Rooms() {
                     </a>
                   ),
                 },
-                { name: 'Channel', show: ({ channel }) => <Name value={channel} /> },
+                { name: 'Channel', show: ({ channel }) => <ChannelName channel={channel} /> },
                 { name: 'It answers', show: ({ respond }) => RESPONDS[respond] },
                 { name: 'Conversation', show: ({ session }) => SESSIONS[session] },
                 { name: 'Agent', show: ({ agent }) => <Name value={agent} /> },
@@ -102,7 +103,7 @@ export function RoomPage() {
             <Card title="In force" padded>
               <Facts
                 rows={[
-                  ['Channel', <Name key="channel" value={data.channel} />],
+                  ['Channel', <ChannelName key="channel" channel={data.channel} />],
                   ['Account', <Name key="account" value={data.account} />],
                   ['Answers', RESPONDS[data.respond]],
                   ['Conversation', SESSIONS[data.session]],

@@ -2,6 +2,7 @@
 import { answered, api, type Got } from '../data/api.ts'
 import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
 import { placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
+import { ChannelName } from '../ui/channel-name.tsx'
 import { Act, Ask, Choose } from '../ui/controls.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
@@ -35,7 +36,12 @@ const SOURCES: Readonly<Record<string, string>> = {
   cli: 'command line',
   call: 'tool call',
 }
-const sourceName = (source: string): string => SOURCES[source] ?? source
+
+/** The channel of a turn, or its source in words. */
+function Source({ source }: { readonly source: string }) {
+  const words = SOURCES[source]
+  return words === undefined ? <ChannelName channel={source} /> : <span>{words}</span>
+}
 
 const NAMES = ['status', 'channel', 'sender', 'agent', 'error', 'hours', 'session'] as const
 
@@ -116,12 +122,10 @@ const COLUMNS: readonly Column<Turn>[] = [
     name: 'From',
     heads: true,
     show: ({ turn_id, sender, source }) => (
-      <a href={to('turns', turn_id)}>
-        <Line value={sender ?? sourceName(source)} />
-      </a>
+      <a href={to('turns', turn_id)}>{sender === null ? <Source source={source} /> : <Line value={sender} />}</a>
     ),
   },
-  { name: 'Channel', show: ({ source }) => <Name value={sourceName(source)} /> },
+  { name: 'Channel', show: ({ source }) => <Source source={source} /> },
   { name: 'State', show: (turn) => <Badge state={stateOf(turn)} /> },
   { name: 'Began', show: ({ created_at }) => <Time at={created_at} /> },
   { name: 'Took', number: true, show: (turn) => duration(tookMs(turn)) },
@@ -162,8 +166,8 @@ export function TurnPage() {
               <Facts
                 rows={[
                   ['State', <Badge key="state" state={data.status} />],
-                  ['From', <Name key="from" value={data.sender ?? sourceName(data.source)} />],
-                  ['Channel', <Name key="channel" value={sourceName(data.source)} />],
+                  ['From', data.sender === null ? <Source key="from" source={data.source} /> : <Name key="from" value={data.sender} />],
+                  ['Channel', <Source key="channel" source={data.source} />],
                   ['Conversation', data.session_id !== null && <SessionLink key="session" session={data.session_id} />],
                   ['Agent', <Name key="agent" value={data.agent} />],
                   ['Model', data.model && <Name key="model" value={data.model} />],
