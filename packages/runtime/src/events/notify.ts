@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type Conversation, targetsOf } from '@sluice/approvals'
 import { waitingReplies } from '@sluice/delivery'
 import { splitText } from '@sluice/kit'
-import type { AskedTarget, NewReply } from '@sluice/sdk'
+import type { AskedTarget, MessageNews, NewReply } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
 
 const TITLE = 'Notification'
@@ -20,13 +20,9 @@ export interface Notification {
 }
 
 /** Queues the messages durably in the outbox, and resolves to the outcome for each target. */
-export async function notify(notification: Notification, { clock, delivery, snapshot, store }: Runtime): Promise<readonly AskedTarget[]> {
-  const { channels, title, message, channelId } = notification
-  const targets = targetsOf(channels, channelId, { channels: () => snapshot().channels, features: () => snapshot().features })
-  const text = [title || TITLE, message].filter((part) => part.trim() !== '').join('\n\n')
-  const groups = targets.map((target) =>
-    'conversation' in target ? repliesOf(text, target.conversation, clock.nowMs(), notification.trace) : [],
-  )
+export async function notify(notification: Notification, runtime: Runtime): Promise<readonly AskedTarget[]> {
+  const { delivery, store } = runtime
+  const { targets, groups } = messagesOf(notification, runtime)
   const replies = groups.flat()
   const numbers = replies.length === 0 ? [] : await store.outbox.add(replies)
   delivery.queued(waitingReplies(replies, numbers))
@@ -37,6 +33,27 @@ export async function notify(notification: Notification, { clock, delivery, snap
     next += outbox.length
     return { channel: target.name, status: 'queued', detail: 'in the outbox', outbox }
   })
+}
+
+/** Queues the messages in the commit that records the notification. Resolves to false, and queues nothing, when it is no news. */
+export async function notifyNews(
+  notification: Notification,
+  { held, quietMs }: Pick<MessageNews, 'held' | 'quietMs'>,
+  runtime: Runtime,
+): Promise<boolean> {
+  const notice = messagesOf(notification, runtime).groups.flat()
+  const numbers = await runtime.store.outbox.addNews({ held, quietMs, notice })
+  if (!numbers) return false
+  runtime.delivery.queued(waitingReplies(notice, numbers))
+  return true
+}
+
+/** Returns the targets, and the messages to each of them. */
+function messagesOf({ channels, title, message, channelId, trace }: Notification, { clock, snapshot }: Runtime) {
+  const targets = targetsOf(channels, channelId, { channels: () => snapshot().channels, features: () => snapshot().features })
+  const text = [title || TITLE, message].filter((part) => part.trim() !== '').join('\n\n')
+  const groups = targets.map((target) => ('conversation' in target ? repliesOf(text, target.conversation, clock.nowMs(), trace) : []))
+  return { targets, groups }
 }
 
 function repliesOf(text: string, { channel, account, to }: Conversation, nowMs: number, trace: string | undefined): readonly NewReply[] {

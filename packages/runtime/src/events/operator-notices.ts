@@ -7,7 +7,7 @@ import { approvalsSection, notifySection } from '@sluice/config'
 import { isoTime, shellWord } from '@sluice/kit'
 import type { OperatorNotice, SluiceEvent, Store } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
-import { notify } from './notify.ts'
+import { notifyNews } from './notify.ts'
 
 /** A notice as the page shows it. */
 export interface KeptNotice extends Pick<OperatorNotice, 'kind' | 'about' | 'text'> {
@@ -47,12 +47,11 @@ async function send(runtime: Runtime, { kind, about, text, broken }: OperatorNot
   const { channels = config.core(approvalsSection).channels, every_mins, kinds } = config.core(notifySection)
   if (!kinds.includes(kind)) return
   const atMs = clock.nowMs()
-  const told = { client: `notice:${about}`, cause: `notice:${kind}`, sinceMs: atMs, untilMs: atMs } as const
-  if (!(await store.admissions.hold(told, every_mins * MINUTE_MS))) return
+  const held = { client: `notice:${about}`, cause: `notice:${kind}`, sinceMs: atMs, untilMs: atMs } as const
+  const chats = channels.filter((name) => name !== 'dashboard' && (broken === undefined || name.split(':')[0] !== broken))
+  if (!(await notifyNews({ channels: chats, title: '', message: text }, { held, quietMs: every_mins * MINUTE_MS }, runtime))) return
   await keep(store, { at: isoTime(atMs), kind, about, text })
   bus.emit({ type: 'operator_notice', kind, about, text })
-  const chats = channels.filter((name) => name !== 'dashboard' && (broken === undefined || name.split(':')[0] !== broken))
-  if (chats.length > 0) await notify({ channels: chats, title: '', message: text }, runtime)
 }
 
 async function keep(store: Pick<Store, 'keyValue'>, notice: KeptNotice): Promise<void> {

@@ -335,6 +335,8 @@ export interface OutboxRow {
 export interface OutboxStore {
   /** Queues messages that are not replies of a turn. Resolves to their numbers. */
   add(replies: readonly NewReply[]): Promise<readonly number[]>
+  /** Queues a notice and records it in one commit. Resolves to its numbers, or, when it is no news, to undefined: then nothing is queued. */
+  addNews(news: MessageNews): Promise<readonly number[] | undefined>
   /** Begins an attempt durably, before anything is sent. Resolves to undefined when the reply need not be sent. */
   start(number: number): Promise<StartedReply | undefined>
   sent(number: number, sent: { readonly providerId: string; readonly atMs: number }): Promise<void>

@@ -13,6 +13,7 @@ import { sql } from '../connection/connection.ts'
 import { columnsOf, type Database, isOpen } from '../connection/database.ts'
 import type { Kind } from '../connection/group-commit.ts'
 import { runSteps } from '../connection/run-steps.ts'
+import { HOLDINGS } from './admissions.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
 import { AUDIT } from './dialect.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
@@ -32,6 +33,10 @@ const TABLE: TableDescription = {
 const EARLIER_PART = 'An earlier part of the message was not sent.'
 const INTERRUPTED = 'The daemon stopped while this was being sent.'
 
+const ADD_NEWS = `
+  WITH held AS (SELECT hold_back($1, $2, $3, $4, $5) AS is_news),
+    queued AS (${insertReplies(6, 'NULL::bigint', 'WHERE EXISTS (SELECT 1 FROM held WHERE is_news)')} RETURNING number)
+  SELECT NULL AS number, is_news FROM held UNION ALL SELECT number, NULL FROM queued`
 const ADD = `${insertReplies(1, 'NULL::bigint', '')} RETURNING number`
 const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL
@@ -123,6 +128,11 @@ export function createOutbox(db: Database): OutboxStore {
   const table = createDeliveryTable<OutboxColumns>(db, TABLE)
   return {
     add: async (replies) => (replies.length === 0 ? [] : numbersOf(await writer.write(sql(ADD, ...valuesOf(replies))))),
+    async addNews({ held: { client, cause, sinceMs, untilMs }, quietMs, notice }) {
+      const statement = sql(ADD_NEWS, client, cause, sinceMs, untilMs, quietMs, ...valuesOf(notice))
+      const rows = await writer.add(HOLDINGS, { client, cause, statement })
+      return rows.some(({ is_news }) => is_news === true) ? rows.flatMap((row) => (row.number as number | null) ?? []) : undefined
+    },
     async start(number) {
       const row = await writer.add(START_KIND, number)
       return row && toStartedReply(row)

@@ -4,6 +4,7 @@ import { appendAudit, discardRecord } from '../cold/audit-log.ts'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
 import { runSteps } from '../connection/run-steps.ts'
+import { holdBack } from './admissions.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import { AUDIT } from './dialect.ts'
 import { ASKS, OUTBOX_COLUMNS, OUTBOX_TABLE, type OutboxColumns, type StartedColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
@@ -51,6 +52,10 @@ export function createOutbox(db: Database, writer: Writer, clock: Clock): Outbox
   const table = createDeliveryTable<OutboxColumns>(db, OUTBOX_TABLE)
   return {
     add: async (replies) => writer.write(prepareReplies(db, replies, null)),
+    async addNews({ held, quietMs, notice }) {
+      const queue = prepareReplies(db, notice, null)
+      return writer.write(() => (holdBack(db, held, quietMs) ? queue() : undefined))
+    },
     async start(number) {
       const row = await writer.write(() => db.get<StartedColumns>(START, number))
       return row && toStartedReply(row)

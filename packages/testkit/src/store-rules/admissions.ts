@@ -145,6 +145,16 @@ export const admissionRules: StoreRules = {
     expect(await take(store, 't2', both)).toMatchObject({ limit: 'usd_per_day' })
   },
 
+  'a notice is queued with the record that makes it no news': async ({ store: { admissions, outbox } }) => {
+    const held = { client: 'notice:a', cause: 'notice:refused', sinceMs: NOON, untilMs: NOON } as const
+    const news = { held, quietMs: HOUR_MS, notice: [reply('refused')] }
+    expect(await outbox.addNews(news)).toEqual([expect.any(Number)])
+    expect(await outbox.addNews(news)).toBeUndefined()
+    expect(await admissions.hold(held, HOUR_MS)).toBe(false)
+    expect(await outbox.addNews({ ...news, held: { ...held, client: 'notice:b' }, notice: [] })).toEqual([])
+    expect(await outbox.list({ limit: 5 })).toMatchObject([{ text: 'refused', state: 'queued' }])
+  },
+
   'who is held back is news once within the time, and is listed until it ends': async ({ store: { admissions } }) => {
     const held = { client: 'ann', cause: 'turns_per_hour', sinceMs: NOON, untilMs: NOON + 100 } as const
     expect(await admissions.hold(held, HOUR_MS)).toBe(true)
