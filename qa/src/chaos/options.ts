@@ -3,14 +3,16 @@ import { parseArgs } from 'node:util'
 import { testSeed } from '@sluice/testkit/random'
 import { CHANNELS } from '../channels.ts'
 import { FAULTS, type FaultName } from '../cluster/faults.ts'
+import { PLAY_NAMES } from './promises/all-plays.ts'
 import { KIND_NAMES, kindNamesOf } from './start-kinds.ts'
 
 const USAGE = `usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--out FILE] [--profile minimal] [--store postgres]
        pnpm chaos --suite links [--seconds 10] [--cut reset|silent] [--messages 20] [--channel a,b]
        pnpm chaos --suite cluster [--messages 100000] [--seconds 3600] [--rate 40] [--channel post,line] [--faults none|'kill,suspend'] [--previous]
+       pnpm chaos --suite held|arrivals|rooms [--loops 100] [--seed N]
        pnpm chaos --suite burst [--messages 1000] [--kills 10] [--channel a,b]`
 /** These run only when they are asked for. */
-const ON_REQUEST = ['links', 'burst', 'cluster']
+const ON_REQUEST = ['links', 'burst', 'cluster', ...PLAY_NAMES]
 const DEFAULT = ['messages', 'sops']
 const CUTS = ['reset', 'silent'] as const
 

@@ -11,6 +11,8 @@ import { runBurst } from './burst/run-burst.ts'
 import type { Violation } from './history.ts'
 import { runLinks } from './links/run-links.ts'
 import { readOptions } from './options.ts'
+import { PLAYS } from './promises/all-plays.ts'
+import { runPlay } from './promises/run-play.ts'
 import { runLoops } from './run-loops.ts'
 import { SCENARIOS } from './scenarios/all-scenarios.ts'
 import { runSopLoops } from './sops/run-sop-loops.ts'
@@ -25,6 +27,7 @@ const REST_MS_MAX = 240_000
 /** A connection that fell silent is replaced, and the messages since then are read, within this time after the cut. */
 const LINKS_MS_MAX = 600_000
 const BURST_MS_MAX = 600_000
+const VIOLATIONS_SHOWN = 40
 /** For the start of a cluster, its last fault, the end of its work and the checks. */
 const CLUSTER_REST_MS_MAX = 600_000
 
@@ -93,6 +96,13 @@ for (const cut of isWanted('links') ? options.cuts : []) {
   report[name] = result && { seconds, ...result }
   if (result && !options.json) console.table(result.rows.map(({ gaps, ...row }) => ({ ...row, gaps: gaps.join('; ') })))
   if (result && !options.json && result.violations.length > 0) console.table(result.violations)
+}
+for (const [name, start] of Object.entries(PLAYS)) {
+  if (!isWanted(name)) continue
+  say(`${name}, seed ${seed}\n`)
+  const result = await play(name, msMax, (run) => runPlay({ ...run, loops, start, onLoop: (loop) => onLoop('lives')(loop, loop) }))
+  report[name] = result && { loops, ...result, violations: result.violations.slice(0, VIOLATIONS_SHOWN) }
+  if (result && !options.json) console.table(result.rows)
 }
 if (isWanted('burst')) {
   const { messages = 1000, kills } = options

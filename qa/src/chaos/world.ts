@@ -9,6 +9,7 @@ import { lineCommand, markIn, partsIn, replyOf } from './marks.ts'
 import { type Asked, type Model, type ModelAnswer, startModel } from './model.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
 import { type KindsOptions, startKinds } from './start-kinds.ts'
+import { UNLIMITED } from './unlimited.ts'
 
 const MODEL_MS_MAX = 60
 /** Parts of the texts that the agent gives the model in place of a result. */
@@ -128,17 +129,7 @@ model_timeout_secs = ${modelSecs}
 max_history_messages = 6
 max_concurrent_turns = ${turnsAtOnce}
 
-[limits]
-loop_turns = 0
-turns_waiting = 0
-waiting_mb = 0
-
-[limits.strangers]
-turns_per_hour = 0
-turns_in_flight = 0
-turns_waiting = 0
-waiting_mb = 0
-pool = { turns_per_hour = 0, turns_in_flight = 0, turns_waiting = 0 }
+${UNLIMITED}
 
 [http]
 allow_private = ["127.0.0.1"]

@@ -1,0 +1,198 @@
+/** Albums, edits, quotes and forwards on six platforms: each album is one turn, each edit has effect once, and nothing is lost. */
+import { type ModelRequest, startModelServer } from '@sluice/testkit/model-server'
+import { sectionToml } from '../../../daemons/section-toml.ts'
+import { markOf } from '../../marks.ts'
+import { quiet } from '../../quiet.ts'
+import { pause, post } from '../../request.ts'
+import type { ActedLife, Play, PlayOptions } from '../play.ts'
+import { readWords } from '../read-words.ts'
+import { settings } from '../settings.ts'
+import { judgeArrivals } from './judge-arrivals.ts'
+import type { Delivered, Platform } from './platform.ts'
+import { discord, signal, slack, telegram } from './polled-platforms.ts'
+import { chatapp, line } from './pushed-platforms.ts'
+
+type ItemKind = 'text' | 'album' | 'quote' | 'forward'
+
+/** What a person wrote as one thing: a message, or the messages of an album. */
+export interface Item {
+  readonly mark: string
+  readonly channel: string
+  readonly person: string
+  readonly kind: ItemKind
+  readonly delivered: readonly Delivered[]
+  readonly pictures: number
+  /** The mark of the message that it quotes. */
+  readonly quotes?: string
+  /** The mark of its new words. */
+  edit?: string
+  /** Whether a kill came between the deliveries of its messages, so that the platform delivered the rest much later. */
+  isTornApart?: boolean
+}
+
+/** Messages of one person join, as by default in groups, but sooner. */
+const PACE = { batch_ms: 300, steering: 'steer' }
+const LIFE_MS_MAX = 2500
+const MODEL_MS_MAX = 60
+const ACTS = { min: 4, max: 8 }
+const GAP_MS_MAX = 120
+const EDIT_MS_MAX = 700
+const SHARE = { edited: 0.35 }
+const POLL_MS = 30
+const QUIET_MS_MAX = 90_000
+const PICTURES = { min: 2, max: 3 }
+const KINDS: readonly ItemKind[] = ['text', 'album', 'album', 'quote', 'forward']
+
+export async function startArrivals({ random, aims }: PlayOptions): Promise<Play> {
+  const items: Item[] = []
+  /** What was not acknowledged, for each person. */
+  const undelivered = new Map<string, { readonly delivered: Delivered; readonly item: Item }[]>()
+  const asked = new Set<string>()
+  /** The life in which a message of an item was acknowledged first. */
+  const ackedIn = new Map<Item, number>()
+  let [number, life] = [0, 0]
+  let isOver = false
+  const platforms = await Promise.all([telegram(), discord(), slack(), signal(), chatapp(), line()])
+  const model = await startModelServer({
+    apiKey: null,
+    async answer({ lastUserText }: ModelRequest) {
+      for (const mark of lastUserText.match(/chaos-\d{6}/g) ?? []) asked.add(mark)
+      aims.reach('asked')
+      await pause(random.within(0, MODEL_MS_MAX), AbortSignal.timeout(60_000))
+      aims.reach('answered')
+      return { text: 'Noted.' }
+    },
+  })
+  for (const { fake } of platforms)
+    fake.fail(
+      { fault: 'reset' },
+      {
+        times: Number.POSITIVE_INFINITY,
+        matches({ path, body }) {
+          if (body.includes('Noted.')) aims.reach('sending')
+          else if (/file|media|content|attachments/i.test(path) || body.includes('getAttachment')) aims.reach('fetching')
+          return false
+        },
+      },
+    )
+
+  function write(platform: Platform): void {
+    const person = random.pick(platform.people)
+    const mark = markOf(++number)
+    const text = `do ${mark}`
+    const [channel, own] = [platform.name, items.filter((item) => item.channel === platform.name && item.person === person)]
+    const quoted = own.findLast(({ kind, edit }) => kind === 'text' && edit === undefined)
+    const kind = random.pick(KINDS)
+    const pictures = channel === 'chatapp' ? 1 : random.within(PICTURES.min, PICTURES.max)
+    if (kind === 'album' && platform.album) add({ kind, pictures, delivered: platform.album(person, text, pictures) })
+    else if (kind === 'forward' && platform.forward) add({ kind, pictures: 0, delivered: [platform.forward(person, text)] })
+    else if (kind === 'quote' && platform.quote && quoted?.delivered[0])
+      add({ kind, pictures: 0, delivered: [platform.quote(person, text, quoted.delivered[0])], quotes: quoted.mark })
+    else {
+      const item = add({ kind: 'text', pictures: 0, delivered: [platform.text(person, text)] })
+      if (platform.edit && random.chance(SHARE.edited)) void editLater(platform, item)
+    }
+
+    function add(more: Pick<Item, 'kind' | 'pictures' | 'delivered' | 'quotes'>): Item {
+      const item: Item = { mark, channel, person, ...more }
+      items.push(item)
+      for (const delivered of item.delivered) queue(item, delivered)
+      aims.reach('written')
+      return item
+    }
+  }
+
+  function queue(item: Item, delivered: Delivered): void {
+    if (!delivered.request) return
+    const lane = `${item.channel} ${item.person}`
+    undelivered.set(lane, [...(undelivered.get(lane) ?? []), { delivered, item }])
+  }
+
+  async function editLater(platform: Platform, item: Item): Promise<void> {
+    item.edit = markOf(++number)
+    await pause(random.within(0, EDIT_MS_MAX), AbortSignal.timeout(60_000))
+    const [message] = item.delivered
+    const edit = message && platform.edit?.(item.person, `do ${item.edit}`, message)
+    if (edit) queue(item, edit)
+    aims.reach('edited')
+  }
+
+  /** Each person's messages are delivered one after another, again and again until they are acknowledged. */
+  async function deliver({ url, signal }: ActedLife): Promise<void> {
+    const current = life
+    await Promise.all(
+      [...undelivered.values()].map(async (lane) => {
+        for (let next = lane[0]; next && !signal.aborted; next = lane[0]) {
+          const { item, delivered } = next
+          const answered = delivered.request && (await post(url, delivered.request, signal))
+          if (answered?.status !== 200) return
+          lane.shift()
+          if ((ackedIn.get(item) ?? current) !== current) item.isTornApart = true
+          ackedIn.set(item, current)
+          aims.reach('posted')
+        }
+      }),
+    )
+  }
+
+  return {
+    config: `${settings({ modelUrl: model.url })}\n${platforms.map(({ name, section }) => sectionToml(name, { ...section, ...PACE })).join('\n')}`,
+    moments: ['asked', 'answered', 'sending', 'fetching', 'posted', 'written', 'edited'],
+    lifeMsMax: LIFE_MS_MAX,
+    async act(acted) {
+      life += 1
+      const { signal, isLast } = acted
+      const writing = (async () => {
+        // In the last life each person writes once more, so that the turn can tell of edits.
+        if (isLast) {
+          await quiet(acted.url, QUIET_MS_MAX, signal)
+          await lastWords(signal)
+          isOver = true
+          return
+        }
+        for (let left = random.within(ACTS.min, ACTS.max); left > 0 && !signal.aborted; left--) {
+          const ready = platforms.filter((platform) => platform.isReady())
+          write(random.pick(ready))
+          await pause(random.within(0, GAP_MS_MAX), signal)
+        }
+      })()
+      for (; !signal.aborted; await pause(POLL_MS, signal)) await deliver(acted)
+      await writing
+    },
+    left() {
+      if (!isOver) return 'the last messages are not written'
+      const waiting = [...undelivered.values()].reduce((sum, lane) => sum + lane.length, 0)
+      if (waiting > 0) return `${waiting} messages were not acknowledged`
+      const unasked = items.find(({ mark, edit = '' }) => !asked.has(mark) && !asked.has(edit))
+      return unasked && `${unasked.mark} on ${unasked.channel} did not reach the model`
+    },
+    async judge(place) {
+      const words = await readWords(place)
+      const tallies = judgeArrivals(items, words)
+      const problems = words.problems.map((detail) => ({ rule: 'file', detail }))
+      return { rows: tallies.map(({ row }) => row), violations: [...problems, ...tallies.flatMap(({ violations }) => violations)] }
+    },
+    async close() {
+      await Promise.all([model.close(), ...platforms.map(({ fake }) => fake.close())])
+    },
+  }
+
+  async function lastWords(signal: AbortSignal): Promise<void> {
+    for (const platform of platforms) {
+      while (!platform.isReady() && !signal.aborted) await pause(POLL_MS, signal)
+      for (const person of platform.people) {
+        const mark = markOf(++number)
+        const item: Item = {
+          mark,
+          channel: platform.name,
+          person,
+          kind: 'text',
+          pictures: 0,
+          delivered: [platform.text(person, `do ${mark}`)],
+        }
+        items.push(item)
+        for (const delivered of item.delivered) queue(item, delivered)
+      }
+    }
+  }
+}

@@ -1,0 +1,95 @@
+/** Judges what became of albums, edits, quotes and forwards. Pure. */
+
+import { toldChanges, type WordsView } from '../read-words.ts'
+import { reportDisorder, Tally } from '../tally.ts'
+import type { Item } from './arrivals-play.ts'
+
+const TOLD = /^\(The sender (?:edited|deleted) an earlier message, which began: .*$/gm
+/** The line about a quoted message. */
+const QUOTE = /^\(The sender replies to .*$/gm
+const OWN = /do (chaos-\d{6})/g
+/** The line of a picture that was saved. */
+const PICTURE = /^\[Image: [^\]]*\] attachments\//gm
+
+interface Said {
+  readonly text: string
+  /** The marks of the words of the person. */
+  readonly own: readonly string[]
+  /** Whether its session has an album of which a kill tore the deliveries apart. */
+  readonly isOfTorn: boolean
+}
+
+export function judgeArrivals(items: readonly Item[], { inbox, sessions }: WordsView): readonly Tally[] {
+  const torn = items.filter(({ isTornApart }) => isTornApart)
+  const said = sessions.flatMap(({ id, said: texts }) => {
+    const isOfTorn = torn.some(({ channel, person }) => id.includes(channel) && id.includes(encodeURIComponent(person)))
+    return texts.map((text) => ({ ...saidOf(text), isOfTorn }))
+  })
+  const byMark = new Map<string, Said[]>()
+  for (const one of said) for (const mark of one.own) byMark.set(mark, [...(byMark.get(mark) ?? []), one])
+  const told = sessions.flatMap(({ said: texts }) => texts.flatMap(toldChanges))
+  const rows = Map.groupBy(inbox, ({ channel, messageId }) => `${channel} ${messageId}`)
+  const tallies = { text: new Tally('messages'), album: new Tally('albums'), quote: new Tally('quotes'), forward: new Tally('forwards') }
+  const edits = new Tally('edits')
+  const byOwn = new Map(
+    items.flatMap((item) => [item.mark, ...(item.edit === undefined ? [] : [item.edit])].map((mark) => [mark, item] as const)),
+  )
+  const numberOf = (item: Item | undefined): number | undefined => rows.get(`${item?.channel} ${item?.delivered[0]?.id}`)?.[0]?.number
+  for (const item of items) {
+    const { mark, edit, kind, channel, quotes } = item
+    const tally = tallies[kind]
+    const [as, asEdited] = [byMark.get(mark) ?? [], edit === undefined ? [] : (byMark.get(edit) ?? [])]
+    const turns = as.length + asEdited.length
+    tally.accept()
+    if (turns === 0) tally.report('lost', `no turn has ${mark} on ${channel}`)
+    if (turns > 1) tally.report('doubled', `${turns} turns have ${mark} on ${channel}`)
+    for (const { id } of item.delivered)
+      if ((rows.get(`${channel} ${id}`)?.length ?? 0) !== 1) tally.report('lost', `${mark} on ${channel} has no row, or several: ${id}`)
+    if (quotes !== undefined && as[0] && !(as[0].text.match(QUOTE) ?? []).some((quote) => quote.includes(quotes)))
+      tally.report('lost', `${mark} on ${channel} does not quote ${quotes}: ${as[0].text}`)
+    if (kind === 'forward' && as[0] && !/forwarded message/.test(as[0].text))
+      tally.report('lost', `${mark} on ${channel} is no forward: ${as[0].text}`)
+    if (edit !== undefined)
+      judgeEdit(edits, { item, edit, isReplaced: asEdited.length > 0, times: told.filter((line) => line.includes(edit)).length })
+  }
+  for (const one of said) {
+    const whose = one.own.flatMap((mark) => byOwn.get(mark) ?? [])
+    const expected = whose.reduce((sum, { pictures }) => sum + pictures, 0)
+    const has = one.text.match(PICTURE)?.length ?? 0
+    const isTorn = whose.some(({ isTornApart }) => isTornApart) || (whose.length === 0 && one.isOfTorn)
+    if (has === expected) continue
+    if (isTorn) tallies.album.beUncertain()
+    else
+      tallies.album.report(
+        has < expected ? 'lost' : 'doubled',
+        `a turn with ${one.own.join(' ') || 'no words'} has ${has} of ${expected} pictures: ${one.text}`,
+      )
+  }
+  for (const { said: texts } of sessions) {
+    const marks = texts.flatMap((text) => saidOf(text).own).map((mark) => byOwn.get(mark)?.mark ?? mark)
+    // Messages run as the daemon has got them. After an outage, a platform may deliver a newer message before the older ones.
+    reportDisorder(tallies.text, marks, (mark) => numberOf(byOwn.get(mark)))
+  }
+  return [...Object.values(tallies), edits]
+}
+
+interface JudgedEdit {
+  readonly item: Item
+  readonly edit: string
+  /** Whether the turn of the message had the new words. */
+  readonly isReplaced: boolean
+  /** How many turns were told of the edit. */
+  readonly times: number
+}
+
+function judgeEdit(tally: Tally, { item: { mark, channel }, edit, isReplaced, times }: JudgedEdit): void {
+  tally.accept()
+  if (!isReplaced && times === 0) tally.report('lost', `the edit ${edit} of ${mark} on ${channel} reached no turn`)
+  if (isReplaced && times > 0) tally.report('doubled', `the edit ${edit} of ${mark} on ${channel} replaced its words and was told`)
+  if (times > 1) tally.report('toldTwice', `the edit ${edit} of ${mark} on ${channel} was told ${times} times`)
+}
+
+function saidOf(text: string): Omit<Said, 'isOfTorn'> {
+  const words = text.replace(TOLD, '').replace(QUOTE, '')
+  return { text, own: [...words.matchAll(OWN)].map(([, mark = '']) => mark) }
+}

@@ -1,0 +1,32 @@
+/** The interface of one platform in the play of arrivals: what its people can write. */
+import type { PostedRequest } from '@sluice/testkit/crash-kind'
+import type { FakeProvider } from '@sluice/testkit/fake-provider'
+import type { SectionValues } from '@sluice/testkit/section-values'
+
+/** A message as the platform delivers it. */
+export interface Delivered {
+  /** The id of the message in the inbox. */
+  readonly id: string
+  /** Absent when it arrives over a connection of the daemon. */
+  readonly request?: PostedRequest
+}
+
+export interface Platform {
+  readonly name: string
+  readonly section: SectionValues
+  readonly fake: FakeProvider
+  readonly people: readonly [string, ...string[]]
+  /** False until the daemon has connected for the first time: messages written before are never delivered. */
+  isReady(): boolean
+  text(person: string, text: string): Delivered
+  /** Writes pictures with a caption, in one message or in as many as the platform makes of them. */
+  album?(person: string, caption: string, pictures: number): readonly Delivered[]
+  quote?(person: string, text: string, quoted: Delivered): Delivered
+  forward?(person: string, text: string): Delivered
+  edit?(person: string, text: string, message: Delivered): Delivered
+}
+
+/** The beginning of a PNG. */
+export const PICTURE = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52])
+
+export const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at)

@@ -1,0 +1,57 @@
+/** The interface of a play: people and programs in front of one daemon, and the judge of what became of their words. */
+import type { Random } from '@sluice/testkit/random'
+import type { Violation } from '../history.ts'
+import type { Place } from '../place.ts'
+import type { Aims } from './aims.ts'
+
+export interface PlayOptions {
+  readonly random: Random
+  readonly aims: Aims
+  /** The number of loops that follow. */
+  readonly loops: number
+}
+
+/** One life of the daemon. */
+export interface ActedLife {
+  readonly url: string
+  /** Aborts when the daemon is gone. */
+  readonly signal: AbortSignal
+  /** In the last life nobody writes anything new, and nobody lets a question wait. */
+  readonly isLast: boolean
+}
+
+/** One line of the table at the end of a run. */
+export interface PlayRow {
+  readonly what: string
+  /** What a platform or a caller was told to be accepted. */
+  readonly accepted: number
+  readonly lost: number
+  readonly doubled: number
+  readonly toldTwice: number
+  readonly outOfOrder: number
+  /** Sends that a kill cut: nobody can know whether the platform has them, so they are not repeated. */
+  readonly uncertain: number
+}
+
+export interface Verdict {
+  readonly rows: readonly PlayRow[]
+  readonly violations: readonly Violation[]
+}
+
+export interface Play {
+  /** The configuration of the daemon, as TOML. */
+  readonly config: string
+  /** The moments at which a kill can be aimed; the play calls `Aims.reach` with them. */
+  readonly moments: readonly [string, ...string[]]
+  /** The longest life before a kill, in milliseconds. */
+  readonly lifeMsMax: number
+  /** Called once, before the first life. */
+  prepare?(dataDir: string): void
+  /** Writes for a short time, and takes part until `signal` aborts. */
+  act(life: ActedLife): Promise<void>
+  /** What is still due, in words, or undefined. */
+  left(): string | undefined
+  /** Call it once the daemon has ended. */
+  judge(place: Place): Promise<Verdict>
+  close(): Promise<void>
+}
