@@ -183,9 +183,10 @@ export class MessageTurns {
       const asked = withPreface(await withStoredQuote(features.channels(), owned, { ...started, message: said }), preface)
       return telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))
     }
-    const about = { overheard: this.#options.overheard, channel, session: started.session, writer: client, atMs: receivedAtMs }
-    const around = await roomText({ owned, ...about, language: room?.rule.language })
-    const text = `${around.text}${await textOf(message, late.text)}`
+    const { overheard } = this.#options
+    const about = { owned, overheard, channel, session: started.session, writer: client, language: room?.rule.language }
+    const around = await roomText({ ...about, turn: { turnId, atMs: receivedAtMs, isResumed: checkpoint.length > 0 } })
+    const text = `${around}${await textOf(message, late.text)}`
     const isSteered = features.pacing(channel.name).steering !== 'queue'
     const models = features.models(agent)
     const model = models.length > 1 ? await chosenModel(owned, started.session, models) : undefined
@@ -227,7 +228,10 @@ export class MessageTurns {
       },
     })
     await late.told()
-    await this.#options.overheard.drop(started.session, around.lines)
+    // The turn has ended, and the next one drops what is left.
+    await overheard
+      .drop(started.session, turnId)
+      .catch((error: unknown) => log.warn('overheard messages that were read are left', { channel: channel.name, inbox: number, error }))
     const address = { channel: channel.name, account, to: message.to }
     const row = { channel: channel.name, account, lane: replyLane(address), shard: shardOfConversation(address), atMs: 0, interruptions: 0 }
     return replies.map((reply) => ({ ...row, number: reply }))

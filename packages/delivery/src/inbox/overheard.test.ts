@@ -1,5 +1,5 @@
 /** The messages that a room overhears: bounded in number and age, each once, also when several processes write. */
-import type { Inbound } from '@sluice/sdk'
+import type { Inbound, TurnRow } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { expect, it } from 'vitest'
 import { Overheard, overheardLine } from './overheard.ts'
@@ -10,8 +10,14 @@ const SESSION = 'channel:x/bot/room/'
 function setUp() {
   const time = { nowMs: 100 * HOUR_MS }
   const { keyValue } = testHost()
-  const made = () => new Overheard({ store: { keyValue: () => keyValue }, clock: { nowMs: () => time.nowMs } })
-  return { time, keyValue, made, overheard: made() }
+  /** The turns that have ended with an answer. */
+  const ended = new Set<string>()
+  const turns = { get: async (id: string) => (ended.has(id) ? ({ status: 'done' } as TurnRow) : undefined) }
+  const made = () => new Overheard({ store: { keyValue: () => keyValue, turns }, clock: { nowMs: () => time.nowMs } })
+  const overheard = made()
+  const take = async (turnId: string, isResumed = false) =>
+    (await overheard.take(SESSION, { turnId, atMs: time.nowMs, isResumed })).map(({ id }) => id)
+  return { time, keyValue, made, ended, take, overheard }
 }
 
 const line = (id: string, atMs: number, more: Partial<Inbound> = {}) =>
@@ -47,13 +53,51 @@ it('neither shows nor keeps a line for longer than a day, also after the clock w
   expect(await keyValue.list('', 9)).toEqual([])
 })
 
-it('shows the lines up to a time, drops those that were shown, and keeps the others', async () => {
-  const { overheard, time } = setUp()
+it('gives a turn the lines up to its time, and drops them with it', async () => {
+  const { overheard, time, take } = setUp()
   await overheard.add(SESSION, line('1', time.nowMs))
   await overheard.add(SESSION, line('2', time.nowMs + 5))
-  const shown = await overheard.before(SESSION, time.nowMs)
-  await overheard.drop(SESSION, shown)
+  expect(await take('a')).toEqual(['1'])
+  await overheard.drop(SESSION, 'a')
   expect((await overheard.before(SESSION, time.nowMs + 5)).map(({ id }) => id)).toEqual(['2'])
+})
+
+it('gives no other turn the lines of one that ended before they were dropped', async () => {
+  const { overheard, time, take, ended, keyValue } = setUp()
+  await overheard.add(SESSION, line('1', time.nowMs))
+  expect(await take('a')).toEqual(['1'])
+  ended.add('a')
+  await overheard.add(SESSION, line('2', time.nowMs))
+  expect((await overheard.before(SESSION, time.nowMs)).map(({ id }) => id)).toEqual(['2'])
+  expect(await take('b')).toEqual(['2'])
+  expect(JSON.stringify(await keyValue.list('', 9))).not.toContain('text of 1')
+})
+
+it('gives the lines of a turn without an answer to the next one', async () => {
+  const { overheard, time, take } = setUp()
+  await overheard.add(SESSION, line('1', time.nowMs))
+  expect([await take('a'), await take('b')]).toEqual([['1'], ['1']])
+})
+
+it('gives a turn that goes on from a checkpoint no further lines, and keeps them for the next one', async () => {
+  const { overheard, time, take } = setUp()
+  await overheard.add(SESSION, line('1', time.nowMs))
+  await take('a')
+  await overheard.add(SESSION, line('2', time.nowMs))
+  expect(await take('a', true)).toEqual(['1'])
+  await overheard.drop(SESSION, 'a')
+  expect(await take('b')).toEqual(['2'])
+})
+
+it('neither keeps nor changes a line that was read, without its words, when its message comes again', async () => {
+  const { overheard, time, take, keyValue } = setUp()
+  await overheard.add(SESSION, line('1', time.nowMs))
+  await take('a')
+  await overheard.drop(SESSION, 'a')
+  await overheard.add(SESSION, line('1', time.nowMs))
+  expect(await overheard.change(SESSION, '1', undefined)).toBe(false)
+  expect(await take('b')).toEqual([])
+  expect(JSON.stringify(await keyValue.list('', 9))).not.toMatch(/text of 1|bob/)
 })
 
 it('cuts a long text and names files', () => {

@@ -1,6 +1,7 @@
 /**
  * Keeps the messages of a shared room that are not addressed to the bot, for its next turn: at most 50, and for a day. They are one value
- * below the keys of their session, so that they are erased with it.
+ * below the keys of their session, so that they are erased with it. A line names the turn that reads it from before that turn runs, so
+ * that a crash at any instant repeats no line. Only the id of a line that was read stays, because a platform may deliver a message again.
  */
 import { type Clock, hasWordsOfOthers, type Inbound, type KeyValue, type Standing, type Store, sessionKeys, wordsOf } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -8,6 +9,8 @@ import * as v from 'valibot'
 /** The owner of the keys. */
 const OVERHEARD = 'overheard'
 const LINES_MAX = 50
+/** The most ids of lines that were read. */
+const READ_MAX = 100
 const DAY_MS = 24 * 3_600_000
 const TEXT_CHARS_MAX = 2000
 /** Other processes may write the same value between a read and a write. */
@@ -22,6 +25,10 @@ const lineSchema = v.object({
   standing: v.picklist(['operator', 'client', 'listed', 'stranger', 'unverified']),
   text: v.string(),
   atMs: v.number(),
+  /** The turn that reads the line. */
+  turn: v.exactOptional(v.string()),
+  /** Only the id of a line that was read is kept. */
+  isRead: v.exactOptional(v.literal(true)),
 })
 /** A message that was overheard. */
 export type OverheardLine = v.InferOutput<typeof lineSchema>
@@ -43,36 +50,70 @@ export function overheardLine(message: Inbound, standing: Standing, atMs: number
   }
 }
 
+/** The turn that reads the lines of its room. */
+export interface ReadingTurn {
+  readonly turnId: string
+  /** When the message of the turn was received. The turn reads the lines up to this time. */
+  readonly atMs: number
+  /** Whether the turn goes on from a checkpoint. It then reads no further lines. */
+  readonly isResumed: boolean
+}
+
+interface OverheardOptions {
+  readonly store: Pick<Store, 'keyValue'> & { readonly turns: Pick<Store['turns'], 'get'> }
+  readonly clock: Pick<Clock, 'nowMs'>
+}
+
 export class Overheard {
   readonly #keys: KeyValue
+  readonly #turns: OverheardOptions['store']['turns']
   readonly #clock: Pick<Clock, 'nowMs'>
 
-  constructor({ store, clock }: { readonly store: Pick<Store, 'keyValue'>; readonly clock: Pick<Clock, 'nowMs'> }) {
+  constructor({ store, clock }: OverheardOptions) {
     this.#keys = store.keyValue(OVERHEARD)
+    this.#turns = store.turns
     this.#clock = clock
   }
 
-  /** Resolves once the line is durable. A message that is kept already is not kept again. */
+  /** Resolves once the line is durable. A message that is kept already, or was read, is not kept again. */
   async add(session: string, line: OverheardLine): Promise<void> {
     await this.#update(session, (lines) => (lines.some(({ id }) => id === line.id) ? lines : [...lines, line]))
   }
 
   /** Replaces the text of a line, if its sender has edited it, or with `undefined` removes the line. Resolves to whether the session had it. */
   async change(session: string, id: string, edit: OverheardLine | undefined): Promise<boolean> {
-    const has = (await this.#read(session)).lines.some((line) => line.id === id)
-    if (has) await this.#update(session, (lines) => lines.flatMap((line) => (line.id === id ? changed(line, edit) : [line])))
+    const isOf = (line: OverheardLine): boolean => line.id === id && !line.isRead
+    const has = (await this.#read(session)).lines.some(isOf)
+    if (has) await this.#update(session, (lines) => lines.flatMap((line) => (isOf(line) ? changed(line, edit) : [line])))
     return has
   }
 
-  /** Resolves to the lines of the last day up to a time, oldest first. */
+  /** Resolves to the lines of the last day up to a time that no turn has read, oldest first. */
   async before(session: string, atMs: number): Promise<readonly OverheardLine[]> {
-    return this.#recent((await this.#read(session)).lines).filter((line) => line.atMs <= atMs)
+    const { lines } = await this.#read(session)
+    const ended = await this.#endedTurns(lines)
+    return this.#recent(lines).filter((line) => line.atMs <= atMs && !isRead(line, ended))
   }
 
-  async drop(session: string, dropped: readonly OverheardLine[]): Promise<void> {
-    if (dropped.length === 0) return
-    const ids = new Set(dropped.map(({ id }) => id))
-    await this.#update(session, (lines) => lines.filter(({ id }) => !ids.has(id)))
+  /** Gives a turn that begins the lines that no turn has read. Resolves to all its lines, oldest first. */
+  async take(session: string, { turnId, atMs, isResumed }: ReadingTurn): Promise<readonly OverheardLine[]> {
+    const { lines: found } = await this.#read(session)
+    if (found.every((line) => line.isRead)) return []
+    const ended = await this.#endedTurns(found)
+    const taken = (line: OverheardLine): OverheardLine => {
+      if (isRead(line, ended)) return readLine(line)
+      return isResumed || line.atMs > atMs ? line : { ...line, turn: turnId }
+    }
+    const lines = await this.#update(session, (before) => before.map(taken))
+    return lines.filter((line) => line.turn === turnId && !line.isRead)
+  }
+
+  /** Removes the lines of a turn that has ended. After a crash before it, the next turn does. */
+  async drop(session: string, turnId: string): Promise<void> {
+    const { lines } = await this.#read(session)
+    const ended = new Set([turnId])
+    if (lines.some((line) => !line.isRead && line.turn === turnId))
+      await this.#update(session, (before) => before.map((line) => (isRead(line, ended) ? readLine(line) : line)))
   }
 
   /** Removes the lines of all rooms that are older than a day. */
@@ -82,6 +123,14 @@ export class Overheard {
       const recent = this.#recent(lines)
       if (recent.length < lines.length) await this.#keys.swap(key, value, recent.length > 0 ? recent : undefined)
     }
+  }
+
+  /** Resolves to the turns that have ended with an answer and whose lines are left. */
+  async #endedTurns(lines: readonly OverheardLine[]): Promise<ReadonlySet<string>> {
+    const ended = new Set<string>()
+    for (const turn of new Set(lines.flatMap((line) => (line.isRead ? [] : (line.turn ?? [])))))
+      if ((await this.#turns.get(turn))?.status === 'done') ended.add(turn)
+    return ended
   }
 
   /** A time far ahead means that the clock was set back. */
@@ -95,12 +144,14 @@ export class Overheard {
     return { value, lines: v.parse(linesSchema, value) }
   }
 
-  async #update(session: string, change: (lines: readonly OverheardLine[]) => readonly OverheardLine[]): Promise<void> {
+  /** Resolves to the lines as they are stored then. */
+  async #update(session: string, change: (lines: readonly OverheardLine[]) => readonly OverheardLine[]): Promise<readonly OverheardLine[]> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const { value, lines } = await this.#read(session)
-      const next = this.#recent(change(lines)).slice(-LINES_MAX)
-      if (value === undefined && next.length === 0) return
-      if (await this.#keys.swap(keyOf(session), value, next.length > 0 ? next : undefined)) return
+      const kept = this.#recent(change(lines))
+      const next = [...kept.filter((line) => line.isRead).slice(-READ_MAX), ...kept.filter((line) => !line.isRead).slice(-LINES_MAX)]
+      if (value === undefined && next.length === 0) return next
+      if (await this.#keys.swap(keyOf(session), value, next.length > 0 ? next : undefined)) return next
     }
     throw new Error('another process keeps changing the overheard messages of the room')
   }
@@ -113,6 +164,11 @@ function changed(line: OverheardLine, edit: OverheardLine | undefined): Overhear
   const standing = line.standing === 'unverified' ? line.standing : edit.standing
   return [edit.sender === line.sender ? { ...line, text, standing } : line]
 }
+
+const isRead = (line: OverheardLine, ended: ReadonlySet<string>): boolean =>
+  line.isRead === true || (line.turn !== undefined && ended.has(line.turn))
+
+const readLine = ({ id, atMs }: OverheardLine): OverheardLine => ({ id, sender: '', standing: 'unverified', text: '', atMs, isRead: true })
 
 const keyOf = (session: string): string => `${sessionKeys(session)}lines`
 

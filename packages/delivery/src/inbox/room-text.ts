@@ -15,7 +15,7 @@ import {
   untrustedSource,
   withoutFrames,
 } from '@sluice/sdk'
-import type { Overheard, OverheardLine } from './overheard.ts'
+import type { Overheard, OverheardLine, ReadingTurn } from './overheard.ts'
 
 /** The messages of the room that a thread begins with, and the longest part of each. */
 const MESSAGES_MAX = 12
@@ -24,27 +24,26 @@ const NAME_CHARS_MAX = 64
 
 export interface RoomTextOptions {
   readonly owned: Pick<OwnedStore, 'sessions'>
-  readonly overheard: Pick<Overheard, 'before'>
+  readonly overheard: Pick<Overheard, 'before' | 'take'>
   readonly channel: Pick<Channel, 'name'>
   readonly session: string
   /** The writer of the message, before which the text stands. */
   readonly writer: Writer
-  /** When the message was received. */
-  readonly atMs: number
+  readonly turn: ReadingTurn
   readonly language: string | undefined
 }
 
-/** Resolves to the text, empty for a session of one person without a language, and to the overheard messages in it. */
-export async function roomText(options: RoomTextOptions): Promise<{ readonly text: string; readonly lines: readonly OverheardLine[] }> {
-  const { overheard, session, atMs, language } = options
-  const lines = sharedRoom(session) ? await overheard.before(session, atMs) : []
+/** Resolves to the text, empty for a session of one person without a language. The overheard messages in it become those of the turn. */
+export async function roomText(options: RoomTextOptions): Promise<string> {
+  const { overheard, session, turn, language } = options
+  const lines = sharedRoom(session) ? await overheard.take(session, turn) : []
   const heard = lines.map((line) => heardText(line, options))
   const texts = [
     ...(await beforeThread(options)),
     ...(heard.length > 0 ? ['(Written in the room since, and not to you:)', ...heard, '(The message to you:)'] : []),
     ...(language === undefined ? [] : [`(Answer in ${oneLine(language, NAME_CHARS_MAX)}.)`]),
   ]
-  return { text: texts.length === 0 ? '' : `${texts.join('\n')}\n`, lines }
+  return texts.length === 0 ? '' : `${texts.join('\n')}\n`
 }
 
 /** The words of people who stand lower than the writer are framed, and so is what nobody vouches for. */
@@ -56,13 +55,13 @@ function heardText({ sender, name, standing, text }: OverheardLine, { channel, w
 
 /** Resolves to the last messages of the room for the first turn of a thread, else to no text. */
 async function beforeThread(options: RoomTextOptions): Promise<string[]> {
-  const { owned, overheard, session, writer, atMs } = options
+  const { owned, overheard, session, writer, turn } = options
   const room = sharedRoom(session)
   if (room?.thread === undefined || (await owned.sessions.get(session))) return []
   const { thread: _, ...whole } = room
   const before = agentKey(agentOfSession(session), chatSessionKey(whole))
   const { messages } = await owned.sessions.conversation(before, MESSAGES_MAX)
-  const heard = (await overheard.before(before, atMs)).slice(-MESSAGES_MAX).map((line) => heardText(line, options))
+  const heard = (await overheard.before(before, turn.atMs)).slice(-MESSAGES_MAX).map((line) => heardText(line, options))
   const lines = [...messages.flatMap((message) => saidText(message, writer) ?? []), ...heard]
   return lines.length === 0 ? [] : ['(The last messages of the room before this thread:)', ...lines, '(The thread begins.)']
 }

@@ -2,7 +2,7 @@
 import { type Inbound, type ModelMessage, ROOMS, type RoomRule, roomKey, type Store } from '@sluice/sdk'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { describe, expect, it, test } from 'vitest'
-import { bench, clock, host, message, settle, setUpDeliveries } from '../testing/delivery-bench.ts'
+import { bench, clock, host, message, open, settle, setUpDeliveries } from '../testing/delivery-bench.ts'
 
 setUpDeliveries()
 
@@ -129,6 +129,35 @@ describe('messages that are not addressed to the bot', () => {
       /^\(Written in the room since, and not to you:\)\n"Bob \(bob\)": text of 1\n<untrusted source="message from eve on x" id="\w+">\ntext of 2\n\[a\.pdf\]\n<\/untrusted id="\w+">\n\(The message to you:\)\ntext of 3$/,
     )
     expect(turns[1]?.text).toBe('text of 4')
+  })
+
+  it('are read once, also when a crash comes between the end of their turn and their removal, or their platform delivers them again', async () => {
+    const store = open()
+    let isCrashing = true
+    const crashing: Store = {
+      ...store,
+      keyValue(owner) {
+        const keys = store.keyValue(owner)
+        if (owner !== 'overheard') return keys
+        const swap: typeof keys.swap = (key, before, after) =>
+          isCrashing && JSON.stringify(after).includes('isRead') ? Promise.reject(new Error('crash')) : keys.swap(key, before, after)
+        return { ...keys, swap }
+      },
+    }
+    const { turns, receive } = await bench({ store: crashing })
+    await setRule(store, MENTION)
+    await receive(overheard('1', 'bob'))
+    await receive(inRoom('2', 'ann'))
+    await settle()
+    isCrashing = false
+    await receive(overheard('1', 'bob'), overheard('3', 'bob'))
+    await receive(inRoom('4', 'ann'))
+    await settle()
+    await receive(overheard('1', 'bob'), overheard('3', 'bob'))
+    await receive(inRoom('5', 'ann'))
+    await settle()
+    const heard = turns.map(({ text }) => [...text.matchAll(/"bob": text of (\w+)/g)].map(([, id]) => id))
+    expect(heard).toEqual([['1'], ['3'], []])
   })
 
   it('follow edits and deletions', async () => {

@@ -7,7 +7,7 @@ import type { Rooms } from './rooms.ts'
 
 export interface InboxWorkerOptions extends DeliveryOptions {
   readonly rooms: Pick<Rooms, 'of'>
-  readonly overheard: Pick<Overheard, 'before' | 'drop'>
+  readonly overheard: Pick<Overheard, 'before' | 'take' | 'drop'>
   /** Called for each message that needs no more work. */
   onDone(row: Waiting): void
   /** Called when a message that had ended waits again in the store. */
