@@ -27,6 +27,8 @@ const REST_MS_MAX = 240_000
 /** A connection that fell silent is replaced, and the messages since then are read, within this time after the cut. */
 const LINKS_MS_MAX = 600_000
 const BURST_MS_MAX = 600_000
+/** A play waits for the end of its work for as long as anything moves. */
+const PLAY_REST_MS_MAX = 1_800_000
 const VIOLATIONS_SHOWN = 40
 /** For the start of a cluster, its last fault, the end of its work and the checks. */
 const CLUSTER_REST_MS_MAX = 600_000
@@ -100,7 +102,8 @@ for (const cut of isWanted('links') ? options.cuts : []) {
 for (const [name, start] of Object.entries(PLAYS)) {
   if (!isWanted(name)) continue
   say(`${name}, seed ${seed}\n`)
-  const result = await play(name, msMax, (run) => runPlay({ ...run, loops, start, onLoop: (loop) => onLoop('lives')(loop, loop) }))
+  const playMsMax = loops * LOOP_MS_MAX + PLAY_REST_MS_MAX
+  const result = await play(name, playMsMax, (run) => runPlay({ ...run, loops, start, onLoop: (loop) => onLoop('lives')(loop, loop) }))
   report[name] = result && { loops, ...result, violations: result.violations.slice(0, VIOLATIONS_SHOWN) }
   if (result && !options.json) console.table(result.rows)
 }

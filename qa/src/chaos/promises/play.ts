@@ -25,6 +25,8 @@ export interface PlayRow {
   readonly what: string
   /** What a platform or a caller was told to be accepted. */
   readonly accepted: number
+  /** What had not ended when the last life gave up: neither lost nor done. */
+  readonly unfinished: number
   readonly lost: number
   readonly doubled: number
   readonly toldTwice: number
@@ -51,6 +53,8 @@ export interface Play {
   act(life: ActedLife): Promise<void>
   /** What is still due, in words, or undefined. */
   left(): string | undefined
+  /** Called in the last life, once all other work has ended. Writes what shows the effects of the work before. */
+  lastWords?(signal: AbortSignal): Promise<void>
   /** Call it once the daemon has ended. */
   judge(place: Place): Promise<Verdict>
   close(): Promise<void>

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom, type Random } from '@sluice/testkit/random'
 import { createDaemonLives, type DaemonLives } from '../daemon-lives.ts'
 import { makePlace } from '../place.ts'
-import { ask, pause } from '../request.ts'
 import { listening, type RunOptions } from '../stage.ts'
 import { Aims } from './aims.ts'
 import type { Play, PlayOptions, Verdict } from './play.ts'
+import { settlePlay } from './settle-play.ts'
 
 export interface RunPlayOptions extends RunOptions {
   readonly loops: number
@@ -31,11 +31,6 @@ const AIMED_MS_MAX = 4000
 const NTH_MAX = 3
 /** Some aimed kills come a little after the moment. */
 const LATER_MS_MAX = 25
-const SETTLE_MS_MAX = 120_000
-const POLL_MS = 100
-/** The counts must be zero this often in a row: work that moves between two queues may be counted in neither. */
-const POLLS = 5
-const COUNTS = ['turns_running', 'turns_queued', 'messages_pending', 'replies_pending', 'commits_queued']
 
 /** Rejects if the daemon does not start, or `signal` aborts. */
 export async function runPlay({ profile, seed, dir, signal, loops, start, onLoop }: RunPlayOptions): Promise<PlayResult> {
@@ -59,10 +54,10 @@ export async function runPlay({ profile, seed, dir, signal, loops, start, onLoop
       onLoop?.(loop)
     }
     aims.disarm()
-    const unfinished = await lastLife(play, lives, signal)
+    const unfinished = await lastLife({ play, aims, lives, signal })
     signal.throwIfAborted()
     const { rows, violations } = await play.judge(place)
-    const all = unfinished === undefined ? violations : [{ rule: 'ended', detail: unfinished }, ...violations]
+    const all = [...unfinished.map((detail) => ({ rule: 'ended', detail })), ...violations]
     return { rows, violations: all, kills: kills - 1, aimed: aims.hits, seconds: Math.round((performance.now() - startedMs) / 1000) }
   } finally {
     await lives.close()
@@ -116,28 +111,20 @@ async function oneLife({ play, aims, random, lives, signal }: OneLife): Promise<
   await acting
 }
 
-/** The last life, in which all work ends. Resolves to what is left, if anything is. */
-async function lastLife(play: Play, lives: DaemonLives, signal: AbortSignal): Promise<string | undefined> {
+/** The last life, in which all work ends. Resolves to what is left when nothing moves any more, if anything is. */
+async function lastLife({ play, aims, lives, signal }: Omit<OneLife, 'random'>): Promise<readonly string[]> {
   const life = lives.begin()
   const url = await listening(life)
   const over = new AbortController()
   const acting = play.act({ url, signal: AbortSignal.any([signal, over.signal]), isLast: true })
-  const left = await settle(url, play, signal)
+  const settling = { url, left: play.left, moved: () => aims.reached, signal }
+  const unfinished = [await settlePlay(settling)]
+  if (play.lastWords) {
+    await play.lastWords(signal)
+    unfinished.push(await settlePlay(settling))
+  }
   over.abort()
   await acting
   await life.end('SIGTERM')
-  return left
-}
-
-async function settle(url: string, play: Play, signal: AbortSignal): Promise<string | undefined> {
-  const endMs = performance.now() + SETTLE_MS_MAX
-  let left: string | undefined = 'work that came again and again'
-  for (let quiet = 0; performance.now() < endMs && !signal.aborted; await pause(POLL_MS, signal)) {
-    const { body = {} } = (await ask(url, { path: '/api/status', signal })) ?? {}
-    const busy = COUNTS.filter((name) => body[name] !== 0).map((name) => `${name} is ${body[name]}`)
-    left = play.left() ?? (busy.length > 0 ? busy.join(', ') : undefined)
-    quiet = left === undefined ? quiet + 1 : 0
-    if (quiet === POLLS) return undefined
-  }
-  return `the daemon did not finish in ${SETTLE_MS_MAX / 1000} s: ${left ?? 'work that came again and again'}`
+  return unfinished.flatMap((left) => (left === undefined ? [] : `nothing moved any more, and this was left: ${left}`))
 }

@@ -2,7 +2,6 @@
 import { type ModelRequest, startModelServer } from '@sluice/testkit/model-server'
 import { sectionToml } from '../../../daemons/section-toml.ts'
 import { markOf } from '../../marks.ts'
-import { quiet } from '../../quiet.ts'
 import { pause, post } from '../../request.ts'
 import type { ActedLife, Play, PlayOptions } from '../play.ts'
 import { readWords } from '../read-words.ts'
@@ -39,7 +38,6 @@ const GAP_MS_MAX = 120
 const EDIT_MS_MAX = 700
 const SHARE = { edited: 0.35 }
 const POLL_MS = 30
-const QUIET_MS_MAX = 90_000
 const PICTURES = { min: 2, max: 3 }
 const KINDS: readonly ItemKind[] = ['text', 'album', 'album', 'quote', 'forward']
 
@@ -51,7 +49,6 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
   /** The life in which a message of an item was acknowledged first. */
   const ackedIn = new Map<Item, number>()
   let [number, life] = [0, 0]
-  let isOver = false
   const platforms = await Promise.all([telegram(), discord(), slack(), signal(), chatapp(), line()])
   const model = await startModelServer({
     apiKey: null,
@@ -142,33 +139,21 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
     async act(acted) {
       life += 1
       const { signal, isLast } = acted
-      const writing = (async () => {
-        // In the last life each person writes once more, so that the turn can tell of edits.
-        if (isLast) {
-          await quiet(acted.url, QUIET_MS_MAX, signal)
-          await lastWords(signal)
-          isOver = true
-          return
-        }
-        for (let left = random.within(ACTS.min, ACTS.max); left > 0 && !signal.aborted; left--) {
-          const ready = platforms.filter((platform) => platform.isReady())
-          write(random.pick(ready))
-          await pause(random.within(0, GAP_MS_MAX), signal)
-        }
-      })()
+      const writing = isLast ? undefined : writeSome(signal)
       for (; !signal.aborted; await pause(POLL_MS, signal)) await deliver(acted)
       await writing
     },
     left() {
-      if (!isOver) return 'the last messages are not written'
       const waiting = [...undelivered.values()].reduce((sum, lane) => sum + lane.length, 0)
       if (waiting > 0) return `${waiting} messages were not acknowledged`
       const unasked = items.find(({ mark, edit = '' }) => !asked.has(mark) && !asked.has(edit))
       return unasked && `${unasked.mark} on ${unasked.channel} did not reach the model`
     },
+    lastWords,
     async judge(place) {
       const words = await readWords(place)
-      const tallies = judgeArrivals(items, words)
+      const waiting = new Set([...undelivered.values()].flatMap((lane) => lane.map(({ item }) => item)))
+      const tallies = judgeArrivals(items, waiting, words)
       const problems = words.problems.map((detail) => ({ rule: 'file', detail }))
       return { rows: tallies.map(({ row }) => row), violations: [...problems, ...tallies.flatMap(({ violations }) => violations)] }
     },
@@ -177,6 +162,14 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
     },
   }
 
+  async function writeSome(signal: AbortSignal): Promise<void> {
+    for (let left = random.within(ACTS.min, ACTS.max); left > 0 && !signal.aborted; left--) {
+      write(random.pick(platforms.filter((platform) => platform.isReady())))
+      await pause(random.within(0, GAP_MS_MAX), signal)
+    }
+  }
+
+  /** Each person writes once more, so that a turn can tell of edits. */
   async function lastWords(signal: AbortSignal): Promise<void> {
     for (const platform of platforms) {
       while (!platform.isReady() && !signal.aborted) await pause(POLL_MS, signal)

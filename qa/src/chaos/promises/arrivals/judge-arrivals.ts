@@ -1,7 +1,8 @@
 /** Judges what became of albums, edits, quotes and forwards. Pure. */
 
+import type { InboxEntry } from '@sluice/sdk'
 import { toldChanges, type WordsView } from '../read-words.ts'
-import { reportDisorder, Tally } from '../tally.ts'
+import { missedAs, reportDisorder, Tally } from '../tally.ts'
 import type { Item } from './arrivals-play.ts'
 
 const TOLD = /^\(The sender (?:edited|deleted) an earlier message, which began: .*$/gm
@@ -19,7 +20,8 @@ interface Said {
   readonly isOfTorn: boolean
 }
 
-export function judgeArrivals(items: readonly Item[], { inbox, sessions }: WordsView): readonly Tally[] {
+/** `undelivered` holds the items of which the daemon has not acknowledged all messages. */
+export function judgeArrivals(items: readonly Item[], undelivered: ReadonlySet<Item>, { inbox, sessions }: WordsView): readonly Tally[] {
   const torn = items.filter(({ isTornApart }) => isTornApart)
   const said = sessions.flatMap(({ id, said: texts }) => {
     const isOfTorn = torn.some(({ channel, person }) => id.includes(channel) && id.includes(encodeURIComponent(person)))
@@ -34,6 +36,11 @@ export function judgeArrivals(items: readonly Item[], { inbox, sessions }: Words
   const byOwn = new Map(
     items.flatMap((item) => [item.mark, ...(item.edit === undefined ? [] : [item.edit])].map((mark) => [mark, item] as const)),
   )
+  const rowsOf = (item: Item): readonly InboxEntry[] => item.delivered.flatMap(({ id }) => rows.get(`${item.channel} ${id}`) ?? [])
+  const missed = (item: Item): 'unfinished' | 'lost' =>
+    undelivered.has(item) || rowsOf(item).some(({ state }) => missedAs(state) === 'unfinished') ? 'unfinished' : 'lost'
+  /** The people of whom a message has not ended. Their next turn may tell of an edit. */
+  const late = new Set(items.filter((item) => missed(item) === 'unfinished').map(personOf))
   const numberOf = (item: Item | undefined): number | undefined => rows.get(`${item?.channel} ${item?.delivered[0]?.id}`)?.[0]?.number
   for (const item of items) {
     const { mark, edit, kind, channel, quotes } = item
@@ -41,16 +48,20 @@ export function judgeArrivals(items: readonly Item[], { inbox, sessions }: Words
     const [as, asEdited] = [byMark.get(mark) ?? [], edit === undefined ? [] : (byMark.get(edit) ?? [])]
     const turns = as.length + asEdited.length
     tally.accept()
-    if (turns === 0) tally.report('lost', `no turn has ${mark} on ${channel}`)
+    if (turns === 0) tally.report(missed(item), `no turn has ${mark} on ${channel}`)
     if (turns > 1) tally.report('doubled', `${turns} turns have ${mark} on ${channel}`)
     for (const { id } of item.delivered)
-      if ((rows.get(`${channel} ${id}`)?.length ?? 0) !== 1) tally.report('lost', `${mark} on ${channel} has no row, or several: ${id}`)
+      if ((rows.get(`${channel} ${id}`)?.length ?? 0) !== 1)
+        tally.report(missed(item), `${mark} on ${channel} has no row, or several: ${id}`)
     if (quotes !== undefined && as[0] && !(as[0].text.match(QUOTE) ?? []).some((quote) => quote.includes(quotes)))
       tally.report('lost', `${mark} on ${channel} does not quote ${quotes}: ${as[0].text}`)
     if (kind === 'forward' && as[0] && !/forwarded message/.test(as[0].text))
       tally.report('lost', `${mark} on ${channel} is no forward: ${as[0].text}`)
     if (edit !== undefined)
-      judgeEdit(edits, { item, edit, isReplaced: asEdited.length > 0, times: told.filter((line) => line.includes(edit)).length })
+      judgeEdit(edits, {
+        ...{ item, edit, isLate: late.has(personOf(item)), isReplaced: asEdited.length > 0 },
+        times: told.filter((line) => line.includes(edit)).length,
+      })
   }
   for (const one of said) {
     const whose = one.own.flatMap((mark) => byOwn.get(mark) ?? [])
@@ -76,18 +87,22 @@ export function judgeArrivals(items: readonly Item[], { inbox, sessions }: Words
 interface JudgedEdit {
   readonly item: Item
   readonly edit: string
+  /** Whether a message of the person has not ended. */
+  readonly isLate: boolean
   /** Whether the turn of the message had the new words. */
   readonly isReplaced: boolean
   /** How many turns were told of the edit. */
   readonly times: number
 }
 
-function judgeEdit(tally: Tally, { item: { mark, channel }, edit, isReplaced, times }: JudgedEdit): void {
+function judgeEdit(tally: Tally, { item: { mark, channel }, edit, isLate, isReplaced, times }: JudgedEdit): void {
   tally.accept()
-  if (!isReplaced && times === 0) tally.report('lost', `the edit ${edit} of ${mark} on ${channel} reached no turn`)
+  if (!isReplaced && times === 0) tally.report(isLate ? 'unfinished' : 'lost', `the edit ${edit} of ${mark} on ${channel} reached no turn`)
   if (isReplaced && times > 0) tally.report('doubled', `the edit ${edit} of ${mark} on ${channel} replaced its words and was told`)
   if (times > 1) tally.report('toldTwice', `the edit ${edit} of ${mark} on ${channel} was told ${times} times`)
 }
+
+const personOf = ({ channel, person }: Item): string => `${channel} ${person}`
 
 function saidOf(text: string): Omit<Said, 'isOfTorn'> {
   const words = text.replace(TOLD, '').replace(QUOTE, '')

@@ -33,8 +33,8 @@ const ACTS = { min: 4, max: 9 }
 const SHARE = { event: 0.15, refused: 0.4, decided: 0.6, approved: 0.8 }
 const GAP_MS_MAX = 60
 const POLL_MS = 60
+const GREETING_MS = 2000
 const FALLBACKS_OF_OTHERS: readonly Fallback[] = ['telegram topic', 'telegram markup', 'slack markup']
-/** Discord delivers nothing that was written before the first connection. */
 const FALLBACKS: readonly Fallback[] = [...FALLBACKS_OF_OTHERS, 'discord quote']
 const REFUSED: readonly [Refusal, ...Refusal[]] = ['request', 'key', 'quota']
 
@@ -64,7 +64,7 @@ export async function startHeld({ random, aims, loops }: PlayOptions): Promise<P
   const effects: string[] = []
   const sends: HeldSend[] = []
   const asked = new Set<string>()
-  let [number, people, life] = [0, 0, 0]
+  let [number, people, life, greetedMs] = [0, 0, 0, Number.NEGATIVE_INFINITY]
   const [telegram, slack, discord] = await Promise.all([
     startTelegramFake({
       chats: [
@@ -124,8 +124,7 @@ export async function startHeld({ random, aims, loops }: PlayOptions): Promise<P
   }
 
   function writeFallback(): void {
-    const isReady = discord.happened.includes('identify')
-    const [mark, fallback] = [markOf(++number), random.pick(isReady ? FALLBACKS : FALLBACKS_OF_OTHERS)]
+    const [mark, fallback] = [markOf(++number), random.pick(isGreeted() ? FALLBACKS : FALLBACKS_OF_OTHERS)]
     if (fallback === 'discord quote') {
       const text = `<@${DISCORD_BOT}> do ${mark}`
       const id = discord.say({ author: random.pick(DISCORD_PEOPLE), channel: DISCORD_CHANNEL, text })
@@ -151,6 +150,16 @@ export async function startHeld({ random, aims, loops }: PlayOptions): Promise<P
             extra: { entities: [{ type: 'mention', offset: 0, length: name.length }] },
           })
     add({ mark, channel: 'telegram', id: `${said.chat}:${said.id}`, chat: String(said.chat), fallback })
+  }
+
+  /** Whether the daemon follows the conversation of Discord. It reads only those again in which it has seen a message. */
+  function isGreeted(): boolean {
+    if (discord.sent.length > 0) return true
+    if (discord.connected > 0 && performance.now() - greetedMs > GREETING_MS) {
+      greetedMs = performance.now()
+      discord.say({ author: DISCORD_PEOPLE[0], channel: DISCORD_CHANNEL, text: `<@${DISCORD_BOT}> hello` })
+    }
+    return false
   }
 
   async function write(signal: AbortSignal): Promise<void> {

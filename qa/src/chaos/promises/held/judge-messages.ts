@@ -2,7 +2,7 @@
 import { gatewayText, type InboxEntry, type OutboxRow } from '@sluice/sdk'
 import { countsOf } from '../../history.ts'
 import { saidMarks, type WordsView } from '../read-words.ts'
-import { reportDisorder, Tally } from '../tally.ts'
+import { missedAs, reportDisorder, Tally } from '../tally.ts'
 import type { HeldRecord } from './held-play.ts'
 import type { HeldMessage } from './messages.ts'
 
@@ -33,8 +33,10 @@ function judgeNotices({ messages, delivered }: HeldRecord, { outbox }: WordsView
     const times = shown.get(chat) ?? 0
     tally.accept()
     if (another) tally.report('doubled', `${mark} has several rows in the inbox`)
-    if (!row?.error?.startsWith('refused: ') || row.state !== 'dead')
-      tally.report('lost', `${mark} is ${row?.state ?? 'missing'}: ${row?.error}`)
+    if (!row?.error?.startsWith('refused: ') || row.state !== 'dead') {
+      tally.report(missedAs(row?.state), `${mark} is ${row?.state ?? 'missing'}: ${row?.error}`)
+      continue
+    }
     if (replies.length > 1 || times > 1)
       tally.report('toldTwice', `the sender of ${mark} has ${times} notices, and ${replies.length} were queued`)
     judgeShown(tally, `the notice about ${mark}`, times, replies)
@@ -48,8 +50,8 @@ function judgeOperators({ messages, delivered }: HeldRecord, { outbox }: WordsVi
   const keys = new Map<number, string>()
   for (const message of messages) {
     const { refusal, agent } = message
-    const number = rowsOf(message)[0]?.number
-    if (refusal !== undefined && number !== undefined) keys.set(number, `${agent} ${refusal}`)
+    const [row] = rowsOf(message)
+    if (refusal !== undefined && row?.state === 'dead') keys.set(row.number, `${agent} ${refusal}`)
   }
   const keyIn = (text: string | null): string | undefined => keys.get(Number(REPLAY.exec(text ?? '')?.groups?.number))
   const shown = countsOf(delivered.flatMap(({ text }) => keyIn(text) ?? []))
@@ -77,8 +79,10 @@ function judgeFallbacks({ messages, delivered }: HeldRecord, { outbox, sessions 
     const [row, another] = rowsOf(message)
     const [turns, times, replies] = [said.get(mark) ?? 0, shown.get(mark) ?? 0, queued.get(mark) ?? []]
     tally.accept()
-    if (row?.state !== 'done' || turns === 0)
-      tally.report('lost', `${mark} is ${row?.state ?? 'missing'}, and has ${turns} turns: ${row?.error}`)
+    if (row?.state !== 'done' || turns === 0) {
+      tally.report(missedAs(row?.state), `${mark} is ${row?.state ?? 'missing'}, and has ${turns} turns: ${row?.error}`)
+      continue
+    }
     if (another || turns > 1) tally.report('doubled', `${mark} has ${turns} turns`)
     if (times > 1 || replies.length > 1)
       tally.report('toldTwice', `${mark} was answered ${times} times, and ${replies.length} replies were queued`)
@@ -96,5 +100,6 @@ function judgeFallbacks({ messages, delivered }: HeldRecord, { outbox, sessions 
 function judgeShown(tally: Tally, name: string, times: number, replies: readonly OutboxRow[]): void {
   const [reply] = replies
   if (reply?.state === 'ambiguous') tally.beUncertain()
-  else if (times === 0) tally.report('lost', `${name} is ${reply?.state ?? 'missing'}: ${reply?.error ?? 'it was never queued'}`)
+  else if (times === 0)
+    tally.report(missedAs(reply?.state), `${name} is ${reply?.state ?? 'missing'}: ${reply?.error ?? 'it was never queued'}`)
 }

@@ -13,7 +13,7 @@ export function judgeRuns({ events, effects, sends }: HeldRecord, { runs, audit,
     const [run, another] = byMark.get(mark) ?? []
     tally.accept()
     if (!run) tally.report('lost', `${mark} was accepted at ${path} and has no run`)
-    else if (!SOP_ENDED.includes(run.status)) tally.report('lost', `the run of ${mark} is ${run.status}`)
+    else if (!SOP_ENDED.includes(run.status)) tally.report('unfinished', `the run of ${mark} is ${run.status}`)
     if (another) tally.report('doubled', `${mark} has ${byMark.get(mark)?.length} runs`)
     const completed = run?.results.filter(({ status }) => status === 'completed').map(({ step }) => step) ?? []
     for (const step of completed)

@@ -2,7 +2,7 @@
 import { gatewayText, type InboxEntry } from '@sluice/sdk'
 import { countsOf } from '../../history.ts'
 import type { WordsView } from '../read-words.ts'
-import { reportDisorder, Tally } from '../tally.ts'
+import { missedAs, reportDisorder, Tally } from '../tally.ts'
 import type { RoomPlace } from './places.ts'
 import { type RoomWord, type RoomWordKind, replyMark } from './rooms-play.ts'
 
@@ -27,19 +27,24 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
   const said = new Tally('messages to the bot')
   for (const word of of('do')) judgeWord(said, word, times.get(word.mark) ?? 0, rowOf(word))
   const heard = new Tally('overheard messages')
-  for (const word of of('hear')) judgeWord(heard, word, times.get(word.mark) ?? 0)
+  // What a room overheard is read by its next turn, which may have to wait.
+  const waiting = new Map(
+    words.flatMap((word) => [rowOf(word)].filter((row) => missedAs(row?.state) === 'unfinished').map((row) => [word.room, row])),
+  )
+  for (const word of of('hear')) judgeWord(heard, word, times.get(word.mark) ?? 0, waiting.get(word.room))
   const stops = new Tally('stopped messages')
   for (const word of of('slow')) {
     const row = rowOf(word)
     stops.accept()
-    if (row?.state !== 'done') stops.report('lost', `${word.mark} in ${word.room.chat} is ${row?.state ?? 'missing'}: ${row?.error}`)
+    if (row?.state !== 'done')
+      stops.report(missedAs(row?.state), `${word.mark} in ${word.room.chat} is ${row?.state ?? 'missing'}: ${row?.error}`)
     if ((times.get(word.mark) ?? 0) > 1) stops.report('doubled', `${word.mark} in ${word.room.chat} has ${times.get(word.mark)} turns`)
   }
   const commands = new Tally('answers to /stop')
   for (const word of of('stop')) {
     const row = rowOf(word)
     commands.accept()
-    if (row?.state !== 'done') commands.report('lost', `the /stop ${word.id} is ${row?.state ?? 'missing'}: ${row?.error}`)
+    if (row?.state !== 'done') commands.report(missedAs(row?.state), `the /stop ${word.id} is ${row?.state ?? 'missing'}: ${row?.error}`)
   }
   for (const room of rooms) {
     const due = of('stop').filter((word) => word.room === room).length
@@ -49,7 +54,9 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
     const uncertain = answers.filter(({ state }) => state === 'ambiguous').length
     const shown = room.delivered().filter((text) => STOP_ANSWERS.includes(text)).length
     for (let one = 0; one < uncertain; one++) commands.beUncertain()
-    if (answers.length < due || shown + uncertain < due) commands.report('lost', `${room.chat} has ${shown} answers to ${due} /stop`)
+    const unended = answers.find(({ state }) => missedAs(state) === 'unfinished') ?? waiting.get(room)
+    if (answers.length < due || shown + uncertain < due)
+      commands.report(missedAs(unended?.state), `${room.chat} has ${shown} answers to ${due} /stop`)
     if (answers.length > due || shown > due) commands.report('toldTwice', `${room.chat} has ${shown} answers to ${due} /stop`)
   }
 
@@ -82,7 +89,7 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
     replies.accept()
     if (own.length > 1) replies.report('doubled', `${mark} has ${own.length} replies`)
     if (own.some(({ state }) => state === 'ambiguous')) replies.beUncertain()
-    else if (!shown.has(mark)) replies.report('lost', `the reply to ${mark} is ${own[0]?.state}: ${own[0]?.error}`)
+    else if (!shown.has(mark)) replies.report(missedAs(own[0]?.state), `the reply to ${mark} is ${own[0]?.state}: ${own[0]?.error}`)
   }
 
   const leaked = new Tally('requests with words of another room')
@@ -91,10 +98,11 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
   return [said, heard, stops, commands, replies, leaked]
 }
 
-/** Words that are to the bot have a row in the inbox too. */
+/** `row` is the message that brings the words into a turn: their own, or one that waits in their room. */
 function judgeWord(tally: Tally, { mark, kind, room, person }: RoomWord, times: number, row?: InboxEntry): void {
   tally.accept()
   const name = `"${kind} ${mark}" of ${person} in ${room.chat}`
-  if (times === 0) tally.report('lost', `${name} is in no turn${row ? `, and its message is ${row.state}: ${row.error}` : ''}`)
+  if (times === 0)
+    tally.report(missedAs(row?.state), `${name} is in no turn${row ? `, and message ${row.number} is ${row.state}: ${row.error}` : ''}`)
   if (times > 1) tally.report('doubled', `${name} is in ${times} turns`)
 }

@@ -2,7 +2,6 @@
 import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { type ModelRequest, type ModelStep, startModelServer } from '@sluice/testkit/model-server'
 import { markIn, markOf, marksIn } from '../../marks.ts'
-import { quiet } from '../../quiet.ts'
 import { pause } from '../../request.ts'
 import type { Play, PlayOptions } from '../play.ts'
 import { readWords } from '../read-words.ts'
@@ -32,14 +31,13 @@ const GAP_MS_MAX = 150
 const PIECE_GAP_MS_MAX = 200
 const SHARE = { hear: 0.3, slow: 0.1, piece: 0.4, tool: 0.35 }
 const POLL_MS = 50
-const QUIET_MS_MAX = 90_000
 
 export async function startRooms({ random, aims }: PlayOptions): Promise<Play> {
   const words = new Map<string, RoomWord>()
   const asked = new Set<string>()
   /** The rooms of the words of each request to the model that has words of several. */
   const leaks: string[] = []
-  let [number, requests, isOver] = [0, 0, false]
+  let [number, requests] = [0, 0]
   const { rooms, fakes, config } = await startPlaces()
   const effects: FakeProvider = await startFakeProvider(async () => {
     aims.reach('effect')
@@ -108,17 +106,8 @@ export async function startRooms({ random, aims }: PlayOptions): Promise<Play> {
     config: `${settings({ modelUrl: model.url })}\n${config}`,
     moments: ['asked', 'answered', 'sending', 'effect', 'written', 'hear', 'window', 'stop'],
     lifeMsMax: LIFE_MS_MAX,
-    async act({ url, signal, isLast }) {
-      if (isLast) {
-        await quiet(url, QUIET_MS_MAX, signal)
-        // The last words in each room bring all that was overheard before.
-        for (const room of rooms) {
-          while (!room.isReady() && !signal.aborted) await pause(POLL_MS, signal)
-          say(room, room.people[0], 'do')
-        }
-        isOver = true
-        return
-      }
+    async act({ signal, isLast }) {
+      if (isLast) return
       const acts: Promise<void>[] = []
       for (let left = random.within(ACTS.min, ACTS.max); left > 0 && !signal.aborted; left--) {
         acts.push(act(signal))
@@ -127,9 +116,15 @@ export async function startRooms({ random, aims }: PlayOptions): Promise<Play> {
       await Promise.all(acts)
     },
     left() {
-      if (!isOver) return 'the last words are not written'
       const unasked = [...words.values()].find(({ kind, mark }) => kind === 'do' && !asked.has(mark))
       return unasked && `${unasked.mark} in ${unasked.room.chat} did not reach the model`
+    },
+    // The last words in each room bring all that was overheard before.
+    async lastWords(signal) {
+      for (const room of rooms) {
+        while (!room.isReady() && !signal.aborted) await pause(POLL_MS, signal)
+        say(room, room.people[0], 'do')
+      }
     },
     async judge(place) {
       const view = await readWords(place)
