@@ -69,6 +69,29 @@ test.each([
   ['a phone without a year, wrapped twice', `On Sun, Nov 29, Assistant of the Office\n<agent@example.com>\nwrote:\n> ${asked}`],
   ['an old client', `Forwarded message:\n\n> From: Agent <agent@example.com>`],
   ['a list', `_______________________________________________\nOps mailing list`],
+  ['a list with a short rule', `__\nops mailing list\nops@example.com\nhttps://lists.example.com/mailman/listinfo/ops`],
+  [
+    'Outlook, indented',
+    `   De : Agent<mailto:agent@example.com>\n   Envoyé le :dimanche 29 novembre 2026 01:52\n   À : ada@example.com\n\n${asked}`,
+  ],
+  [
+    'Yahoo in French',
+    `      De : Agent <agent@example.com>\n À : Ada <ada@example.com>\n Envoyé le : Dimanche 29 novembre 2026\n\n${asked}`,
+  ],
+  ['Outlook in bold, indented and wrapped', `  *From:* agent@example.com [mailto:\n  agent@example.com]\n  *Sent:* Sunday\n\n${asked}`],
+  ['Outlook below a short rule', ` ------------------------------\n*From:* Agent <agent@example.com>\n*Sent:* Sunday\n\n${asked}`],
+  ['headers below a rule and a date', `====\n\nMessage du : 29/11/2026 01:52\nDe : "Agent" <agent@example.com>\nA : Ada\n\n${asked}`],
+  ['Outlook in a language that is not known', `${'_'.repeat(32)}\nKutoka: Agent\n\n${asked}`],
+  ['Gmail in Norwegian, wrapped before the bracket', `søn. 29. nov. 2026 kl. 01:52 skrev Agent <agent@example.com\n>:\n\n> ${asked}`],
+  [
+    'a phone, wrapped three times',
+    `On Nov 29, 2026, at 01:52 AM, Agent <\n4c85cfa4c44e1721d66e3e8f4\n@mail.example.com>\nwrote:\n\n${asked}`,
+  ],
+  ['Gmail in Ukrainian', `29 лист. 2026 р. 01:52 "Agent" agent@example.com пише:\n\n${asked}`],
+  ['a name without an address', `2026-11-29 01:52 GMT+01:00 Agent of the Office\n\n> ${asked}`],
+  ['a mailing list without an address', `agent via Example Forum wrote:\n\n> ${asked}`],
+  ['a rule in bold', `*----- Original Message -----*\n\n${asked}`],
+  ['two headers on one line', `From: agent@example.com Date: Sun, 29 Nov 2026 01:52:12 -0700\n\n${asked}`],
 ])('finds the whole attribution of %s', (_, quote) => {
   expect(quoteStart(`yes\n\n${quote}`)).toBe(5)
 })
@@ -92,6 +115,10 @@ test.each([
   ['From: bob@example.com\n\nThis is the address that I mean.'],
   ['Copy: Bob <bob@example.com>\n\nHe may read it.'],
   ['From: Bob <bob@example.com>\nand from nobody else.'],
+  ['The first part.\n\n________________________________________\n\nThe second part.'],
+  ['The first part.\n\n----\n\n====\n\nThe second part.'],
+  ['See <https://example.com/a\n> for more.'],
+  ['Ask Bob <bob@example.com\n> and Eve.'],
 ])('finds no quote in the own words %j', (text) => {
   expect(quoteStart(text)).toBe(-1)
 })

@@ -1,7 +1,15 @@
 /** Finds where the words of others begin in the text of a mail. */
 
-/** A line that begins with `>`, a rule with a title, a rule of Outlook or of a mailing list, or a heading of a forwarded mail. */
-const MARK = /^(?:[ \t]{0,4}>|-{2,20} ?[^\n\r\u2028\u2029-]{3,60} ?-{2,20}$|_{20,80}$)/
+/** A line that begins with `>`, or a rule with a title. */
+const MARK = /^(?:[ \t]{0,4}>|\*?-{2,20} ?[^\n\r\u2028\u2029-]{3,60} ?-{2,20}\*?$)/
+/** A rule without a title, which senders write between their own words, too. */
+const BARE_RULE = /^[ \t]{0,4}[-_=]{2,80}$/
+/** The rule of Outlook, which stands directly above the headers of the quoted mail. */
+const OUTLOOK_RULE = /^_{32}$/
+/** A line of the footer of a mailing list. */
+const LIST_FOOTER = /\bmailing list$|\/mailman\/listinfo\//i
+/** The end of a line within the angle brackets of a link or of an address, which some programs close on the next line. */
+const OPEN_BRACKET = /<(?:https?:[^\s<>]{0,900}|[^\s<>@]{1,64}@[^\s<>@]{1,190})$/
 const FORWARDED =
   /^(?:(?:Begin )?forwarded message|Anfang der weitergeleiteten (?:E-Mail|Nachricht)|Début du message (?:réexpédié|transféré)|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Begin doorgestuurd bericht|Início da mensagem reencaminhada|Vidarebefordrat brev|Начало переадресованного сообщения|転送されたメッセージ|开始转发的邮件)\s?[:：]$/i
 
@@ -9,29 +17,33 @@ const FORWARDED =
 const ATTRIBUTION =
   /^(?:On|Am|Le|El|Il|Em|Op|Den|Dnia|W dniu|Dne|Dana|På|Vào|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|^(?:[Пп]н|[Вв]т|[Сс]р|[Чч]т|[Пп]т|[Сс]б|[Вв]с|[Оо]т)[\s,.]|^\d{1,4}[./年-]/
 const WROTE =
-  /(?:\b(?:wrote|writes|said|schrieb|schreibt|escribió|escribio|ha scritto|scrisse|schreef|escreveu|skrev|skriver|kirjoitti|pisze|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|írta|yazdı|scris|wrote via)|a écrit|пишет|написал(?:а|\(а\))?|έγραψε|写道|寫道|書きました|のメール|작성|đã viết)/i
+  /(?:\b(?:wrote|writes|said|schrieb|schreibt|escribió|escribio|ha scritto|scrisse|schreef|escreveu|skrev|skriver|kirjoitti|pisze|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|írta|yazdı|scris|wrote via)|a écrit|пишет?|написал(?:а|\(а\))?|έγραψε|写道|寫道|書きました|のメール|작성|đã viết)/i
 const ADDRESS = /[^\s<>@"]{1,64}@[^\s<>@"]{1,190}/
 const DATE = /\b\d{1,2}[:.]\d{2}\b|\b(?:19|20)\d{2}\b|\d{4}年/
 const COLON = /[:：][ \t]{0,4}$/
 /** A date, for lines that begin with it. */
 const BARE_DATE = /^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b/
+/** A date with a time and its zone, as Gmail wrote it in several languages. */
+const DATE_WITH_ZONE = /^\d{4}-\d{2}-\d{2} \d{1,2}:\d{2} GMT[+-]\d{1,2}:\d{2} \S/
+/** The attribution of a mailing list that names no address. */
+const VIA_LIST = /\S via \S.{0,100} wrote:$/
 const RULE = /^-{2,20} .{3,300} -{2,20}$/
 /** The headers of a mail on one line. */
-const FLAT_HEADERS = /^Date: .{10,60} From: \S{3,200} .{0,200}Subject: /
+const FLAT_HEADERS = /^Date: .{10,60} From: \S{3,200} .{0,200}Subject: |^From: .{0,80}[^\s<>@]{1,64}@[^\s<>@]{1,190}>? (?:Date|Sent): /
 /** An attribution that begins with a time or a day, and ends with an address and without a verb. */
 const WITHOUT_VERB = /^(?:\d{1,2}:\d{2} [AP]M|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day), .{5,200} <[^\s<>@]{1,64}@[^\s<>@]{1,190}>:$/
 /** An attribution that ends without a colon. */
 const WITHOUT_COLON = /^On .{8,200} <[^\s<>@]{1,64}@[^\s<>@]{1,190}> wrote$/
 const BEHIND = /-{0,20} ?\bOn (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), /
 const ATTRIBUTION_CHARS_MAX = 400
-const ATTRIBUTION_LINES_MAX = 3
+const ATTRIBUTION_LINES_MAX = 4
 
 /** A line of the headers that mail programs put before a mail which they quote or forward. */
-const HEADER = /^[*_]{0,2}([^\s:：*_][^:：*_\n]{0,24}?)[*_]{0,2}\s{0,2}[:：][*_]{0,2}\s{0,20}(\S.{0,999})$/u
+const HEADER = /^[ \t\u00a0]{0,20}[*_]{0,2}([^\s:：*_][^:：*_\n]{0,24}?)[*_]{0,2}\s{0,2}[:：][*_]{0,2}\s{0,20}(\S.{0,999})$/u
 const FROM =
   /^(?:from|von|de|da|van|fra|från|od|expéditeur|lähettäjä|kimden|feladó|odesílatel|remitente|mittente|afzender|от(?: кого)?|отправитель|από|差出人|送信者|发件人|發件人|寄件者|寄件人|보낸 사람)$/iu
 const SENT =
-  /^(?:sent|date|gesendet|datum|envoyé|inviato|data|verzonden|enviado(?: el| em)?|fecha|skickat|sendt|dato|wysłano|odesláno|lähetetty|gönderilen|отправлено|дата|送信日時|日付|发送时间|發送時間|日期|보낸 날짜)$/iu
+  /^(?:sent|date|gesendet|datum|envoyé|inviato|data|verzonden|enviado(?: el| em)?|fecha|skickat|sendt|dato|wysłano|odesláno|lähetetty|gönderilen|message du|отправлено|дата|送信日時|日付|发送时间|發送時間|日期|보낸 날짜)$/iu
 /** The number of header lines that make a block in a language whose words are not known. */
 const HEADERS_MIN = 4
 
@@ -42,8 +54,9 @@ const HEADERS_MIN = 4
 export function quoteStart(text: string): number {
   const lines = linesOf(text)
   for (const [index, { at, line }] of lines.entries()) {
-    if (FORWARDED.test(line) || beginsHeaders(lines, index) || isOneLine(line)) return at
-    if (MARK.test(line)) return lines[attributionAbove(lines, index)]?.at ?? at
+    if (beginsHeaders(lines, index)) return lines[ruleAbove(lines, index)]?.at ?? at
+    if (FORWARDED.test(line) || isOneLine(line) || isBeginningRule(lines, index)) return at
+    if (MARK.test(line) && !isEndOfBracket(lines, index)) return lines[attributionAbove(lines, index)]?.at ?? at
     if (!COLON.test(line)) continue
     // Some programs put the attribution behind the last words of the sender.
     const behind = WROTE.test(line) ? line.search(BEHIND) : -1
@@ -52,6 +65,24 @@ export function quoteStart(text: string): number {
     if (first !== undefined) return lines[first]?.at ?? at
   }
   return -1
+}
+
+/** Whether a line begins with the `>` that ends a link or an address of the line above. */
+const isEndOfBracket = (lines: readonly Line[], index: number): boolean =>
+  lines[index]?.line.startsWith('>') === true && OPEN_BRACKET.test(lines[index - 1]?.line ?? '')
+
+/** Whether a rule begins the footer of a mailing list, or the headers of Outlook in a language whose words are not known. */
+function isBeginningRule(lines: readonly Line[], index: number): boolean {
+  const rule = lines[index]?.line ?? ''
+  if (!BARE_RULE.test(rule)) return false
+  const below = lines.slice(index + 1, index + 5).map(({ line }) => line)
+  return below.some((line) => LIST_FOOTER.test(line)) || (OUTLOOK_RULE.test(rule) && HEADER.test(below[0] ?? ''))
+}
+
+/** Returns the index of the rule above the headers of a mail; without one, that of the headers. */
+function ruleAbove(lines: readonly Line[], headers: number): number {
+  const above = lines[headers - 1]?.line === '' ? headers - 2 : headers - 1
+  return BARE_RULE.test(lines[above]?.line ?? '') ? above : headers
 }
 
 interface Line {
@@ -88,9 +119,12 @@ function beginningOfAttribution(lines: readonly Line[], last: number): number | 
     if (ATTRIBUTION.test(said) && (hasQuote || (wrote && (hasDate || hasAddress)) || (hasAddress && hasDate))) return first
   }
   const own = lines[last]?.line ?? ''
+  if (hasQuote && VIA_LIST.test(own)) return last
+  const both = `${lines[last - 1]?.line ?? ''} ${own}`
+  if (own === '>:' && isWhole(both)) return last - 1
   const isAlone = ADDRESS.test(own) || DATE.test(own)
   if (!isAlone || !(hasQuote || WROTE.test(own))) return undefined
-  return isWhole(own) || !isWhole(`${lines[last - 1]?.line ?? ''} ${own}`) ? last : last - 1
+  return isWhole(own) || !isWhole(both) ? last : last - 1
 }
 
 /** Whether a text has all parts of an attribution: who wrote, the address and the time. */
@@ -101,11 +135,13 @@ const isOneLine = (line: string): boolean =>
   DATE.test(line) &&
   ((RULE.test(line) && WROTE.test(line)) || WITHOUT_VERB.test(line) || WITHOUT_COLON.test(line) || FLAT_HEADERS.test(line))
 
-/** Returns the index of the line above a quote that names an address and a time and ends with no colon; otherwise that of the quote. */
+/** Returns the index of the line above a quote that begins with a date, names who wrote, and ends with no colon; otherwise that of the quote. */
 function attributionAbove(lines: readonly Line[], quote: number): number {
   const above = lines[quote - 1]?.line === '' ? quote - 2 : quote - 1
   const said = lines[above]?.line ?? ''
-  return /^[ \t]{0,4}>/.test(lines[quote]?.line ?? '') && ADDRESS.test(said) && BARE_DATE.test(said) ? above : quote
+  return /^[ \t]{0,4}>/.test(lines[quote]?.line ?? '') && ((ADDRESS.test(said) && BARE_DATE.test(said)) || DATE_WITH_ZONE.test(said))
+    ? above
+    : quote
 }
 
 /** Whether a header that names the sender stands alone above the words of others: above a mark, or with a name before the address. */

@@ -3,9 +3,11 @@ import { quoteStart } from './quote-start.ts'
 
 /** Longer than an answer to an approval with its feedback. */
 const TYPED_CHARS_MAX = 5000
-/** The line before a signature (RFC 3676, section 4.3), and the ones that mail programs of phones write. */
-const SIGNATURE =
-  /^(?:-- ?|(?:Sent (?:from|via|with)|Get Outlook for|Holen Sie sich Outlook|Obtenir Outlook|Von meinem|Gesendet (?:von|mit)|Envoyé (?:de|depuis)|Télécharger Outlook|Enviado desde|Enviado d[eo]|Obtener Outlook|Inviato da|Verzonden (?:vanaf|met)|Skickat från|Sendt fra|Lähetetty|Wysłane? z|Отправлено (?:с|из)|发自我的|從我的) ?.{1,60}|.{1,40}から送信)$/mu
+/** The line before a signature (RFC 3676, section 4.3). */
+const DELIMITER = /^-- ?$/
+/** The lines that mail programs of phones write, some with an excuse. A longer sentence is the sender's own. */
+const FROM_PHONE =
+  /^(?:(?:Sent (?:from|via|with)|Get Outlook for|Hanki Outlook|Holen Sie sich Outlook|Obtenir Outlook|Von meinem|Gesendet (?:von|mit)|Envoyé (?:de|depuis)|Télécharger Outlook|Enviado desde|Enviado d[eo]|Obtener Outlook|Inviato da|Verzonden (?:vanaf|met)|Skickat från|Sendt fra|Lähetetty|Wysłane? z|Отправлено (?:с|из)|发自我的|從我的|Diese Nachricht wurde von meinem) ?[^,]{1,60}?(?:<https?:[^\s<>]{1,200}>|, (?:please |kindly |sorry|excuse|apologies).{0,60})?|.{1,40}から送信|[(<]{1,2}[Ss]ent (?:from|by|via|with) [^()<>]{1,60}[)>]{1,2})$/u
 
 /** A subject that a mail program made from the mail which it answers. */
 const REPLY = /^(?:re|aw|sv|antw|fwd?|wg)\s{0,5}:/i
@@ -15,7 +17,18 @@ const REPLY = /^(?:re|aw|sv|antw|fwd?|wg)\s{0,5}:/i
  * have written.
  */
 export function typedIn(subject: string, body: string): string {
-  const ends = [quoteStart(body), body.search(SIGNATURE)].filter((end) => end >= 0)
-  const typed = body.slice(0, Math.min(TYPED_CHARS_MAX, ...ends)).trim()
+  const quoted = quoteStart(body)
+  const typed = aboveSignature((quoted < 0 ? body : body.slice(0, quoted)).slice(0, TYPED_CHARS_MAX)).trim()
   return typed || (REPLY.test(subject) ? '' : subject)
+}
+
+/** Returns the text above the first signature. The line of a phone is one if nothing of the sender follows in its paragraph. */
+function aboveSignature(text: string): string {
+  const lines = text.split('\n')
+  const first = lines.findIndex((line, index) => {
+    if (DELIMITER.test(line)) return true
+    const below = lines.slice(index).findIndex((each) => !FROM_PHONE.test(each.trim()))
+    return below < 0 || (below > 0 && lines[index + below]?.trim() === '')
+  })
+  return first < 0 ? text : lines.slice(0, first).join('\n')
 }
