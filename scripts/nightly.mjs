@@ -6,6 +6,7 @@ const ROOT = resolve(import.meta.dirname, '..')
 const vitest = (...environment) => ['exec', ...environment, 'vitest', 'run', '--config', 'vitest.workspace.ts']
 const RUNS = {
   'npm test with all its random tries': vitest('SLUICE_NIGHTLY=1'),
+  'every regular expression judged again': [...vitest('SLUICE_NIGHTLY=1', 'SLUICE_SLOW=1'), 'qa/src/linear-patterns'],
   'crashes of a daemon': [...vitest('SLUICE_NIGHTLY=1', 'SLUICE_DAEMONS=1'), 'qa/src/chaos/chaos.daemons.test.ts'],
   'crashes of a cluster': ['exec', 'node', 'qa/src/chaos/run.ts', '--suite', 'cluster', '--seconds', '600'],
   'a million mutated requests for each signing scheme': ['exec', 'node', 'qa/src/fuzz/run.ts'],

@@ -1,8 +1,10 @@
 /** Every regular expression of product code takes linear time, because one quadratic pattern lets one message stop the daemon. */
-import { globSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { ATTACHMENT_PATH } from '@sluice/sdk'
-import { beforeAll, describe, expect, test } from 'vitest'
+
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join, resolve } from 'node:path'
+import { ATTACHMENT_PATH, sha256Hex } from '@sluice/sdk'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sourcePatterns } from './source-patterns.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -81,6 +83,17 @@ const literals = [
 ]
 const instances = Object.values(CONSTRUCTED).flatMap(({ instances }) => instances)
 
+/**
+ * The patterns that a nightly run found safe, so that other runs judge only new ones. A nightly run judges all of them again and writes
+ * this file. Each line names a pattern by a hash, which also covers the checker and its limits.
+ */
+const SAFE_FILE = join(import.meta.dirname, 'linear-patterns.txt')
+const JUDGES_ALL = process.env.SLUICE_NIGHTLY === '1'
+const { version } = createRequire(import.meta.url)('recheck/package.json')
+const nameOf = ({ source, flags }: { readonly source: string; readonly flags: string }): string =>
+  sha256Hex(JSON.stringify([version, LIMITS, source, flags])).slice(0, 16)
+const known: ReadonlySet<string> = new Set(JUDGES_ALL ? [] : readFileSync(SAFE_FILE, 'utf8').split('\n'))
+
 let check: typeof import('recheck').checkSync
 beforeAll(async () => {
   // By default the checker searches for a native program and starts a worker for each call.
@@ -93,9 +106,14 @@ describe('a regular expression of product code', () => {
   const patterns = [...literals.flatMap(([first]) => first ?? []), ...constructed].filter(
     (pattern) => waysAt(pattern.source) > FEW_WAYS && !isBounded(pattern),
   )
-  test.each(patterns)('takes linear time: $place /$source/$flags', ({ source, flags }) => {
-    const verdict = check(source, flags, LIMITS)
+  const safe: string[] = []
+  afterAll(() => {
+    if (JUDGES_ALL) writeFileSync(SAFE_FILE, `${safe.toSorted().join('\n')}\n`)
+  })
+  test.each(patterns.filter((pattern) => !known.has(nameOf(pattern))))('takes linear time: $place /$source/$flags', (pattern) => {
+    const verdict = check(pattern.source, pattern.flags, LIMITS)
     expect(verdict.status, JSON.stringify('attack' in verdict ? verdict.attack.pattern : verdict)).toBe('safe')
+    safe.push(nameOf(pattern))
   })
 
   test.each(BOUNDED)('with bounded repetitions takes linear time: %s', (pattern, text) => {
