@@ -83,6 +83,7 @@ export { GATEWAY_TEXTS, type GatewayText, type GatewayTextRow, type GatewayTexts
 export type { DeviceHolder, Hardware, HardwareBoard, HeldPin, RobotStatus } from './feature/hardware.ts'
 export type {
   Addresses,
+  AddressRule,
   ChipInfo,
   ChipProbe,
   Clock,

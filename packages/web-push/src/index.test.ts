@@ -300,6 +300,19 @@ describe('the push service', () => {
     expect(requests).toBe(2)
   })
 
+  test('must have a public address, also where the host may have a private one for other requests', async () => {
+    const rules: unknown[] = []
+    const { turnOn, call } = await start({
+      publicFetch: (usual) => (url, init) => {
+        rules.push(init.onlyPublic)
+        return usual(url, init)
+      },
+    })
+    await turnOn(BOB)
+    await call('POST /api/web-push/test', BOB)
+    expect(rules).toEqual([true])
+  })
+
   test('that is down for a browser holds at most 20 notifications back, and none of another browser', async () => {
     const CAT: PairedDevice = { ...ADA, id: 'cat' }
     let endpoint = ''

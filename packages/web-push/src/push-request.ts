@@ -42,7 +42,7 @@ export interface PushSender {
   key(): Promise<VapidKey>
 }
 
-/** Never throws. The address was given by a browser, so it must be public, and redirects are refused. */
+/** Never throws. The address was given by a browser, so it must be public without exemption, and redirects are refused. */
 export async function sendPush(sender: PushSender, to: Subscription, message: PushMessage, signal: AbortSignal): Promise<PushOutcome> {
   const { host, contact, key } = sender
   using limit = signalScope([signal], TIMEOUT_MS)
@@ -62,6 +62,7 @@ export async function sendPush(sender: PushSender, to: Subscription, message: Pu
       body: encryptMessage(Buffer.from(JSON.stringify(message.shown)), to),
       signal: limit.signal,
       responseBytesMax: ANSWER_BYTES_MAX,
+      onlyPublic: true,
       admit(url) {
         isRedirected = url.href !== endpoint.href
         if (isRedirected) throw new Error('the push service redirects')

@@ -30,12 +30,12 @@ export function createPublicAddresses({ allowPrivate, log, lookup = resolveName 
     }
   }
 
-  return async (host, signal) => {
+  return async (host, signal, { onlyPublic = false } = {}) => {
     const hostname = withoutBrackets(host)
     const family = isIP(hostname)
     const addresses = family ? [{ address: hostname, family }] : await resolve(hostname, signal)
     if (addresses.length === 0) throw new AppError('upstream', `'${hostname}' has no address`)
-    if (exempt.has(hostname) || addresses.every(({ address }) => isPublicAddress(address))) return addresses
+    if ((!onlyPublic && exempt.has(hostname)) || addresses.every(({ address }) => isPublicAddress(address))) return addresses
     log.warn('a request to an address that is not public was refused', { host: hostname })
     throw new AppError('forbidden', `'${hostname}' is not a public address`)
   }

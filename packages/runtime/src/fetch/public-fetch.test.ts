@@ -353,6 +353,18 @@ describe('publicFetch', () => {
     await expect(fetch(`http://sub.site.test:${port}/`)).rejects.toMatchObject({ code: 'forbidden' })
     await expect(fetch(`http://127.0.0.2:${port}/`)).rejects.toMatchObject({ code: 'forbidden' })
   })
+
+  test('exempts no host from a request that is for public addresses only', async () => {
+    let requests = 0
+    const port = await serve((_request, response) => {
+      requests += 1
+      response.end('inside')
+    })
+    const fetch = publicFetch({ allowPrivate: ['127.0.0.1', '[::1]', 'site.test'] })
+    for (const host of ['127.0.0.1', 'site.test', 'SITE.test', '[::1]'])
+      await expect(fetch(`http://${host}:${port}/`, { onlyPublic: true })).rejects.toMatchObject({ code: 'forbidden' })
+    expect(requests).toBe(0)
+  })
 })
 
 test('publicAddresses applies the same rule for callers that connect themselves', async () => {

@@ -20,7 +20,7 @@ export function createPublicFetch(publicAddresses: Host['publicAddresses']): Hos
     for (let redirects = 0; ; redirects++) {
       checkUrl(next.url)
       init.admit?.(next.url)
-      const request: PinnedRequest = { ...next, addresses: await publicAddresses(next.url.hostname, next.signal) }
+      const request: PinnedRequest = { ...next, addresses: await publicAddresses(next.url.hostname, next.signal, init) }
       const incoming = await sendPinned(request)
       const target = redirectTarget(incoming.statusCode, incoming.headers.location, next.url)
       if (!target) return toResponse(incoming, request, init.responseBytesMax ?? RESPONSE_BYTES_MAX)

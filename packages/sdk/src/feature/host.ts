@@ -262,7 +262,12 @@ export interface ResolvedAddress {
   readonly family: number
 }
 
-export interface PublicRequest {
+/** `onlyPublic`: the hosts of `[http] allow_private` must have public addresses, too. */
+export interface AddressRule {
+  readonly onlyPublic?: boolean
+}
+
+export interface PublicRequest extends AddressRule {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
@@ -283,14 +288,15 @@ export interface Host {
   /**
    * Sends requests to addresses that a model or a sender named: http and https only, no credentials in the URL, every address
    * of the host is public, the connection goes to the address that was checked, and each of at most 5 redirects is checked
-   * again. Throws `forbidden` otherwise. `[http] allow_private` lists hosts that may have private addresses.
+   * again. Throws `forbidden` otherwise. `[http] allow_private` lists hosts that may have private addresses,
+   * unless the request is `onlyPublic`.
    */
   readonly publicFetch: (url: string, init: PublicRequest) => Promise<Response>
   /**
    * Returns the addresses of such a host by the same rule, for connections other than HTTP requests. Connect to one of them and
    * do not resolve the name again. Throws `forbidden` when an address is not public, and `upstream` when there is none.
    */
-  readonly publicAddresses: (hostname: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>
+  readonly publicAddresses: (hostname: string, signal: AbortSignal, rule?: AddressRule) => Promise<readonly ResolvedAddress[]>
   /** Starts a program; there is no other way to start one. */
   readonly spawn: Spawn
   /** Whether a program that starts now runs in a sandbox that a probe has verified. */
