@@ -27,7 +27,7 @@ import { acknowledge } from './acknowledge.ts'
 import type { ArrivedMessages } from './arrived-messages.ts'
 import type { Attempts } from './attempts.ts'
 import { lateChanges } from './changes.ts'
-import { PIECES_MAX, type PiecesOptions, piecesSince } from './pieces.ts'
+import { PIECES_MAX, type PiecesOptions, piecesSince, wholeAlbums } from './pieces.ts'
 import { resetIfDue } from './reset.ts'
 import { roomText } from './room-text.ts'
 import { isReadByOthers, isReminder, judgeInRoom, type Room } from './rooms.ts'
@@ -247,7 +247,7 @@ export class MessageTurns {
       if (attempt.superseded?.aborted !== true) return undefined
       try {
         const since = await piecesSince(joining, { owned, channel, number, session, message, hasOthers: true })
-        const pieces = since.slice(0, left)
+        const pieces = wholeAlbums(since, left)
         const [first] = pieces
         if (!first) return undefined
         const texts: string[] = []

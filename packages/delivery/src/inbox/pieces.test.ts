@@ -248,6 +248,42 @@ describe('a change of a piece', () => {
   })
 })
 
+describe('a turn takes at most 20 further messages', () => {
+  const ofAlbum = (album: string, count: number): Inbound[] =>
+    Array.from({ length: count }, (_, index) => member(`${album}${index}`, `${album}${index}`, { group: { id: album }, attachments: [] }))
+  const someTexts = (count: number): Inbound[] => Array.from({ length: count }, (_, index) => message(`n${index}`))
+
+  test.each([
+    ['an album that fits goes with it', [...someTexts(18), ...ofAlbum('a', 3), ...ofAlbum('b', 1)], [21, 1]],
+    ['an album that does not fit goes to the next turn', [...someTexts(20), ...ofAlbum('a', 3)], [20, 3]],
+    [
+      'so does one that begins before it',
+      [...someTexts(18), ...ofAlbum('a', 1), ...ofAlbum('b', 1), ...ofAlbum('a', 3).slice(1), ...ofAlbum('b', 2).slice(1)],
+      [18, 5],
+    ],
+    ['an album of more pictures is several turns', ofAlbum('a', 25), [21, 4]],
+  ] as const)('%s', async (_, messages, sizes) => {
+    const before = await bench({ turnsMax: 0 })
+    await before.receive(...messages)
+    await settle()
+    await running.splice(0)[0]?.stop(0)
+    await clock.advance(60_000)
+    const made = await bench({ store: open(), pacing: { batchMs: 300 } })
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    expect(texts(made).map((text) => text.split('\n').length)).toEqual(sizes)
+  })
+})
+
+test('the pictures of an album are one turn, however much other people of the room write between them', async () => {
+  const made = await bench()
+  const inRoom = (one: Inbound): Inbound => ({ ...one, to: { to: 'room' }, addressed: 'mention' })
+  const others = Array.from({ length: 25 }, (_, index) => message(`o${index}`, { sender: '+15550003333' }))
+  await made.receive(...[member('a', 'one'), ...others, member('b', 'two')].map(inRoom))
+  await pause()
+  await until(() => made.turns.length >= 1)
+  expect(texts(made)[0]).toMatch(/^one\ntwo\n/)
+})
+
 describe('messages of one person', () => {
   const batch = { batchMs: undefined }
   const room = (id: string, more: Partial<Inbound> = {}): Inbound => message(id, { to: { to: 'room' }, addressed: 'mention', ...more })

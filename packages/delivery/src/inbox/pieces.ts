@@ -12,8 +12,10 @@ import { isInRoom } from './rooms.ts'
 export const PIECES_PAUSE_MS = 1500
 /** The longest wait of a first piece. */
 const PIECES_WAIT_MS_MAX = 10_000
-/** The most pieces of one turn; the largest albums have 10. */
+/** The most pieces of one turn. */
 export const PIECES_MAX = 20
+/** The largest albums of the platforms. */
+const ALBUM_MAX = 10
 /** A text this near to the longest one of its platform may be the first part of a longer one. */
 const NEAR_LIMIT = 0.95
 
@@ -70,13 +72,14 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
   // The turn of a message that was begun before goes on with what it has, and reads the others at its next step.
   if (!own || own.turnId !== null || isOwnMessage(own)) return alone
   const nowMs = clock.nowMs()
-  const found = await piecesOf(options, first, messages)
+  const listed = await piecesOf(options, first, messages)
   // A message that itself waits as long waits for all of them.
-  const pieces = pauseMs < PIECES_PAUSE_MS ? untilGrowing(channel, found, nowMs) : found
+  const found = pauseMs < PIECES_PAUSE_MS ? untilGrowing(channel, listed, nowMs) : listed
+  const pieces = wholeAlbums(found, PIECES_MAX, message.group)
   const newestMs = Math.max(own.receivedAtMs, ...pieces.map(({ receivedAtMs }) => receivedAtMs))
   const wholeAtMs = Math.min(newestMs + pauseMs, own.receivedAtMs + PIECES_WAIT_MS_MAX)
   // A time far ahead means that the clock was set back.
-  if (wholeAtMs > nowMs && wholeAtMs - nowMs <= PIECES_WAIT_MS_MAX && pieces.length < PIECES_MAX) return { retryAtMs: wholeAtMs }
+  if (wholeAtMs > nowMs && wholeAtMs - nowMs <= PIECES_WAIT_MS_MAX && found.length < PIECES_MAX) return { retryAtMs: wholeAtMs }
   if (pieces.length === 0) return alone
   const all = [message, ...pieces.map((piece) => piece.message)].flatMap((one) => one.pieces ?? [one])
   const joined = joinPieces(message, all)
@@ -92,8 +95,8 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
 }
 
 /**
- * Lists the messages that the person of a running turn has written since, and that may join it; see `MessageJoin`. Never for a turn that a
- * procedure or a reminder began.
+ * Lists the messages that the person of a running turn has written since, and that may join it, before `wholeAlbums`; see `MessageJoin`.
+ * Never for a turn that a procedure or a reminder began.
  */
 export async function piecesSince(options: PiecesOptions, first: FirstPiece): Promise<readonly Piece[]> {
   const messages = await first.owned.inbox.ofSession(first.session)
@@ -101,6 +104,19 @@ export async function piecesSince(options: PiecesOptions, first: FirstPiece): Pr
   if (!own || isOwnMessage(own)) return []
   const pieces = await piecesOf(options, { ...first, kind: 'turn', isRunning: true }, messages, true)
   return untilGrowing(first.channel, pieces, options.clock.nowMs())
+}
+
+/**
+ * Returns the first `max` pieces, fewer where the album of the last one would go on behind them. `own` is the album of the message that the
+ * pieces join: it is too large for one turn if it goes on there.
+ */
+export function wholeAlbums(pieces: readonly Piece[], max: number, own?: Inbound['group']): readonly Piece[] {
+  const groups = pieces.map(({ message: { group } }) => (group?.id === own?.id ? undefined : group?.id))
+  let end = Math.min(pieces.length, max)
+  // The pictures of two albums may alternate, so that the beginning of one may lie in another.
+  for (let at = end - 1; at >= 0; at--)
+    if (at < end && groups[at] !== undefined && groups.indexOf(groups[at], end) >= 0) end = groups.indexOf(groups[at])
+  return pieces.slice(0, end)
 }
 
 /** Leaves out what may still grow, and all that follows it: an album is in one turn. */
@@ -136,7 +152,7 @@ function pauseOf(options: PiecesOptions, first: FirstPiece): number {
 
 const isNearLimit = ({ limits }: Channel, { text }: Inbound): boolean => text.length >= limits.text * NEAR_LIMIT
 
-/** Lists the pieces behind the first one, in the order of their arrival. */
+/** Lists the pieces behind the first one, in the order of their arrival: more than a turn gets, because `wholeAlbums` looks at what follows. */
 async function piecesOf(
   options: PiecesOptions,
   first: FirstPiece,
@@ -148,8 +164,8 @@ async function piecesOf(
   let last: Piece = { number, receivedAtMs: messages.find((one) => one.number === number)?.receivedAtMs ?? 0, message }
   const behind = messages.filter((one) => one.number > number && one.turnId === null && !isOwnMessage(one))
   // Other people may write between the messages of one person, but nothing may come between the parts of a text.
-  const considered = isAll ? behind.filter(({ sender }) => sender === message.sender) : behind
-  for (const other of considered.slice(0, PIECES_MAX)) {
+  const considered = isAll || message.group ? behind.filter(({ sender }) => sender === message.sender) : behind
+  for (const other of considered.slice(0, PIECES_MAX + ALBUM_MAX)) {
     const isSame = other.kind === kind && other.sender === message.sender
     const found = isSame ? await read(options, first, other.number) : undefined
     const piece = found && isOfSame(message, found) ? { ...other, message: found } : undefined

@@ -133,6 +133,24 @@ test('a running turn reads an album only once it is whole, and nothing that foll
   await advanceUntil(() => made.deliveries.load().messages === 0)
 })
 
+test('a running turn leaves an album to the next one that would go beyond its 20 messages', async () => {
+  const { made, words, release } = await stepBench({ pacing: { steering: 'steer', batchMs: undefined } })
+  await made.receive(message('m1'))
+  await until(() => made.turns.length === 1)
+  const texts = Array.from({ length: 18 }, (_, index) => message(`n${index}`))
+  const album = Array.from({ length: 3 }, (_, index) => message(`a${index}`, { group: { id: 'album' } }))
+  await made.receive(...texts, ...album, message('last'))
+  await settle()
+  await clock.advance(1500)
+  const found = await words()
+  expect(found?.text.split('\n')).toHaveLength(18)
+  expect(await found?.take([said(found.text)])).toBe(true)
+  expect(await words()).toBeUndefined()
+  release()
+  await advanceUntil(() => made.deliveries.load().messages === 0)
+  expect(made.turns.map(({ text }) => text)).toEqual(['text of m1', 'text of a0\ntext of a1\ntext of a2\ntext of last'])
+})
+
 test('with queue, messages wait for the end of the turn', async () => {
   const { made, release } = await stepBench({ pacing: { steering: 'queue' } })
   await made.receive(message('m1'), message('m2'))
