@@ -262,9 +262,79 @@ describe('the push service', () => {
     wait(approval({ expiresAtMs: clock.nowMs() + 600_000 }))
     for (let minute = 0; minute < 20; minute++) await clock.advance(60_000)
     expect(service.requests).toBeGreaterThan(3)
-    expect(service.requests).toBeLessThan(12)
+    expect(service.requests).toBeLessThan(20)
     expect(host.logs.map(({ message }) => message)).toContain('notification of a browser given up')
     expect(clock.sleeping).toBe(0)
+  })
+
+  describe('that asks for a pause of ten hours', () => {
+    const pause = () => new Response(null, { status: 429, headers: { 'retry-after': '36000' } })
+    const paused = async () => {
+      const world = await start()
+      await world.turnOn(ADA)
+      world.service.next.push(pause)
+      world.wait(approval())
+      await world.clock.advance(0)
+      await expect.poll(() => world.service.requests).toBe(1)
+      return world
+    }
+
+    test('gets nothing until then, and then everything that is open', async () => {
+      const { wait, clock, service, host } = await paused()
+      for (let number = 0; number < 10; number++) wait(approval({ stepId: `open-${number}` }))
+      wait(approval({ stepId: 'short', expiresAtMs: clock.nowMs() + 600_000 }))
+      let isOpen = true
+      wait(approval({ stepId: 'decided', isOpen: async () => isOpen, expiresAtMs: clock.nowMs() + 600_000 }))
+      await clock.advance(0)
+      isOpen = false
+      for (let minute = 0; minute < 599; minute++) await clock.advance(60_000)
+      expect(service.requests).toBe(1)
+      const fields = { device: 'ada', service: 'push.example', reason: 'the push service answered with status 429' }
+      expect(host.logs.filter(({ level }) => level === 'warn')).toEqual([
+        { level: 'warn', message: 'notification of a browser given up', fields },
+      ])
+      await clock.advance(60_000)
+      await expect.poll(() => service.received).toHaveLength(11)
+      await clock.advance(60_000)
+      expect(clock.sleeping).toBe(0)
+    })
+
+    test('holds back nothing of a browser that is turned off and on', async () => {
+      const { turnOn, call, wait, clock, service } = await paused()
+      await call('DELETE /api/web-push', ADA)
+      const { endpoint } = await turnOn(ADA)
+      await clock.advance(60_000)
+      await expect.poll(() => service.received.map((one) => one.endpoint)).toEqual([endpoint])
+      wait(approval({ stepId: 'later' }))
+      await clock.advance(0)
+      await expect.poll(() => service.received).toHaveLength(2)
+    })
+
+    test('gets what comes to another subscription at once', async () => {
+      const { turnOn, wait, clock, service } = await paused()
+      await turnOn(ADA)
+      wait(approval({ stepId: 'later' }))
+      await clock.advance(0)
+      await expect.poll(() => service.received).toHaveLength(2)
+    })
+  })
+
+  test('that cannot take one message gets the others', async () => {
+    const { turnOn, wait, clock, service } = await start()
+    await turnOn(ADA)
+    service.next.push(() => new Response(null, { status: 500 }))
+    wait(approval({ stepId: 'bad' }))
+    wait(approval({ stepId: 'good' }))
+    await clock.advance(0)
+    await expect.poll(() => service.requests).toBe(1)
+    service.next.push(
+      () => new Response(null, { status: 201 }),
+      () => new Response(null, { status: 500 }),
+    )
+    await clock.advance(5_001)
+    await expect.poll(() => service.requests).toBe(3)
+    await clock.advance(5_001)
+    await expect.poll(() => service.received).toHaveLength(1)
   })
 
   test('that refuses a message does not get it again', async () => {
