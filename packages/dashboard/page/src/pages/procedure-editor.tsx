@@ -59,12 +59,14 @@ function FromTemplate() {
   return (
     <>
       <Card title="Template" padded>
-        <Choose
-          label="Begin with"
-          value={String(chosen)}
-          options={TEMPLATES.map(({ name }, index) => [String(index), name.replaceAll('-', ' ')])}
-          onChange={(value) => setChosen(Number(value))}
-        />
+        <div class="filters">
+          <Choose
+            label="Begin with"
+            value={String(chosen)}
+            options={TEMPLATES.map(({ name }, index) => [String(index), name.replaceAll('-', ' ')])}
+            onChange={(value) => setChosen(Number(value))}
+          />
+        </div>
       </Card>
       <Editor key={chosen} name={template.name} files={{ ...template, version: null }} />
     </>
