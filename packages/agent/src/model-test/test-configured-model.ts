@@ -53,10 +53,12 @@ export async function testConfiguredModel(deps: ModelTestDeps, request: ModelTes
           systemPrompt: (tools) => systemPrompt({ offered: tools, prompt: () => '' }, configured.agent, { identity: '' }),
         },
         beforeRequest: () => budget.check(configured.cost),
+        onUsage(usage) {
+          run.usage = addUsage(run.usage, usage)
+          budget.add(usage.costUsd)
+        },
         onResult(result) {
           run.results.push(result)
-          run.usage = addUsage(run.usage, result.usage)
-          budget.add(result.usage.costUsd)
           request.onResult(result)
         },
       })
@@ -83,7 +85,7 @@ interface Run {
 
 /** Records the tests as a turn without a session, so that spending limits and statistics count them. */
 async function record({ store, clock, log }: ModelTestDeps, { id, agent, label, startedAtMs, results, usage }: Run): Promise<void> {
-  if (results.length === 0) return
+  if (results.length === 0 && usage === NO_USAGE) return
   try {
     await store.turns.finish({
       id,

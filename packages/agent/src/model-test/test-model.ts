@@ -36,6 +36,8 @@ export interface ModelTestOptions {
   readonly tasks?: Pick<TaskSurroundings, 'tools' | 'policy' | 'systemPrompt'>
   /** Called before each request. A rejection ends the tests. */
   beforeRequest?(): Promise<void>
+  /** Called after each request that the provider may charge for, also in a test that is aborted. */
+  onUsage?(usage: Usage): void
   /** Called after each test. */
   onResult(result: ModelTestResult): void
 }
@@ -138,7 +140,7 @@ class Asker {
   }
 
   readonly ask: AskOnce = async ({ prompt, tools, onPiece }) => {
-    const { clock, settings, agent, prices, scrub, signal, beforeRequest } = this.#options
+    const { clock, settings, agent, prices, scrub, signal, beforeRequest, onUsage } = this.#options
     const { max_output_tokens, temperature, reasoning, model_timeout_secs } = limitsOf(agent, settings)
     await beforeRequest?.().catch((error: unknown) => {
       throw new RunEnded(error)
@@ -160,7 +162,9 @@ class Asker {
     const draft = new ReplyDraft()
     const count = (usage: ModelUsage): void => {
       const called = { provider: settings.kind, model: this.#model.modelId, prompt, tools: tools ?? [], arrived: draft }
-      this.usage = addUsage(this.usage, usageOf(prices, usage, called))
+      const cost = usageOf(prices, usage, called)
+      this.usage = addUsage(this.usage, cost)
+      onUsage?.(cost)
     }
     try {
       const reply = await (onPiece ? this.#stream(options, call, { onPiece, draft }) : generateReply(this.#model, options, call, draft))

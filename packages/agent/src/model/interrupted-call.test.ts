@@ -138,3 +138,19 @@ test('a request of a model test that times out counts', async () => {
   await ended
   expect(usages).toEqual([expect.toSatisfy((tokens) => tokens > 0)])
 })
+
+test('a model test that is aborted records what its requests cost', async () => {
+  const { agent, books, clock } = testAgent({ models: [scriptedModel([hang])], cost })
+  const stop = new AbortController()
+  const ended = agent.testModel({
+    settings: { kind: 'scripted', model: 'scripted-1' },
+    tests: ['text'],
+    signal: stop.signal,
+    onResult: () => undefined,
+  })
+  const error = ended.catch((reason: unknown) => reason)
+  await clock.advance(1000)
+  stop.abort()
+  expect(await error).toMatchObject({ code: 'aborted' })
+  expect(books.ends).toMatchObject([{ source: 'models', inputTokens: expect.toSatisfy((tokens) => tokens > 0) }])
+})
