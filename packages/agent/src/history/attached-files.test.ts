@@ -117,8 +117,11 @@ test('a model that takes none gets the path', async () => {
   expect(files(model.asked[0])).toEqual([])
 })
 
-test('a model that refuses the request with files is asked again without them', async () => {
-  const model = scriptedModel([httpError(400, 'image input is not supported'), { text: 'a file' }])
+test.each([
+  [400, 'image input is not supported'],
+  [413, 'Request Entity Too Large'],
+])('a model that refuses the request with files is asked again without them: HTTP %d', async (status, message) => {
+  const model = scriptedModel([httpError(status, message), { text: 'a file' }])
   const setup = testAgent({ models: [model], settings: [{ kind: 'scripted', media: ['image'] }], workspace: reading() })
   const ended = setup.agent.run(request(text, { owner }))
   for (let passedMs = 0; model.asked.length < 2 && passedMs < 10_000; passedMs += 500) await setup.clock.advance(500)

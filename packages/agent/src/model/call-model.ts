@@ -179,8 +179,8 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
         ? { reason: timedOut.message, repeat: 'never', kind: 'timeout' }
         : modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub })
     observe('error', usage, { error: failure.reason })
-    if (failure.fits !== undefined) return { failure, isFinal: isHeard, promptTokens: messagesTokens(prompt) }
-    if (files.length === 0 || !isRefusal(failure)) return { failure, isFinal: isHeard }
+    const isOfFiles = files.length > 0 && isRefusal(failure) && (failure.fits === undefined || failure.isTooBig === true)
+    if (!isOfFiles) return { failure, isFinal: isHeard, ...(failure.fits !== undefined && { promptTokens: messagesTokens(prompt) }) }
     for (const path of files) deps.refusedFiles.set(`${provider}:${model} ${path}`, true)
     return { failure: { ...failure, repeat: 'once' }, isFinal: isHeard }
   } finally {

@@ -99,6 +99,28 @@ test('a used-up quota is not retried, although its status is 429', () => {
   })
 })
 
+// The error pages of Zhipu (code 1113), MiniMax (1008), xAI and Google AI Studio, and public issue threads
+test.each([
+  'Insufficient balance or no resource package. Please recharge.',
+  'insufficient balance (1008)',
+  'Your team has either used all available credits or reached its monthly spending limit. Please purchase more credits.',
+  'Your prepayment credits are depleted.',
+  'You have reached your credit limit. Please add credits.',
+  'You exceeded your current quota. * Quota exceeded for metric: generate_content_free_tier_requests, limit: 0, model: x',
+])('an account without credit is not asked again, although its status is 429: %s', (message) => {
+  const error = Object.assign(httpError(429, message), { responseBody: JSON.stringify({ error: { code: '1113', message } }) })
+  expect(failureOf(error)).toMatchObject({ repeat: 'never', kind: 'quota' })
+})
+
+test.each([
+  'You exceeded your current quota, please check your plan and billing details. * Quota exceeded for metric: x, limit: 10. Please retry in 36.6s.',
+  'Rate limit reached on tokens per day (TPD): Limit 100000, Used 99000, Requested 2000. Please try again in 14m24s. Need more tokens? Upgrade at https://console.groq.com/settings/billing',
+  'Too many requests',
+])('a limit of a time passes: %s', (message) => {
+  const error = Object.assign(httpError(429, message), { responseBody: JSON.stringify({ error: { message } }) })
+  expect(failureOf(error)).toMatchObject({ repeat: 'often' })
+})
+
 describe('the reason of a refused request', () => {
   test.each<[string, unknown, string]>([
     // https://inference-docs.cerebras.ai/api-reference/error-codes

@@ -2,8 +2,8 @@
 import { AppError } from '@sluice/sdk'
 import type { Scrub } from '../turn/scrub.ts'
 import type { ModelReply } from './model-reply.ts'
-import { reportedError } from './reported-error.ts'
-import { isTooLong, partThatFits } from './too-long.ts'
+import { plainBody, reportedError } from './reported-error.ts'
+import { isTooBig, isTooLong, partThatFits } from './too-long.ts'
 
 export interface ModelFailure {
   /** A phrase that follows the name of the provider, such as `answered HTTP 503: overloaded`. Has no secrets. */
@@ -16,6 +16,8 @@ export interface ModelFailure {
   readonly retryAfterMs?: number | undefined
   /** Given when the request is longer than the window of the model: the part of its conversation that fits. */
   readonly fits?: number
+  /** Whether the files of such a request may be the reason. */
+  readonly isTooBig?: boolean
   /** The cause of an internal error, for the log. */
   readonly cause?: unknown
 }
@@ -71,14 +73,16 @@ export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs:
   }
   if (error instanceof AppError) return { reason: `cannot be used: ${reason}`, repeat: 'never', kind: 'provider' }
   const reported = reportedError(error)
-  const whole = reported?.message ?? said
-  const status = typeof statusCode === 'number' ? statusCode : reported?.status
+  const whole = reported?.message ?? plainBody(error) ?? said
+  // Some services report errors under status 200.
+  const status = typeof statusCode === 'number' && statusCode >= 300 ? statusCode : reported?.status
   const fits = isTooLong({ name: reported?.name ?? '', message: whole, status }) ? partThatFits(whole) : undefined
   const again = (failure: ModelFailure): ModelFailure => {
-    if (fits !== undefined) return { ...failure, repeat: 'never', fits }
+    if (fits !== undefined) return { ...failure, repeat: 'never', fits, isTooBig: isTooBig({ message: whole, status }) }
     return reported?.isFailedCall ? { ...failure, repeat: 'once' } : failure
   }
-  if (reported?.isQuota) return { reason: `has no quota left: ${clean(reported.message)}`, repeat: 'never', kind: 'quota' }
+  if (reported?.isQuota || (status === 429 && isOutOfCredit(whole)))
+    return { reason: `has no quota left: ${clean(whole)}`, repeat: 'never', kind: 'quota' }
   if (typeof statusCode === 'number' && statusCode >= 300) {
     const message = clean(reported?.message ?? said)
     return again(byStatus(statusCode, { said: `HTTP ${statusCode}`, message, retryAfterMs: retryAfterMs(responseHeaders, nowMs) }))
@@ -105,6 +109,20 @@ function byStatus(status: number, { said, message, retryAfterMs }: Answer): Mode
     retryAfterMs,
   }
 }
+
+/** The words of services that use status 429 for an account without credit, which no later time has. */
+const OUT_OF_CREDIT = [
+  // Insufficient balance or no resource package
+  /\binsufficient (?:balance|credits?|funds)\b/i,
+  // used all available credits; Your prepayment credits are depleted; You have reached your credit limit
+  /\bused all available credits\b/i,
+  /\bcredits are depleted\b/i,
+  /\b(?:credit|spending) limit\b/i,
+  // Quota exceeded for metric: generate_content_free_tier_requests, limit: 0
+  /\bquota exceeded\b[^\n]{0,200}\blimit: 0\b/i,
+]
+
+const isOutOfCredit = (message: string): boolean => OUT_OF_CREDIT.some((words) => words.test(message))
 
 const CAUSES_MAX = 8
 

@@ -57,6 +57,9 @@ const QUOTA = new Set([
 /** Groq: https://console.groq.com/docs/tool-use, `Failed to call a function. Please adjust your prompt.` with status 400. */
 const FAILED_CALL = 'tool_use_failed'
 
+/** What is read of the words of a service behind a router, and of a body of another form. */
+const BEHIND_CHARS_MAX = 2000
+
 /** A longer body is no error message. */
 const BODY_CHARS_MAX = 65_536
 
@@ -86,20 +89,34 @@ function errorIn(body: unknown): ReportedError | undefined {
 
 function described(error: unknown): ReportedError | undefined {
   if (typeof error === 'string' && error !== '') return { name: '', message: error, status: undefined, isQuota: false, isFailedCall: false }
-  const { message, type, code, status, statusCode } = membersOf(error)
-  const said = typeof message === 'object' && message !== null ? JSON.stringify(message) : message
-  if (typeof said !== 'string') return undefined
+  const { message, type, code, status, statusCode, metadata } = membersOf(error)
+  const said = textOf(message)
+  if (said === undefined) return undefined
+  // OpenRouter: https://openrouter.ai/docs/api-reference/errors, whose own message is only "Provider returned error".
+  const behind = textOf(membersOf(metadata).raw)
   const names = [code, type, status].filter((name) => typeof name === 'string')
   const numbers = [statusCode, status, code].map(Number).filter((number) => Number.isInteger(number) && number >= 400 && number < 600)
   const known = names.find((name) => STATUSES.has(name))
   const number = numbers[0] ?? (known === undefined ? undefined : STATUSES.get(known))
   return {
     name: known ?? names[0] ?? String(number ?? ''),
-    message: said,
+    message: behind === undefined ? said : `${said}: ${behind.slice(0, BEHIND_CHARS_MAX)}`,
     status: number,
     isQuota: names.some((name) => QUOTA.has(name)),
     isFailedCall: names.includes(FAILED_CALL),
   }
+}
+
+/** Returns a text, or a member with members as JSON; undefined for anything else. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'object' && value !== null) return JSON.stringify(value)
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Returns the beginning of the body of an answer, in which no error was found; undefined when there is none. */
+export function plainBody(error: unknown): string | undefined {
+  const { responseBody } = membersOf(error)
+  return typeof responseBody === 'string' && responseBody.trim() !== '' ? responseBody.slice(0, BEHIND_CHARS_MAX) : undefined
 }
 
 function parsed(body: unknown): unknown {

@@ -47,6 +47,33 @@ const REFUSALS: readonly [service: string, message: string, status?: number | un
   ['Text Generation Inference', 'Input validation error: `inputs` must have less than 4096 tokens. Given: 5000', 422],
   ['Together', 'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000 `inputs` tokens', 422],
   ['in a stream, without a status', 'context window exceeds limit', undefined],
+  // https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/api-errors and public issue threads
+  [
+    'Vertex AI',
+    'Unable to submit request because the input token count is 1100000 but the model supports up to 1048576. Reduce the input token count and try again.',
+    400,
+  ],
+  // https://github.com/theroyallab/tabbyAPI/issues
+  ['TabbyAPI', 'Prompt length 5000 is greater than max_seq_len 4096', 400],
+  // https://cloud.baidu.com/doc/qianfan-api
+  ['Qianfan', 'prompt tokens too long', 400],
+  ['Databricks', 'Input tokens 50000 exceeds the model limit 32768', 400],
+  // https://github.com/NVIDIA/TensorRT-LLM/issues
+  ['TensorRT-LLM', 'default_max_tokens (-100) must be greater than 0, max_seq_len (4096) - splited_prompt_len (4196)', 400],
+  // https://console.groq.com/docs/rate-limits: one request above the limit of a minute never passes
+  [
+    'Groq, one request above the limit of a minute',
+    'Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 7421, please reduce your message size and try again.',
+    413,
+    'rate_limit_exceeded',
+  ],
+  [
+    'OpenAI, one request above the limit of a minute',
+    'Request too large for m on tokens per min (TPM): Limit 30000, Requested 45000. The input or output tokens must be reduced in order to run successfully.',
+    429,
+    'rate_limit_exceeded',
+  ],
+  ['a proxy before the server', 'Request Entity Too Large', 413],
 ]
 
 describe('a refusal for length is recognised', () => {
@@ -62,6 +89,9 @@ describe('a refusal for length is recognised', () => {
     ['max_tokens is too large: 9000. This model supports at most 4096 completion tokens', 400],
     ['tools[0].function.name is longer than 64 characters', 400],
     ['Please reduce the number of tools', 400],
+    ["Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 200 instead.", 400],
+    ['Rate limit reached for m on tokens per min (TPM): Limit 30000, Used 29000, Requested 4000. Please try again in 6s.', 429],
+    ["This request would exceed your organization's rate limit of 30,000 input tokens per minute", 429],
   ])('but not %s', (message, status) => {
     expect(isTooLong({ name: '', message, status })).toBe(false)
   })
@@ -74,6 +104,24 @@ describe('a refusal for length is recognised', () => {
     for (const error of [answer, frame.error, httpError(400, message)])
       expect(modelFailure(error, options)).toMatchObject({ repeat: 'never', fits: expect.closeTo(0.857, 3) })
     expect(modelFailure(httpError(400, 'no'), options).fits).toBeUndefined()
+  })
+
+  test('in an error under HTTP status 200, in a body without JSON, and in the words of a service behind a router', () => {
+    const message = "This model's maximum context length is 4096 tokens. However, you requested 8192 tokens"
+    const fits = (status: number, body: unknown) =>
+      modelFailure(
+        Object.assign(httpError(status, 'Bad Request'), { responseBody: typeof body === 'string' ? body : JSON.stringify(body) }),
+        { nowMs: 0, scrub: (text: string) => text },
+      ).fits
+    expect(fits(200, { error: { type: 'invalid_request_error', message } })).toBeCloseTo(0.45)
+    expect(fits(400, message)).toBeCloseTo(0.45)
+    // Cloudflare: https://developers.cloudflare.com/workers-ai/platform/errors
+    expect(fits(400, { success: false, errors: [{ message, code: 5021 }] })).toBeDefined()
+    // https://openrouter.ai/docs/api-reference/errors: `metadata` has the provider's own answer
+    const routed = (raw: unknown) => ({ error: { code: 400, message: 'Provider returned error', metadata: { provider_name: 'x', raw } } })
+    expect(fits(400, routed(JSON.stringify({ error: { message } })))).toBeCloseTo(0.45)
+    expect(fits(400, routed({ message }))).toBeCloseTo(0.45)
+    expect(fits(400, routed('This field is not supported'))).toBeUndefined()
   })
 
   test.each([

@@ -12,32 +12,52 @@ const WORDS = [
   /\bcontext[ _-]?(?:length|window|size|limit)\b/i,
   // prompt is too long: 210000 tokens > 200000 maximum; Input is too long for requested model
   /\b(?:prompt|input|request|conversation)\b[^.]{0,40}\b(?:is|are|was) too (?:long|large)\b/i,
+  // prompt tokens too long
+  /\b(?:prompt|input) (?:tokens? )?too (?:long|large)\b/i,
   // The decoder prompt (length 5000) is longer than the maximum model length of 4096
   /\b(?:prompt|input)\b[^.]{0,40}\blonger than the maximum\b/i,
+  // Prompt length 5000 is greater than max_seq_len 4096; max_seq_len (4096) - splited_prompt_len (4196)
+  /\bmax_seq_len\b/i,
   // The input token count (1048577) exceeds the maximum number of tokens allowed (1048575)
   /\btoken (?:count|limit)\b[^.]{0,80}\bexceed/i,
   // Your request exceeded model token limit: 8192; exceeds the maximum number of tokens
   /\bexceed[a-z]*\b[^.]{0,40}\btoken/i,
+  // Input tokens 50000 exceeds the model limit 32768
+  /\b(?:prompt|input) tokens\b[^.]{0,40}\bexceed/i,
   // Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length
   /\btokens\b[^.]{0,40}\btoo large for model\b/i,
   // This model's maximum prompt length is 131072 but the request contains 537812 tokens; Prompt exceeds max length
-  /\bmax(?:imum)? (?:prompt |input )?length\b/i,
+  /\b(?:max(?:imum)? (?:prompt|input)|prompt exceeds max(?:imum)?) length\b/i,
   // too many tokens: size limit exceeded by 1234 tokens
   /\btoo many (?:input |prompt )?tokens\b/i,
   // Please reduce the length of the messages or completion
-  /\breduce (?:the length|your prompt)\b/i,
+  // Reduce the input token count and try again
+  /\breduce (?:the length|your prompt|the input token count)\b/i,
   // inputs tokens + max_new_tokens must be <= 4097; inputs must have less than 4096 tokens
   /\bmust (?:be <= ?\d|have less than \d+ tokens)/i,
   // Range of input length should be [1, 30720]
   /\brange of input length\b/i,
 ]
 
-/** The statuses of such refusals. A 429 that speaks of tokens is a limit of a minute. */
-const STATUSES: ReadonlySet<number | undefined> = new Set([400, 413, 422, 500, undefined])
+/** One request above the limit of a minute, which no later time takes: Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000 */
+const ABOVE_RATE = /\brequest too large for\b/i
+
+/** The status of a request that is too large, whatever the words are. */
+const TOO_LARGE = 413
+
+/** The statuses of refusals that are known by their words. A 429 that speaks of tokens is a limit of a minute. */
+const STATUSES: ReadonlySet<number | undefined> = new Set([400, 422, 500, undefined])
+
+/** Whether a request is refused for its bytes and not for its tokens, so that the reason may be a file in it. */
+export const isTooBig = ({ message, status }: { readonly message: string; readonly status: number | undefined }): boolean =>
+  status === TOO_LARGE && ![ABOVE_RATE, ...WORDS].some((words) => words.test(message))
 
 /** `name` is the code or type of the error, `status` its HTTP status; both may be absent. */
 export const isTooLong = ({ name, message, status }: { name: string; message: string; status: number | undefined }): boolean =>
-  NAMES.has(name) || (STATUSES.has(status) && WORDS.some((words) => words.test(message)))
+  NAMES.has(name) ||
+  status === TOO_LARGE ||
+  ABOVE_RATE.test(message) ||
+  (STATUSES.has(status) && WORDS.some((words) => words.test(message)))
 
 /** Numbers of tokens, also as `131,072`. */
 const TOKENS = /\d{1,3}(?:,\d{3})+|\d{3,8}/g
