@@ -1,7 +1,7 @@
 /** Finds where the words of others begin in the text of a mail. */
 
 /** A line that begins with `>`, or a rule with a title. */
-const MARK = /^(?:[ \t]{0,4}>|\*?-{2,20} ?[^\n\r\u2028\u2029-]{3,60} ?-{2,20}\*?$)/
+const MARK = /^(?:[ \t]{0,4}>|\*?-{2,20} ?[^\n\r\u2028\u2029-]{3,60}(?: --- [^\n\r\u2028\u2029-]{3,40})? ?-{2,20}\*?$)/
 /** A rule without a title, which senders write between their own words, too. */
 const BARE_RULE = /^[ \t]{0,4}[-_=]{2,80}$/
 /** The rule of Outlook, which stands directly above the headers of the quoted mail. */
@@ -11,7 +11,7 @@ const LIST_FOOTER = /\bmailing list$|\/mailman\/listinfo\//i
 /** The end of a line within the angle brackets of a link or of an address, which some programs close on the next line. */
 const OPEN_BRACKET = /<(?:https?:[^\s<>]{0,900}|[^\s<>@]{1,64}@[^\s<>@]{1,190})$/
 const FORWARDED =
-  /^(?:(?:Begin )?forwarded message|Anfang der weitergeleiteten (?:E-Mail|Nachricht)|Début du message (?:réexpédié|transféré)|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Begin doorgestuurd bericht|Início da mensagem reencaminhada|Vidarebefordrat brev|Начало переадресованного сообщения|転送されたメッセージ|开始转发的邮件)\s?[:：]$/i
+  /^(?:(?:Begin )?forwarded message|Anfang der weitergeleiteten (?:E-Mail|Nachricht)|Début du message (?:réexpédié|transféré)|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Begin doorgestuurd bericht|Início da mensagem (?:re)?encaminhada|Vidarebefordrat (?:brev|mejl)|Začátek přeposílané zprávy|Start på videresendt besked|Välitetty viesti alkaa|Započni proslijeđenu poruku|Továbbított levél kezdete|Videresendt melding|Początek przekazywanej wiadomości|Începe mesajul redirecționat|Začiatok preposlanej správy|İleti başlangıcı|Початок листа, що пересилається|Начало переадресованного сообщения|転送されたメッセージ|开始转发的邮件)\s?[:：]$/i
 
 /** The beginning of the line before a quote that mail programs write, in the usual languages. */
 const ATTRIBUTION =
@@ -41,7 +41,7 @@ const ATTRIBUTION_LINES_MAX = 4
 /** A line of the headers that mail programs put before a mail which they quote or forward. */
 const HEADER = /^[ \t\u00a0]{0,20}[*_]{0,2}([^\s:：*_][^:：*_\n]{0,24}?)[*_]{0,2}\s{0,2}[:：][*_]{0,2}\s{0,20}(\S.{0,999})$/u
 const FROM =
-  /^(?:from|von|de|da|van|fra|från|od|expéditeur|lähettäjä|kimden|feladó|odesílatel|remitente|mittente|afzender|от(?: кого)?|отправитель|από|差出人|送信者|发件人|發件人|寄件者|寄件人|보낸 사람)$/iu
+  /^(?:from|von|de|da|van|fra|från|od|expéditeur|lähettäjä|kimden|gönderen|feladó|šalje|expeditorul|de la|saatja|nadawca|від(?: кого)?|odesílatel|remitente|mittente|afzender|от(?: кого)?|отправитель|από|差出人|送信者|送信元|发件人|發件人|寄件者|寄件人|보낸 사람)$/iu
 const SENT =
   /^(?:sent|date|gesendet|datum|envoyé|inviato|data|verzonden|enviado(?: el| em)?|fecha|skickat|sendt|dato|wysłano|odesláno|lähetetty|gönderilen|message du|отправлено|дата|送信日時|日付|发送时间|發送時間|日期|보낸 날짜)$/iu
 /** The number of header lines that make a block in a language whose words are not known. */
@@ -150,6 +150,17 @@ function isHeaderAlone(lines: readonly Line[], index: number, value: string): bo
   return /^[^<[]{1,200}[<[].{3,250}[>\]]$/.test(value) || /^[ \t]{0,4}>/.test(lines[index + 2]?.line ?? '')
 }
 
+/** Returns the headers from this line on, up to the first line that is none; at most seven. */
+function headersFrom(lines: readonly Line[], first: number): readonly { label: string; value: string }[] {
+  const headers = []
+  for (const { line } of lines.slice(first, first + 7)) {
+    const [, label = '', value = ''] = HEADER.exec(line) ?? []
+    if (label === '') break
+    headers.push({ label: label.trim(), value })
+  }
+  return headers
+}
+
 /** Whether the headers of a mail begin here: a sender, and further headers in the lines below. */
 function beginsHeaders(lines: readonly Line[], index: number): boolean {
   const [, label = '', value = ''] = HEADER.exec(lines[index]?.line ?? '') ?? []
@@ -160,16 +171,11 @@ function beginsHeaders(lines: readonly Line[], index: number): boolean {
   const hasAddress = ADDRESS.test(value) || isWrapped
   const isFrom = FROM.test(label.trim())
   if (SENT.test(label.trim()) && DATE.test(value)) {
-    const [, below = '', other = ''] = HEADER.exec(lines[index + 1]?.line ?? '') ?? []
-    return FROM.test(below.trim()) || ADDRESS.test(other)
+    const below = headersFrom(lines, index + 1)
+    return ADDRESS.test(below[0]?.value ?? '') || below.some(({ label: other }) => FROM.test(other))
   }
   if (!hasAddress && !isFrom) return false
-  const labels: string[] = []
-  for (const { line } of lines.slice(index + (isWrapped ? 2 : 1), index + 8)) {
-    const [, further] = HEADER.exec(line) ?? []
-    if (further === undefined) break
-    labels.push(further.trim())
-  }
+  const labels = headersFrom(lines, index + (isWrapped ? 2 : 1)).map(({ label: further }) => further)
   if (isFrom && hasAddress && (labels.length > 0 || isHeaderAlone(lines, index, value))) return true
   if (isFrom && labels.length > 1 && SENT.test(labels[0] ?? '')) return true
   return hasAddress && labels.length >= HEADERS_MIN - 1
