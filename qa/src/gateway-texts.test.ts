@@ -29,7 +29,7 @@ const EXCEPT: readonly (readonly [file: string, why: string])[] = [
   ['channel-relaynet/src/blossom.ts', 'authorizes an upload to a server'],
   ['channel-relaynet/src/parse.ts', 'tells the model about a file'],
   ['delivery/src/inbox/admit-message.ts', 'tells operators about a paused conversation'],
-  ['delivery/src/inbox/changes.ts', 'tells the model about changes'],
+  ['delivery/src/inbox/late-changes.ts', 'tells the model about changes'],
   ['delivery/src/inbox/media.ts', 'tells the model about attachments'],
   ['delivery/src/inbox/room-text.ts', 'tells the model about rooms'],
   ['delivery/src/inbox/text-for-model.ts', 'is for the model'],
@@ -76,7 +76,7 @@ test.each(files.filter((file) => !EXCEPT.some(([except]) => except === file)))('
 })
 
 test('finds words in sources', () => {
-  expect(wordsIn('delivery/src/inbox/changes.ts').join()).toContain('deleted an earlier message')
+  expect(wordsIn('delivery/src/inbox/late-changes.ts').join()).toContain('An earlier message of')
 })
 
 describe.each(Object.entries<GatewayTextRow>(GATEWAY_TEXTS))('%s', (key, { text, maySayNothing = false }) => {

@@ -1,6 +1,7 @@
 /** Processes the messages that begin no turn: replies to approvals, commands, and changes of earlier messages. */
 import type { Attempt, JobOutcome } from '@sluice/kit'
 import { type Channel, errorText, type Inbound, type OwnedStore } from '@sluice/sdk'
+import { channelNamed } from '../delivery-options.ts'
 import type { DeliveryQueue, OwnedRow } from '../delivery-queue.ts'
 import { retryDelayMs } from '../outbox/retry-delay.ts'
 import { admitCommand, admitMessage, principalOf } from './admit-message.ts'
@@ -114,10 +115,21 @@ export class BesideTurns {
   }
 
   /** Carries out a change of an earlier message. */
-  change(owned: OwnedStore, number: number, message: Inbound): Promise<JobOutcome> {
+  change({ owned, number, channel: name }: Pick<OwnedRow, 'owned' | 'number' | 'channel'>, message: Inbound): Promise<JobOutcome> {
     const { clock, features } = this.#options
-    const onChanged = (changed: number): void => this.#parts.arrived.delete(changed)
-    return runChange({ owned, nowMs: clock.nowMs(), early: this.#early, channels: features.channels(), onChanged }, number, message)
+    const channel = channelNamed(features, name)
+    return runChange(
+      {
+        owned,
+        nowMs: clock.nowMs(),
+        early: this.#early,
+        channels: features.channels(),
+        onChanged: (changed) => void this.#parts.arrived.delete(changed),
+        standingOf: async (changed) => (channel ? (await principalOf(this.#options, channel, changed)).standing : 'unverified'),
+      },
+      number,
+      message,
+    )
   }
 
   /** Carries out the changes of a session that arrived before their messages. */
@@ -128,6 +140,6 @@ export class BesideTurns {
   async #earlyChange(owned: OwnedStore, number: number): Promise<void> {
     const entry = await owned.inbox.get(number)
     const message = this.#parts.arrived.get(number) ?? (entry && (await withMessage(this.#options.features.channels(), entry)).message)
-    if (message) await this.change(owned, number, message)
+    if (entry && message) await this.change({ owned, number, channel: entry.channel }, message)
   }
 }

@@ -3,17 +3,12 @@
  * session reads about it. Webhooks keep no order, so that a change may come before its message.
  */
 import type { JobOutcome } from '@sluice/kit'
-import { type Channel, type Inbound, type InboxEntry, type MessageKind, type OwnedStore, sessionKeys } from '@sluice/sdk'
+import type { Channel, Inbound, InboxEntry, MessageKind, OwnedStore, Standing } from '@sluice/sdk'
+import { keepLateChange } from './late-changes.ts'
 import { joinPieces } from './pieces.ts'
 import { withMessage } from './read-message.ts'
 
 const LANE = 'change:'
-/** The owner of the keys under which changes wait for the next turn. */
-const OWNER = 'delivery'
-const TEXT_CHARS_MAX = 4000
-const BEFORE_CHARS_MAX = 200
-/** The most changes that one turn is told about. */
-const CHANGES_MAX = 20
 /** The most changes that wait for their messages at the same time. */
 export const EARLY_CHANGES_MAX = 100
 /** How long a change waits for its message. */
@@ -27,16 +22,6 @@ export const changeLane = (session: string): string => `${LANE}${session}`
 
 /** True for the report of a deletion for which the platform names no sender, so that no allowlist can be asked. */
 export const isUnsignedDeletion = ({ sender, changes }: Inbound): boolean => changes?.what === 'deleted' && sender === ''
-
-/** A change that the next turn is told about. */
-interface LateChange {
-  readonly what: 'edited' | 'deleted'
-  /** The beginning of the text before the change. */
-  readonly before: string
-  readonly text: string
-  /** The names of the files that an edit put in the place of others. The session does not get them. */
-  readonly files?: readonly string[]
-}
 
 /** The changes that came before their messages, by session. They are tried again before the next turn of their session begins. */
 export class EarlyChanges {
@@ -77,6 +62,8 @@ export interface RunningChange {
   readonly channels: readonly Channel[]
   /** Called with the number of a message that has changed in the store. */
   onChanged(number: number): void
+  /** Resolves to the standing of the sender of a message. */
+  standingOf(message: Inbound): Promise<Standing>
 }
 
 /**
@@ -92,7 +79,7 @@ export async function runChange(running: RunningChange, number: number, report: 
   const isEarly = changed?.outcome === 'unknown' && nowMs - entry.receivedAtMs < EARLY_MS
   if (isEarly && early.add(session, number)) return { retryAtMs: nowMs + EARLY_RETRY_MS }
   early.delete(session, number)
-  if (changed) await endChange(owned, number, report, changed, nowMs)
+  if (changed) await endChange(running, number, report, changed)
   return 'done'
 }
 
@@ -178,57 +165,16 @@ function edited(
   }
 }
 
-async function endChange(owned: OwnedStore, number: number, message: Inbound, changed: ChangedMessage, nowMs: number): Promise<void> {
+async function endChange(
+  { owned, nowMs, standingOf }: RunningChange,
+  number: number,
+  report: Inbound,
+  changed: ChangedMessage,
+): Promise<void> {
   if (changed.outcome === 'done') return
-  if (changed.outcome === 'begun' && message.changes) {
-    const { before } = changed
-    const files = otherFiles(before, message)
-    const late: LateChange = {
-      what: message.changes.what,
-      before: shortened(before.text, BEFORE_CHARS_MAX),
-      text: shortened(message.text, TEXT_CHARS_MAX),
-      ...(files.length > 0 && { files }),
-    }
-    if (late.what === 'deleted' || message.text !== before.text || files.length > 0)
-      await owned.keyValue(OWNER).set(`${keysOf(changed.session)}${padded(number)}`, late)
+  if (changed.outcome === 'begun' && report.changes) {
+    const { before, session } = changed
+    await keepLateChange(owned, { number, session, before, report, what: report.changes.what, standing: await standingOf(before) })
   }
   await owned.inbox.done(number, nowMs)
 }
-
-/** Returns the names of the files of an edit, none for the files that its message has already. */
-function otherFiles(before: Inbound, { attachments = [], changes }: Inbound): string[] {
-  if (changes?.only === 'text') return []
-  const known = new Set(before.attachments?.map(({ source }) => JSON.stringify(source)))
-  return attachments.flatMap(({ name, source }) => (known.has(JSON.stringify(source)) ? [] : [shortened(name, BEFORE_CHARS_MAX)]))
-}
-
-/** The changes that the next turn of a session is told about. */
-export interface LateChanges {
-  /** Empty without changes, else sentences that end with an empty line. */
-  readonly text: string
-  /** Call it when the turn has ended. A crash before it repeats the text in one more turn. */
-  told(): Promise<void>
-}
-
-export async function lateChanges(owned: OwnedStore, session: string): Promise<LateChanges> {
-  const keys = owned.keyValue(OWNER)
-  const found = await keys.list(keysOf(session), CHANGES_MAX)
-  const lines = found.map(({ value }) => sentenceOf(value as LateChange))
-  return {
-    text: lines.length === 0 ? '' : `${lines.join('\n')}\n\n`,
-    async told() {
-      for (const { key } of found) await keys.delete(key)
-    },
-  }
-}
-
-function sentenceOf({ what, before, text, files }: LateChange): string {
-  if (what === 'deleted') return `(The sender deleted an earlier message, which began: ${JSON.stringify(before)})`
-  const shown = files ? ` It now has other files, which you have not seen; ask for them if you need them: ${JSON.stringify(files)}` : ''
-  return `(The sender edited an earlier message, which began: ${JSON.stringify(before)} It now reads: ${JSON.stringify(text)}${shown})`
-}
-
-const keysOf = (session: string): string => `${sessionKeys(session)}change:`
-/** Numbers that sort as texts. */
-const padded = (number: number): string => String(number).padStart(16, '0')
-const shortened = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`)

@@ -154,7 +154,7 @@ export class InboxWorker {
     const found = this.#arrived.get(number) ?? (await this.#stored.read(row, channel))
     if (!found) return 'done'
     if ('unreadable' in found) return channel ? this.#stored.outcome(row, found) : later
-    if (kind === 'change') return this.#besideTurns.change(owned, number, found)
+    if (kind === 'change') return this.#besideTurns.change(row, found)
     if (restoredAtMs !== undefined && (await holdBackOld(owned, number, found, { restoredAtMs, nowMs }))) return 'done'
     if (kind === 'approval_reply') return this.#besideTurns.approvalReply(owned, row, found)
     if (!channel) return later

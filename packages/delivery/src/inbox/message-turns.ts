@@ -26,7 +26,7 @@ import { startTyping } from '../outbox/typing.ts'
 import { acknowledge } from './acknowledge.ts'
 import type { ArrivedMessages } from './arrived-messages.ts'
 import type { Attempts } from './attempts.ts'
-import { lateChanges } from './changes.ts'
+import { lateChanges } from './late-changes.ts'
 import { PIECES_MAX, type PiecesOptions, piecesSince, wholeAlbums } from './pieces.ts'
 import { resetIfDue } from './reset.ts'
 import { roomText } from './room-text.ts'
@@ -178,15 +178,15 @@ export class MessageTurns {
     const keep = { owner, ...limits.shares.ofFiles(client, owner) }
     const media = { channel, standing: client.standing, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
     const isInHistory = (words: string): Promise<boolean> => hasWords(owned, started.session, words)
-    const late = await lateChanges(owned, started.session)
-    const textOf = async (said: Inbound, preface = ''): Promise<string> => {
-      const asked = withPreface(await withStoredQuote(features.channels(), owned, { ...started, message: said }), preface)
+    const late = await lateChanges(owned, started.session, { channel: channel.name, sender: message.sender, standing: client.standing })
+    const textOf = async (said: Inbound): Promise<string> => {
+      const asked = await withStoredQuote(features.channels(), owned, { ...started, message: said })
       return telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))
     }
     const { overheard } = this.#options
     const about = { owned, overheard, channel, session: started.session, writer: client, language: room?.rule.language }
     const around = await roomText({ ...about, turn: { turnId, atMs: receivedAtMs, isResumed: checkpoint.length > 0 } })
-    const text = `${around}${await textOf(message, late.text)}`
+    const text = `${late.text}${around}${await textOf(message)}`
     const isSteered = features.pacing(channel.name).steering !== 'queue'
     const models = features.models(agent)
     const model = models.length > 1 ? await chosenModel(owned, started.session, models) : undefined
@@ -285,13 +285,3 @@ const mayBeSilent = (channel: Channel, message: Inbound, room: Room | undefined)
   (room !== undefined && (message.pieces ?? [message]).every((piece) => judgeInRoom(channel, room, piece) === 'judge'))
 
 const NO_TYPING: ReturnType<typeof startTyping> = { pause() {}, stop() {} }
-
-/** Returns the message with a text before its own words. */
-const withPreface = (message: Inbound, preface: string): Inbound =>
-  preface === ''
-    ? message
-    : {
-        ...message,
-        text: `${preface}${message.text}`,
-        ...(message.quotedFrom !== undefined && { quotedFrom: message.quotedFrom + preface.length }),
-      }
