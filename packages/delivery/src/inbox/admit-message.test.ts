@@ -209,9 +209,10 @@ describe('the breaker of loops', () => {
     expect(made.turns.at(-1)?.text).toBe('text of b')
   })
 
+  const inRoom = (id: string, sender: string) => message(id, { sender, to: { to: 'room' }, addressed: 'mention' })
+
   test('pauses in a shared room only the writer whose messages come right after answers', async () => {
     const made = await bench({ loopTurns: 3 })
-    const inRoom = (id: string, sender: string) => message(id, { sender, to: { to: 'room' }, addressed: 'mention' })
     const [bot, person] = ['+15550002222', '+15550003333']
     for (let index = 0; index < 6; index++) {
       await clock.advance(4000)
@@ -228,6 +229,27 @@ describe('the breaker of loops', () => {
     expect(others).toEqual([])
     expect(held?.client).toMatch(/room\/%2B15550002222$/)
     expect(host.emitted.filter(({ type }) => type === 'loop_stopped')).toMatchObject([{ sender: bot, held: held?.client }])
+  })
+
+  test('pauses the writer of a shared room also after a message that a limit refused', async () => {
+    let turnsPerHour = 1
+    const made = await bench({ loopTurns: 3, limitsOf: ({ client }) => [{ key: client, ...none, turnsPerHour }] })
+    const write = async (prefix: string, count: number) => {
+      for (let index = 0; index < count; index++) {
+        await clock.advance(2000)
+        await made.receive(inRoom(`${prefix}${index}`, '+15550002222'))
+        await settle()
+      }
+    }
+    await write('refused', 4)
+    expect(made.turns).toHaveLength(1)
+    expect(await made.store.admissions.list(clock.nowMs(), 9)).toMatchObject([{ cause: 'turns_per_hour' }])
+    await clock.advance(HOUR_MS)
+    turnsPerHour = 0
+    await write('loop', 8)
+    // The first of those that were refused was quick too.
+    expect(made.turns).toHaveLength(1 + 2)
+    expect(await made.store.admissions.list(clock.nowMs(), 9)).toMatchObject([{ cause: 'loop' }])
   })
 
   test('stays open over a restart and ends after an hour or a reset', async () => {

@@ -136,11 +136,12 @@ async function isPaused(options: AdmitOptions, asking: AskingMessage, state: Loo
   const of = seriesOf(asking)
   const quick = quickMessages(state.afterAnswerMs, state.quick)
   if (quick < max) {
-    if (quick !== state.quick) await owned.admissions.countQuick(of, number, quick)
+    // Each message of a writer in a shared room is kept, since the next one is judged by the answer to it.
+    if (quick !== state.quick || of.series !== of.session) await owned.admissions.countQuick(of, number, quick)
     return false
   }
   const held = { client: of.series, cause: 'loop', sinceMs: atMs, untilMs: atMs + PAUSE_MS } as const
-  await owned.admissions.countQuick(of, number + 1, 0)
+  await owned.admissions.countQuick(of, number, 0)
   if (await owned.admissions.hold(held, PAUSE_MS)) {
     const until = new Date(held.untilMs).toISOString()
     log.warn('conversation paused: its messages came as quickly as those of a program', {

@@ -70,7 +70,7 @@ export interface LoopState {
   /**
    * How long after the last answer of the session the message arrived; negative when it arrived before. Null for a new session, and when
    * an earlier message of the series was counted for the same answer. For one writer of a shared session it is the time since the answer
-   * to the message of the writer that was counted last, where there is one; null when that one got no answer.
+   * to the message of the writer that was counted last; null when there is none, or when it got no answer.
    */
   readonly afterAnswerMs: number | null
   /** Consecutive quick messages before this one, as `countQuick` has counted them. */
@@ -100,7 +100,10 @@ export interface AdmissionStore {
   wasServed(client: string, atMs: number): Promise<boolean>
   /** Resolves to undefined for a message that is unknown or has ended. Without a series, it counts in the session that is its lane. */
   loopState(inbox: number, of?: LoopSeries): Promise<LoopState | undefined>
-  /** Stores the number of consecutive quick messages of a series, up to and with this message. */
+  /**
+   * Stores the number of consecutive quick messages of a series, up to and with this message. For one writer of a shared session it is
+   * called for each message, also with 0, so that the next one is judged by the answer to this one.
+   */
   countQuick(of: LoopSeries, inbox: number, quick: number): Promise<void>
   /** Lists who is held back at this time, the latest end first. */
   list(atMs: number, limit: number): Promise<HeldBack[]>

@@ -12,9 +12,11 @@ const SPENT = 'SELECT usd FROM spending WHERE client = $1 AND day = $2'
 export const RECENT = `
   SELECT 1 FROM held_back WHERE client = $1 AND cause = $2 AND news > CAST($3 AS float8) - CAST($4 AS float8) AND news <= $3`
 const HELD = `${RECENT} AND until > $3`
+/** Whether the message counts for one writer of a shared session. */
+const IS_OF_WRITER = 'CAST($3 AS text) <> CAST($2 AS text)'
 // A writer of a shared room is judged by the answer to the own message that was counted last: others get answers meanwhile.
 const LOOP = `
-  SELECT CASE WHEN counted.number IS NOT NULL THEN CASE WHEN counted.turn_id IS NOT NULL THEN inbox.received_at - counted.ended_at END
+  SELECT CASE WHEN ${IS_OF_WRITER} THEN CASE WHEN counted.turn_id IS NOT NULL THEN inbox.received_at - counted.ended_at END
       WHEN loops.answered_at >= sessions.last_active_at THEN NULL ELSE inbox.received_at - sessions.last_active_at END
       AS "afterAnswerMs",
     inbox.sender, inbox.account, CASE WHEN loops.number < inbox.number THEN loops.quick END AS quick, held_back.until AS "pausedUntilMs",
@@ -22,14 +24,14 @@ const LOOP = `
   FROM inbox
   LEFT JOIN sessions ON sessions.id = coalesce(CAST($2 AS text), inbox.session)
   LEFT JOIN loops ON loops.session = coalesce(CAST($3 AS text), inbox.session)
-  LEFT JOIN inbox AS counted ON CAST($3 AS text) <> CAST($2 AS text) AND counted.number = loops.number
+  LEFT JOIN inbox AS counted ON ${IS_OF_WRITER} AND counted.number = loops.number
   LEFT JOIN held_back ON held_back.client = coalesce(CAST($3 AS text), inbox.session) AND held_back.cause = 'loop'
   WHERE inbox.number = $1 AND inbox.ended_at IS NULL`
 const COUNT_QUICK = `
   INSERT INTO loops (session, number, quick, answered_at)
   VALUES ($1, $2, $3, coalesce((SELECT last_active_at FROM sessions WHERE id = $4), 0))
   ON CONFLICT (session) DO UPDATE SET number = $2, quick = $3, answered_at = excluded.answered_at WHERE loops.number < $2`
-const FORGET_LOOP = 'DELETE FROM loops WHERE session = $1 AND number < $2'
+const FORGET_LOOP = 'DELETE FROM loops WHERE session = $1 AND number <= $2'
 const LIST = `
   SELECT client, cause, since AS "sinceMs", until AS "untilMs" FROM held_back WHERE until > $1 AND since <= $1
   ORDER BY until DESC, client LIMIT $2`
@@ -86,7 +88,9 @@ export const createAdmissions = (db: ColdDatabase, writes: AdmissionWrites): Adm
     return row && { ...row, quick: row.quick ?? 0, isAdmitted: Boolean(row.isAdmitted) }
   },
   async countQuick({ session, series }, inbox, quick) {
-    await db.write(quick === 0 ? statement(FORGET_LOOP, series, inbox) : statement(COUNT_QUICK, series, inbox, quick, session))
+    // The next message of a writer is judged by the answer to this one, also where this one was slow.
+    const isForgotten = quick === 0 && series === session
+    await db.write(isForgotten ? statement(FORGET_LOOP, series, inbox) : statement(COUNT_QUICK, series, inbox, quick, session))
   },
   list: (atMs, limit) => db.all<HeldBack>(LIST, atMs, limit),
   reset: (client) =>

@@ -253,7 +253,7 @@ export const admissionRules: StoreRules = {
     await answerOne(store, 'm0', [], { sessionId: session })
     await admissions.countQuick(ann, one, 4)
     expect(await admissions.loopState(two, ann)).toMatchObject({ quick: 4, afterAnswerMs: null })
-    expect(await admissions.loopState(two, bob)).toMatchObject({ quick: 0, afterAnswerMs: expect.any(Number) })
+    expect(await admissions.loopState(two, bob)).toMatchObject({ quick: 0, afterAnswerMs: null })
     await store.inbox.start(one, 'turn of m1', STARTS_MAX)
     await store.turns.finish(turnEnd('turn of m1', { sessionId: session, delivery: { inbox: one, replies: [] } }))
     expect(await admissions.loopState(two, ann)).toMatchObject({ quick: 4, afterAnswerMs: expect.any(Number) })
@@ -262,6 +262,28 @@ export const admissionRules: StoreRules = {
     expect(await admissions.loopState(three, bob)).toMatchObject({ pausedUntilMs: null })
     expect(await admissions.reset(ann.series)).toBe(true)
     expect(await admissions.loopState(three, ann)).toMatchObject({ quick: 0, pausedUntilMs: null })
+  },
+
+  'a message of a writer that got no answer is followed by one that is counted': async ({ store }) => {
+    const [one, two, three] = [await keepOne(store, 'm1'), await keepOne(store, 'm2'), await keepOne(store, 'm3')]
+    const { admissions, inbox } = store
+    const session = 'roomchat:room'
+    const ann = { session, series: 'ann in the room' }
+    await admissions.countQuick(ann, one, 4)
+    await inbox.limit(one, { error: 'turns_per_hour', atMs: NOON })
+    expect(await admissions.loopState(two, ann)).toMatchObject({ quick: 4, afterAnswerMs: null })
+    await admissions.countQuick(ann, two, 4)
+    await inbox.start(two, 'turn of m2', STARTS_MAX)
+    await store.turns.finish(turnEnd('turn of m2', { sessionId: session, delivery: { inbox: two, replies: [] } }))
+    expect(await admissions.loopState(three, ann)).toMatchObject({ quick: 4, afterAnswerMs: expect.any(Number) })
+    // A slow message is kept as well.
+    await admissions.countQuick(ann, two, 0)
+    expect(await admissions.loopState(three, ann)).toMatchObject({ quick: 4 })
+    await admissions.countQuick(ann, three, 0)
+    const four = await keepOne(store, 'm4')
+    await inbox.start(three, 'turn of m3', STARTS_MAX)
+    await store.turns.finish(turnEnd('turn of m3', { sessionId: session, delivery: { inbox: three, replies: [] } }))
+    expect(await admissions.loopState(four, ann)).toMatchObject({ quick: 0, afterAnswerMs: expect.any(Number) })
   },
 
   'an admitted client is held back no longer, and a further notice is not due': async ({ store }) => {
