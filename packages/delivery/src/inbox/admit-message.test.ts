@@ -231,6 +231,33 @@ describe('the breaker of loops', () => {
     expect(host.emitted.filter(({ type }) => type === 'loop_stopped')).toMatchObject([{ sender: bot, held: held?.client }])
   })
 
+  test('ends a loop of two writers of a shared room who take turns, and answers the others', async () => {
+    const made = await bench({ loopTurns: 3 })
+    const bots = ['+15550002222', '+15550003333']
+    for (let index = 0; index === made.turns.length && index < 40; index++) {
+      await clock.advance(9000)
+      await made.receive(inRoom(`m${index}`, bots[index % bots.length] ?? ''))
+      await settle()
+    }
+    expect(made.turns).toHaveLength(6)
+    expect(host.emitted.filter(({ type }) => type === 'loop_stopped')).toMatchObject([{ sender: bots[0] }])
+    await made.receive(inRoom('person', '+15550004444'))
+    await settle()
+    expect(made.turns).toHaveLength(7)
+  })
+
+  test('leaves the people of a busy room alone, whose messages each come right after an answer to others', async () => {
+    const made = await bench({ loopTurns: 3 })
+    const people = ['+15550002222', '+15550003333', '+15550004444']
+    for (let index = 0; index < 45; index++) {
+      await clock.advance(4000)
+      await made.receive(inRoom(`m${index}`, people[index % people.length] ?? ''))
+      await settle()
+    }
+    expect(made.turns).toHaveLength(45)
+    expect(host.emitted.filter(({ type }) => type === 'loop_stopped')).toEqual([])
+  })
+
   test('pauses the writer of a shared room also after a message that a limit refused', async () => {
     let turnsPerHour = 1
     const made = await bench({ loopTurns: 3, limitsOf: ({ client }) => [{ key: client, ...none, turnsPerHour }] })

@@ -70,7 +70,8 @@ export interface LoopState {
   /**
    * How long after the last answer of the session the message arrived; negative when it arrived before. Null for a new session, and when
    * an earlier message of the series was counted for the same answer. For one writer of a shared session it is the time since the answer
-   * to the message of the writer that was counted last; null when there is none, or when it got no answer.
+   * to the message of the writer that was counted last, or to the one message of another writer after it; null when there is none, or
+   * when it got no answer.
    */
   readonly afterAnswerMs: number | null
   /** Consecutive quick messages before this one, as `countQuick` has counted them. */

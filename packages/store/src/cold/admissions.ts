@@ -14,9 +14,13 @@ export const RECENT = `
 const HELD = `${RECENT} AND until > $3`
 /** Whether the message counts for one writer of a shared session. */
 const IS_OF_WRITER = 'CAST($3 AS text) <> CAST($2 AS text)'
-// A writer of a shared room is judged by the answer to the own message that was counted last: others get answers meanwhile.
+// A writer of a shared room is judged by the answer to the own message that was counted last: others get answers meanwhile. Two programs
+// may take turns, so that a writer who follows the answer to the one other message since then is judged by that answer. The row of the
+// session has the message of any writer that was counted last, and the answer that it followed.
 const LOOP = `
-  SELECT CASE WHEN ${IS_OF_WRITER} THEN CASE WHEN counted.turn_id IS NOT NULL THEN inbox.received_at - counted.ended_at END
+  SELECT CASE WHEN ${IS_OF_WRITER} THEN CASE WHEN counted.turn_id IS NOT NULL THEN inbox.received_at
+        - CASE WHEN room.answered_at <= counted.ended_at AND sessions.last_active_at <= inbox.received_at
+            THEN sessions.last_active_at ELSE counted.ended_at END END
       WHEN loops.answered_at >= sessions.last_active_at THEN NULL ELSE inbox.received_at - sessions.last_active_at END
       AS "afterAnswerMs",
     inbox.sender, inbox.account, CASE WHEN loops.number < inbox.number THEN loops.quick END AS quick, held_back.until AS "pausedUntilMs",
@@ -25,6 +29,7 @@ const LOOP = `
   LEFT JOIN sessions ON sessions.id = coalesce(CAST($2 AS text), inbox.session)
   LEFT JOIN loops ON loops.session = coalesce(CAST($3 AS text), inbox.session)
   LEFT JOIN inbox AS counted ON ${IS_OF_WRITER} AND counted.number = loops.number
+  LEFT JOIN loops AS room ON ${IS_OF_WRITER} AND room.session = $2
   LEFT JOIN held_back ON held_back.client = coalesce(CAST($3 AS text), inbox.session) AND held_back.cause = 'loop'
   WHERE inbox.number = $1 AND inbox.ended_at IS NULL`
 const COUNT_QUICK = `
@@ -88,9 +93,10 @@ export const createAdmissions = (db: ColdDatabase, writes: AdmissionWrites): Adm
     return row && { ...row, quick: row.quick ?? 0, isAdmitted: Boolean(row.isAdmitted) }
   },
   async countQuick({ session, series }, inbox, quick) {
+    const counted = statement(COUNT_QUICK, series, inbox, quick, session)
     // The next message of a writer is judged by the answer to this one, also where this one was slow.
-    const isForgotten = quick === 0 && series === session
-    await db.write(isForgotten ? statement(FORGET_LOOP, series, inbox) : statement(COUNT_QUICK, series, inbox, quick, session))
+    if (series !== session) await db.write(counted, statement(COUNT_QUICK, session, inbox, 0, session))
+    else await db.write(quick === 0 ? statement(FORGET_LOOP, series, inbox) : counted)
   },
   list: (atMs, limit) => db.all<HeldBack>(LIST, atMs, limit),
   reset: (client) =>

@@ -286,6 +286,35 @@ export const admissionRules: StoreRules = {
     expect(await admissions.loopState(four, ann)).toMatchObject({ quick: 0, afterAnswerMs: expect.any(Number) })
   },
 
+  'a writer who takes turns with one other is judged by the answer to the other': async ({ store }) => {
+    const { admissions, inbox } = store
+    const session = 'roomchat:room'
+    const of = (name: string) => ({ session, series: `${name} in the room` })
+    /** Keeps a message, and resolves to how long after an answer it came. It is answered after 100,000 ms, or not at all. */
+    const write = async (name: string, id: string, atMs: number, isAnswered = true) => {
+      const number = await keepOne(store, id, { receivedAtMs: atMs })
+      const state = await admissions.loopState(number, of(name))
+      await admissions.countQuick(of(name), number, 0)
+      if (!isAnswered) return state?.afterAnswerMs
+      await inbox.start(number, `turn of ${id}`, STARTS_MAX)
+      const end = { sessionId: session, endedAtMs: atMs + 100_000, delivery: { inbox: number, replies: [] } }
+      await store.turns.finish(turnEnd(`turn of ${id}`, end))
+      return state?.afterAnswerMs
+    }
+    expect(await write('ann', 'm1', NOON)).toBeNull()
+    expect(await write('bob', 'm2', NOON + 101_000)).toBeNull()
+    expect(await write('ann', 'm3', NOON + 203_000)).toBe(2000)
+    expect(await write('ann', 'm4', NOON + 304_000)).toBe(1000)
+    expect(await write('bob', 'm5', NOON + 410_000)).toBe(209_000)
+    expect(await write('cat', 'm6', NOON + 511_000)).toBeNull()
+    // Two others had answers since the own one, and a message without an answer is none of them.
+    expect(await write('ann', 'm7', NOON + 613_000)).toBe(209_000)
+    expect(await write('cat', 'm8', NOON + 614_000, false)).toBe(3000)
+    // A message before the answer does not follow it.
+    expect(await write('bob', 'm9', NOON + 612_000)).toBe(102_000)
+    expect(await write('ann', 'm10', NOON + 716_000)).toBe(3000)
+  },
+
   'an admitted client is held back no longer, and a further notice is not due': async ({ store }) => {
     const { admissions } = store
     const held = { client: 'ann', cause: 'turns_per_hour', sinceMs: NOON, untilMs: NOON + 100 } as const
