@@ -8,6 +8,10 @@ const RUNS = {
   'npm test with all its random tries': vitest('SLUICE_NIGHTLY=1'),
   'every regular expression judged again': [...vitest('SLUICE_NIGHTLY=1', 'SLUICE_SLOW=1'), 'qa/src/linear-patterns'],
   'crashes of a daemon': [...vitest('SLUICE_NIGHTLY=1', 'SLUICE_DAEMONS=1'), 'qa/src/chaos/chaos.daemons.test.ts'],
+  'crashes amid the plays of people and platforms': [
+    ...vitest('SLUICE_NIGHTLY=1', 'SLUICE_DAEMONS=1'),
+    'qa/src/chaos/promises/promises.daemons.test.ts',
+  ],
   'crashes of a cluster': ['exec', 'node', 'qa/src/chaos/run.ts', '--suite', 'cluster', '--seconds', '600'],
   'a million mutated requests for each signing scheme': ['exec', 'node', 'qa/src/fuzz/run.ts'],
   'the suites with PostgreSQL': vitest('SLUICE_POSTGRES=1'),
