@@ -29,7 +29,7 @@ export function createCoreServices({ store, bus, clock, vitals, backlog }: CoreS
         const all = await store.devices.list()
         return all
           .filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > nowMs)
-          .map(({ id, name, role }) => ({ id, name, role }))
+          .map(({ id, name, role, issuedBy }) => ({ id, name, role, origin: issuedBy ?? id }))
       },
       originOf: async (device) => (await store.devices.list()).find(({ id }) => id === device)?.issuedBy ?? device,
     },

@@ -9,8 +9,8 @@ import feature from './index.ts'
 import { PushService } from './testing/push-service.ts'
 
 const CONTACT = 'mailto:admin@example.com'
-const ADA: PairedDevice = { id: 'ada', name: 'Firefox on Linux', role: 'operator' }
-const BOB: PairedDevice = { id: 'bob', name: 'Chrome on Android', role: 'client' }
+const ADA: PairedDevice = { id: 'ada', name: 'Firefox on Linux', role: 'operator', origin: 'ada' }
+const BOB: PairedDevice = { id: 'bob', name: 'Chrome on Android', role: 'client', origin: 'bob' }
 
 const ends: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -484,11 +484,46 @@ test('keys that no message can be encrypted for are refused', async () => {
   await expect(call('PUT /api/web-push', ADA, { body: { endpoint, keys: { ...keys, p256dh } } })).rejects.toThrow('not those of a browser')
 })
 
-test('at most 200 browsers have notifications', async () => {
-  const devices = Array.from({ length: 201 }, (_, number): PairedDevice => ({ ...BOB, id: `d${number}` }))
-  const { turnOn } = await start({ devices })
-  for (const device of devices.slice(0, 200)) await turnOn(device)
-  await expect(turnOn(devices[200] as PairedDevice)).rejects.toMatchObject({ code: 'conflict' })
+describe('the places for browsers', () => {
+  const people = (count: number, given: PairedDevice) =>
+    Array.from(
+      { length: count },
+      (_, number): PairedDevice => ({ ...given, id: `${given.role}-${number}`, origin: `${given.role}-${number}` }),
+    )
+
+  test('are 10 for one person, whose other devices were signed in with a passkey', async () => {
+    const own = people(11, BOB).map((device) => ({ ...device, origin: 'bob' }))
+    const { turnOn, call } = await start({ devices: [...own, ADA] })
+    for (const device of own.slice(0, 10)) await turnOn(device)
+    await expect(turnOn(own[10] as PairedDevice)).rejects.toMatchObject({ code: 'conflict', message: expect.stringMatching(/10 of your/) })
+    await turnOn(own[3] as PairedDevice)
+    await turnOn(ADA)
+    await call('DELETE /api/web-push', own[0] as PairedDevice)
+    await turnOn(own[10] as PairedDevice)
+  })
+
+  test('are 200, of which an operator takes the one that a client has had longest', async () => {
+    const clients = people(201, BOB)
+    const { turnOn, call, clock, host } = await start({ devices: [...clients, ADA] })
+    for (const device of clients.slice(0, 200)) {
+      await turnOn(device)
+      await clock.advance(1)
+    }
+    await expect(turnOn(clients[200] as PairedDevice)).rejects.toMatchObject({ code: 'conflict' })
+    await turnOn(clients[0] as PairedDevice)
+    const { endpoint } = await turnOn(ADA)
+    expect((await call('GET /api/web-push', ADA)).endpoint).toBe(endpoint)
+    expect((await call('GET /api/web-push', clients[0] as PairedDevice)).endpoint).not.toBe(null)
+    expect((await call('GET /api/web-push', clients[1] as PairedDevice)).endpoint).toBe(null)
+    expect(host.logs.at(-1)).toMatchObject({ level: 'warn', fields: { device: 'client-1' } })
+  })
+
+  test('are not taken from operators', async () => {
+    const operators = people(200, ADA)
+    const { turnOn } = await start({ devices: [...operators, ADA] })
+    for (const device of operators) await turnOn(device)
+    await expect(turnOn(ADA)).rejects.toMatchObject({ code: 'conflict' })
+  })
 })
 
 test('the key and the subscriptions survive a restart, and nothing is sent again', async () => {

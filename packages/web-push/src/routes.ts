@@ -89,7 +89,8 @@ const ownRoutes = ({ host, subscriptions, outgoing, key }: PushRoutesOptions): R
     body: browserSubscriptionSchema,
     answers: { 200: { description: 'Turned on', schema: v.object({ on: v.literal(true) }) } },
     async handle({ device, body }) {
-      await subscriptions.set(deviceOf(device), body, host.clock.nowMs())
+      const displaced = await subscriptions.set(deviceOf(device), body, host.clock.nowMs())
+      if (displaced) host.log.warn('notifications of a browser turned off: an operator took its place', { device: displaced.device.id })
       return { on: true }
     },
   }),

@@ -5,6 +5,7 @@ import { areBrowserKeys } from './encrypt.ts'
 
 const ENDPOINT_CHARS_MAX = 2048
 const SUBSCRIPTIONS_MAX = 200
+const PER_PERSON_MAX = 10
 const PREFIX = 'subscription:'
 
 const base64url = v.pipe(v.string(), v.maxLength(128), v.regex(/^[\w-]+$/, 'It must be base64url'))
@@ -66,7 +67,7 @@ export class Subscriptions {
   async list(): Promise<readonly Subscription[]> {
     const rows = await this.#secrets.list(PREFIX, SUBSCRIPTIONS_MAX * 2)
     if (rows.length === 0) return []
-    const devices = new Map((await this.#pairing()?.devices())?.map((device) => [device.id, device]))
+    const devices = await this.#devices()
     const found: Subscription[] = []
     for (const { name, value } of rows) {
       const device = devices.get(name.slice(PREFIX.length))
@@ -80,19 +81,31 @@ export class Subscriptions {
     return (await this.list()).find((one) => one.device.id === device)
   }
 
-  /** Sets the subscription of a device. An endpoint belongs to one device: the one that gave it last. Throws `conflict` when there are too many. */
-  set(device: string, { endpoint, keys }: v.InferOutput<typeof browserSubscriptionSchema>, nowMs: number): Promise<void> {
+  /**
+   * Sets the subscription of a device. An endpoint belongs to one device: the one that gave it last. When all places are taken, an operator
+   * takes the one that a client has had longest: resolves to what it was then. Throws `conflict` when there is no place.
+   */
+  set(
+    deviceId: string,
+    { endpoint, keys }: v.InferOutput<typeof browserSubscriptionSchema>,
+    nowMs: number,
+  ): Promise<Subscription | undefined> {
     const { href } = new URL(endpoint)
     return this.#change(async () => {
-      const others = (await this.list()).filter((one) => one.device.id !== device)
+      const device = (await this.#devices()).get(deviceId)
+      if (!device) throw new AppError('conflict', 'This browser is not paired any more.')
+      const others = (await this.list()).filter((one) => one.device.id !== deviceId)
       const same = others.filter((one) => one.endpoint.href === href)
-      if (others.length - same.length >= SUBSCRIPTIONS_MAX)
-        throw new AppError(
-          'conflict',
-          `${SUBSCRIPTIONS_MAX} browsers have notifications, which is the most. \`sluice web-push remove\` removes one.`,
-        )
+      const displaced = displacedBy(
+        device,
+        others.filter((one) => !same.includes(one)),
+      )
       const stored = JSON.stringify({ endpoint: href, p256dh: keys.p256dh, auth: keys.auth, createdAtMs: nowMs })
-      await this.#secrets.setAll(new Map([[PREFIX + device, stored], ...same.map((one) => [PREFIX + one.device.id, undefined] as const)]))
+      const removed = displaced ? [...same, displaced] : same
+      await this.#secrets.setAll(
+        new Map([[PREFIX + deviceId, stored], ...removed.map((one) => [PREFIX + one.device.id, undefined] as const)]),
+      )
+      return displaced
     })
   }
 
@@ -109,11 +122,32 @@ export class Subscriptions {
     await this.#secrets.swap(PREFIX + device.id, stored, undefined)
   }
 
+  async #devices(): Promise<ReadonlyMap<string, PairedDevice>> {
+    return new Map((await this.#pairing()?.devices())?.map((device) => [device.id, device]))
+  }
+
   #change<Result>(work: () => Promise<Result>): Promise<Result> {
     const changing = this.#changing.then(work)
     this.#changing = changing.catch(() => undefined)
     return changing
   }
+}
+
+/** Returns the subscription that loses its place to the one of a device. Throws `conflict` when there is no place. */
+function displacedBy({ role, origin }: PairedDevice, others: readonly Subscription[]): Subscription | undefined {
+  if (others.filter(({ device }) => device.origin === origin).length >= PER_PERSON_MAX)
+    throw new AppError(
+      'conflict',
+      `${PER_PERSON_MAX} of your browsers have notifications, which is the most. Turn them off in one of these.`,
+    )
+  if (others.length < SUBSCRIPTIONS_MAX) return undefined
+  const clients = role === 'operator' ? others.filter(({ device }) => device.role === 'client') : []
+  const [longest] = clients.toSorted((a, b) => a.createdAtMs - b.createdAtMs)
+  if (longest) return longest
+  throw new AppError(
+    'conflict',
+    `${SUBSCRIPTIONS_MAX} browsers have notifications, which is the most. \`sluice web-push remove\` removes one.`,
+  )
 }
 
 function read(device: PairedDevice, stored: string): Subscription {

@@ -5,9 +5,9 @@ import { createFollowWaiting } from './follow-waiting.ts'
 
 setUpProcesses()
 
-const OPERATOR: PairedDevice = { id: 'ada', name: 'laptop', role: 'operator' }
-const ASKER: PairedDevice = { id: 'bob', name: 'phone', role: 'client' }
-const OTHER: PairedDevice = { id: 'cat', name: 'tablet', role: 'client' }
+const OPERATOR: PairedDevice = { id: 'ada', name: 'laptop', role: 'operator', origin: 'ada' }
+const ASKER: PairedDevice = { id: 'bob', name: 'phone', role: 'client', origin: 'bob' }
+const OTHER: PairedDevice = { id: 'cat', name: 'tablet', role: 'client', origin: 'cat' }
 
 const call = (given: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
   runId: 'turn',

@@ -45,6 +45,8 @@ export interface PairedDevice {
   readonly id: string
   readonly name: string
   readonly role: Role
+  /** The device that was paired: this one, or the one that vouched for it. All devices of one origin are taken for one person. */
+  readonly origin: string
 }
 
 /** The questions that features may ask about paired devices. */
