@@ -28,11 +28,13 @@ export class BesideTurns {
   readonly #parts: BesideTurnsParts
   readonly #early = new EarlyChanges()
   readonly #commands: CommandLimit
+  readonly #edits: CommandLimit
 
   constructor(options: InboxWorkerOptions, parts: BesideTurnsParts) {
     this.#options = options
     this.#parts = parts
     this.#commands = new CommandLimit(options.clock)
+    this.#edits = new CommandLimit(options.clock)
   }
 
   /** Whether a change may wait for its message, which has not arrived. */
@@ -125,7 +127,8 @@ export class BesideTurns {
         early: this.#early,
         channels: features.channels(),
         onChanged: (changed) => void this.#parts.arrived.delete(changed),
-        standingOf: async (changed) => (channel ? (await principalOf(this.#options, channel, changed)).standing : 'unverified'),
+        principalOf: async (changed) => channel && (await principalOf(this.#options, channel, changed)),
+        edits: this.#edits,
       },
       number,
       message,

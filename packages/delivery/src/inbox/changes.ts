@@ -2,8 +2,10 @@
  * Edits and deletions of messages. One that comes before the turn of its message begins changes the message; later, the next turn of the
  * session reads about it. Webhooks keep no order, so that a change may come before its message.
  */
+import type { LimitedClient } from '@sluice/agent'
 import type { JobOutcome } from '@sluice/kit'
-import type { Channel, Inbound, InboxEntry, MessageKind, OwnedStore, Standing } from '@sluice/sdk'
+import type { Channel, Inbound, InboxEntry, MessageKind, OwnedStore } from '@sluice/sdk'
+import type { CommandLimit } from './command-limit.ts'
 import { keepLateChange } from './late-changes.ts'
 import { joinPieces } from './pieces.ts'
 import { withMessage } from './read-message.ts'
@@ -62,8 +64,10 @@ export interface RunningChange {
   readonly channels: readonly Channel[]
   /** Called with the number of a message that has changed in the store. */
   onChanged(number: number): void
-  /** Resolves to the standing of the sender of a message. */
-  standingOf(message: Inbound): Promise<Standing>
+  /** Resolves to the principal of a message; to undefined while its channel is not there. */
+  principalOf(message: Inbound): Promise<LimitedClient | undefined>
+  /** Bounds the edits of messages whose turn had begun. */
+  readonly edits: Pick<CommandLimit, 'take'>
 }
 
 /**
@@ -93,7 +97,7 @@ const WITHOUT_TURN: readonly (MessageKind | undefined)[] = ['approval_reply', 'c
  */
 type ChangedMessage =
   | { readonly outcome: 'done' | 'refused' | 'unknown' }
-  | { readonly outcome: 'begun'; readonly session: string; readonly before: Inbound }
+  | { readonly outcome: 'begun'; readonly number: number; readonly session: string; readonly before: Inbound }
 
 async function change(
   { owned, nowMs, channels, onChanged }: RunningChange,
@@ -107,7 +111,7 @@ async function change(
   const isDeleted = changes.what === 'deleted'
   const mayBeOther = isDeleted && changes.by !== 'sender'
   if (!before || WITHOUT_TURN.includes(kind) || !(mayBeOther || message.sender === found.sender)) return { outcome: 'refused' }
-  const begun = { outcome: 'begun', session, before } as const
+  const begun = { outcome: 'begun', number: found.number, session, before } as const
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     // A piece is changed in the message that has its words.
     const row = await owned.inbox.get(found.joinedTo ?? found.number)
@@ -166,15 +170,23 @@ function edited(
 }
 
 async function endChange(
-  { owned, nowMs, standingOf }: RunningChange,
+  { owned, nowMs, principalOf, edits }: RunningChange,
   number: number,
   report: Inbound,
   changed: ChangedMessage,
 ): Promise<void> {
   if (changed.outcome === 'done') return
   if (changed.outcome === 'begun' && report.changes) {
-    const { before, session } = changed
-    await keepLateChange(owned, { number, session, before, report, what: report.changes.what, standing: await standingOf(before) })
+    const { what } = report.changes
+    const client = await principalOf(changed.before)
+    // Each message is deleted once.
+    const isBounded = what === 'edited' && client !== undefined && client.standing !== 'operator'
+    const exceeded = isBounded ? edits.take(client, number) : undefined
+    if (exceeded) {
+      await owned.inbox.limit(number, { error: `edits: more than ${exceeded.value} within ten minutes`, atMs: nowMs })
+      return
+    }
+    await keepLateChange(owned, { ...changed, report, what, standing: client?.standing ?? 'unverified' })
   }
   await owned.inbox.done(number, nowMs)
 }

@@ -1,4 +1,7 @@
-/** Bounds the commands of chats, each of which is an answer that is stored and sent. Counted in memory, as shares are. */
+/**
+ * Bounds the commands of chats, each of which is an answer that is stored and sent, and the edits of messages whose turn had begun, of which
+ * others read in their turns. Counted in memory, as shares are.
+ */
 import type { LimitedClient } from '@sluice/agent'
 import { countedAs } from '@sluice/config'
 import { BoundedMap, inWindow, roomAtMs } from '@sluice/kit'

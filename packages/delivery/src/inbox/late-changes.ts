@@ -19,9 +19,16 @@ import * as v from 'valibot'
 const OWNER = 'delivery'
 const TEXT_CHARS_MAX = 4000
 const BEFORE_CHARS_MAX = 200
+/** How much of an edit another person than its writer is told: that person pays for the turn. */
+const OTHERS_CHARS_MAX = 400
 const NAME_CHARS_MAX = 64
-/** The most changes that one turn is told about. */
-const CHANGES_MAX = 20
+const FILES_MAX = 10
+const FILE_NAME_CHARS_MAX = 100
+/** The most changes of one person that a session keeps, and of all people together. One turn is told about all of them. */
+export const CHANGES_OF_SENDER_MAX = 10
+export const CHANGES_MAX = 20
+/** Releases before kept more. */
+const LISTED_MAX = 200
 
 /** A change as it is kept. Releases before kept neither writers nor their standing, so that nothing vouches for the words. */
 const lateChangeSchema = v.object({
@@ -36,12 +43,14 @@ const lateChangeSchema = v.object({
   text: v.string(),
   /** The names of the files that an edit put in the place of others. The session does not get them. */
   files: v.exactOptional(v.array(v.string())),
+  /** When the platform says that the edit was made. */
+  editedAtMs: v.exactOptional(v.number()),
 })
 type LateChange = v.InferOutput<typeof lateChangeSchema>
 
 /** A change of a message whose turn had begun. */
 export interface ReportedChange {
-  /** The number of the report. */
+  /** The number of the message. */
   readonly number: number
   /** The session of the message. */
   readonly session: string
@@ -52,13 +61,15 @@ export interface ReportedChange {
   readonly standing: Standing
 }
 
-/** Keeps a change for the next turn of its session. An edit that keeps the text and the files is nothing to tell. */
+/**
+ * Keeps a change for the next turn of its session: the newest one of each message, and none for an edit that keeps the text and the files.
+ * Beyond the bounds the oldest ones are dropped, first those of the people who stand lowest.
+ */
 export async function keepLateChange(
   owned: OwnedStore,
   { number, session, before, report, what, standing }: ReportedChange,
 ): Promise<void> {
   const files = otherFiles(before, report)
-  if (what === 'edited' && report.text === before.text && files.length === 0) return
   const { sender, name } = before
   const late: LateChange = {
     what,
@@ -68,8 +79,42 @@ export async function keepLateChange(
     before: shortened(before.text, BEFORE_CHARS_MAX),
     text: shortened(report.text, TEXT_CHARS_MAX),
     ...(files.length > 0 && { files }),
+    ...(report.sentAtMs !== undefined && { editedAtMs: report.sentAtMs }),
   }
-  await owned.keyValue(OWNER).set(`${keysOf(session)}${padded(number)}`, late)
+  const keys = owned.keyValue(OWNER)
+  const key = `${keysOf(session)}${padded(number)}`
+  const listed = await keys.list(keysOf(session), LISTED_MAX)
+  const kept = listed.map((one) => ({ key: one.key, late: v.parse(lateChangeSchema, one.value) }))
+  const known = kept.find((one) => one.key === key)
+  if (known && !isNewer(late, known.late)) return
+  const isNothing = what === 'edited' && report.text === before.text && files.length === 0
+  const dropped = isNothing ? [] : beyondBounds([...kept.filter((one) => one !== known), { key, late }])
+  const values: [string, unknown][] = [
+    [key, isNothing ? undefined : late],
+    ...dropped.map((one): [string, unknown] => [one.key, undefined]),
+  ]
+  await keys.setAll(new Map(values))
+}
+
+/** Edits may arrive in another order than they were made, and nothing follows a deletion. */
+function isNewer({ what, editedAtMs = Number.POSITIVE_INFINITY }: LateChange, known: LateChange): boolean {
+  if (what === 'deleted' || known.what === 'deleted') return what === 'deleted'
+  return editedAtMs >= (known.editedAtMs ?? 0)
+}
+
+interface KeptChange {
+  readonly key: string
+  readonly late: LateChange
+}
+
+/** Returns the changes that are too many; the given ones are the oldest first. */
+function beyondBounds(kept: readonly KeptChange[]): KeptChange[] {
+  const sender = kept.at(-1)?.late.sender
+  const own = kept.filter(({ late }) => late.sender === sender)
+  const ofSender = own.slice(0, Math.max(0, own.length - CHANGES_OF_SENDER_MAX))
+  const left = kept.filter((one) => !ofSender.includes(one))
+  const lowestFirst = left.toSorted((one, other) => STANDINGS.indexOf(other.late.standing) - STANDINGS.indexOf(one.late.standing))
+  return [...ofSender, ...lowestFirst.slice(0, Math.max(0, left.length - CHANGES_MAX))]
 }
 
 /** Whether nobody vouches for the text of a message, which is all that a change keeps of it. */
@@ -79,7 +124,9 @@ const isUnproven = ({ quotedFrom, unverified }: Inbound): boolean => quotedFrom 
 function otherFiles(before: Inbound, { attachments = [], changes }: Inbound): string[] {
   if (changes?.only === 'text') return []
   const known = new Set(before.attachments?.map(({ source }) => JSON.stringify(source)))
-  return attachments.flatMap(({ name, source }) => (known.has(JSON.stringify(source)) ? [] : [shortened(name, BEFORE_CHARS_MAX)]))
+  return attachments
+    .flatMap(({ name, source }) => (known.has(JSON.stringify(source)) ? [] : [shortened(name, FILE_NAME_CHARS_MAX)]))
+    .slice(0, FILES_MAX)
 }
 
 /** The person of the turn that is told. */
@@ -104,7 +151,8 @@ export async function lateChanges(owned: OwnedStore, session: string, reader: Re
   return {
     text: lines.length === 0 ? '' : `${lines.join('\n')}\n\n`,
     async told() {
-      for (const { key } of found) await keys.delete(key)
+      // What has changed once more meanwhile waits for the next turn.
+      for (const { key, value } of found) await keys.swap(key, value, undefined)
     },
   }
 }
@@ -125,7 +173,8 @@ function sentenceOf(reader: Reader, { what, sender, name, before, text, files }:
   if (what === 'deleted')
     return isOwn ? `(${who} deleted an earlier message, ${began})` : `(An earlier message of ${who} was deleted, ${began})`
   const shown = files ? ` It now has other files, which you have not seen; ask for them if you need them: ${JSON.stringify(files)}` : ''
-  return `(${who} edited an earlier message, ${began} It now reads: ${JSON.stringify(text)}${shown})`
+  const words = shortened(text, isOwn ? TEXT_CHARS_MAX : OTHERS_CHARS_MAX)
+  return `(${who} edited an earlier message, ${began} It now reads: ${JSON.stringify(words)}${shown})`
 }
 
 const keysOf = (session: string): string => `${sessionKeys(session)}change:`
