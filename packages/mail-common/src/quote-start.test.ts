@@ -95,6 +95,7 @@ test.each([
   ['Gmail in Ukrainian', `29 лист. 2026 р. 01:52 "Agent" agent@example.com пише:\n\n${asked}`],
   ['a name without an address', `2026-11-29 01:52 GMT+01:00 Agent of the Office\n\n> ${asked}`],
   ['a mailing list without an address', `agent via Example Forum wrote:\n\n> ${asked}`],
+  ['a forum', `Posted by agent on 11/29/2026\n\n> ${asked}`],
   ['a rule in bold', `*----- Original Message -----*\n\n${asked}`],
   ['two headers on one line', `From: agent@example.com Date: Sun, 29 Nov 2026 01:52:12 -0700\n\n${asked}`],
 ])('finds the whole attribution of %s', (_, quote) => {

@@ -25,6 +25,8 @@ const COLON = /[:：][ \t]{0,4}$/
 const BARE_DATE = /^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b/
 /** A date with a time and its zone, as Gmail wrote it in several languages. */
 const DATE_WITH_ZONE = /^\d{4}-\d{2}-\d{2} \d{1,2}:\d{2} GMT[+-]\d{1,2}:\d{2} \S/
+/** The attribution of a forum. */
+const POSTED_BY = /^Posted by \S.{0,100} on \d{1,4}[./-]\d{1,2}[./-]\d{1,4}$/
 /** The attribution of a mailing list that names no address. */
 const VIA_LIST = /\S via \S.{0,100} wrote:$/
 const RULE = /^-{2,20} .{3,300} -{2,20}$/
@@ -139,7 +141,8 @@ const isOneLine = (line: string): boolean =>
 function attributionAbove(lines: readonly Line[], quote: number): number {
   const above = lines[quote - 1]?.line === '' ? quote - 2 : quote - 1
   const said = lines[above]?.line ?? ''
-  return /^[ \t]{0,4}>/.test(lines[quote]?.line ?? '') && ((ADDRESS.test(said) && BARE_DATE.test(said)) || DATE_WITH_ZONE.test(said))
+  return /^[ \t]{0,4}>/.test(lines[quote]?.line ?? '') &&
+    ((ADDRESS.test(said) && BARE_DATE.test(said)) || DATE_WITH_ZONE.test(said) || POSTED_BY.test(said))
     ? above
     : quote
 }

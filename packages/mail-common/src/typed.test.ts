@@ -13,6 +13,8 @@ test.each([
   ['yes\n\nSent from my cell, please excuse any typos.', 'yes'],
   ['yes\n\nSent from my tablet <https://example.com/tablets-of-a-maker-with-a-long-name>', 'yes'],
   ['yes\n\n(sent from a phone)', 'yes'],
+  ['yes\n\nFrom my iPhone 6', 'yes'],
+  ['yes\n\nFrom my phone I see the log.', 'yes\n\nFrom my phone I see the log.'],
   ['yes\n\n<<sent by phone>>', 'yes'],
   ['yes\n\nHanki Outlook for Android<https://example.com>', 'yes'],
   ['yes \n\n Lähetetty puhelimesta \n\n > quoted', 'yes'],
