@@ -67,7 +67,10 @@ function lookUp(
     return { answer: { channel: name, status: 'broadcast', detail: 'sent to every subscriber of /api/events and /ws/events' } }
   const named = conversationOf(name)
   if (named) {
-    const carrier = channels().find((candidate) => candidate.name === named.channel)
+    // The word of the specification, such as messenger, names a channel as its own name does.
+    const carrier =
+      channels().find(({ name }) => name === named.channel) ??
+      channels().find(({ notifications }) => notifications?.target === named.channel)
     return carrier
       ? { conversation: { channel: carrier, account: ANY_ACCOUNT, to: { to: to ?? named.to } } }
       : unavailable(`the channel '${named.channel}' is not connected`)

@@ -27,6 +27,7 @@ async function start(config: string) {
   const sent: string[] = []
   const channel = (name: string): Channel => ({
     name,
+    ...(name === 'x' && { notifications: { target: 'messenger', opensThreads: false, account: '', key: 'x.chat' } }),
     allow: ['*'],
     limits: { text: 1000, unit: 'utf16' },
     async send({ to }, { text }) {
@@ -71,6 +72,13 @@ const dead = (direction: 'inbound' | 'outbound', error: string): SluiceEvent => 
   number: 7,
   state: 'dead',
   error,
+})
+
+test('a chat may be named by the word of its channel in the specification', async () => {
+  const { sent, emit } = await start('[notify]\nchannels = ["messenger:77"]\n')
+  emit(down('y'))
+  await expect.poll(() => sent).toHaveLength(1)
+  expect(sent[0]).toMatch(/^x:77 /)
 })
 
 test('what needs operators is told once in the chats of [approvals], and listed', async () => {

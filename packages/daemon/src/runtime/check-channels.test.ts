@@ -2,7 +2,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { configuredChannels } from '@sluice/runtime/configured-channels'
-import { checkApprovalChats, checkChannels, checkDeliveries, checkOperators, checkShares, checkWebhooks } from '@sluice/runtime/doctor'
+import {
+  checkApprovalChats,
+  checkChannels,
+  checkDeliveries,
+  checkOperatorChats,
+  checkOperators,
+  checkShares,
+  checkWebhooks,
+} from '@sluice/runtime/doctor'
 import { type Channel, defineFeature, secretText, type Webhook } from '@sluice/sdk'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -66,6 +74,15 @@ test('warns while no chat reaches an operator', async () => {
     status: 'ok',
     detail: 'operators are asked on one:ann',
   })
+})
+
+test('fails for a chat that nothing reaches', async () => {
+  const checked = async (toml: string) => checkOperatorChats((await arrange(`${SIGNED}${toml}`)).snapshot())
+  expect(await checked('[approvals]\nchannels = ["one:ann", "dashboard"]\n[notify]\nchannels = ["one:ops"]\n')).toEqual([])
+  expect(await checked('[approvals]\nchannels = ["three:ann"]\n[notify]\nchannels = ["messenger:77"]\n')).toMatchObject([
+    { check: 'approvals', status: 'fail', detail: "nothing reaches three:ann: the channel 'three' is not connected" },
+    { check: 'notify', status: 'fail', detail: expect.stringContaining('nothing reaches messenger:77') },
+  ])
 })
 
 test('warns of an operator whom no entry of the allowlist names', async () => {

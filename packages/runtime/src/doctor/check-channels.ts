@@ -1,5 +1,6 @@
 /** Checks the channels: their settings, the verification of their webhooks, and messages and replies that were given up. */
-import { approvalsSection, limitsOf, operatorsOf, sharesOf } from '@sluice/config'
+import { targetsOf } from '@sluice/approvals'
+import { approvalsSection, limitsOf, notifySection, operatorsOf, sharesOf } from '@sluice/config'
 import { isNamed } from '@sluice/delivery'
 import type { Store } from '@sluice/sdk'
 import { configuredChannels } from '../features/configured-channels.ts'
@@ -34,6 +35,19 @@ export function checkApprovalChats({ config }: Snapshot): Check {
   if (chats.length > 0) return ok('approvals', `operators are asked on ${chats.join(', ')}`)
   const detail = 'no operator can be reached by chat: what only operators decide waits for the page or the command line, or is refused'
   return warn('approvals', detail, 'set [approvals] channels to your own conversation, such as ["signal:+15550100"]')
+}
+
+/** Empty if each chat in which operators are asked or notified is on a channel that is ready. */
+export function checkOperatorChats({ channels, config, features }: Snapshot): Check[] {
+  const chats = { approvals: config.core(approvalsSection).channels, notify: config.core(notifySection).channels ?? [] }
+  const options = { channels: () => channels, features: () => features }
+  return Object.entries(chats).flatMap(([section, names]) =>
+    targetsOf(names, undefined, options).flatMap((target) =>
+      'answer' in target && target.answer.status === 'unavailable'
+        ? [fail(section, `nothing reaches ${target.name}: ${target.answer.detail}`, `correct [${section}] channels`)]
+        : [],
+    ),
+  )
 }
 
 /** Warns of operators whom no entry of the allowlist names: they stay strangers. */

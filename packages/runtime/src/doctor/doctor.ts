@@ -8,6 +8,7 @@ import {
   checkApprovalChats,
   checkChannels,
   checkDeliveries,
+  checkOperatorChats,
   checkOperators,
   checkShares,
   checkStrangers,
@@ -36,6 +37,7 @@ export {
   checkDaemon,
   checkDeliveries,
   checkIdentity,
+  checkOperatorChats,
   checkOperators,
   checkProcedures,
   checkShares,
@@ -127,6 +129,7 @@ export async function checkRuntime(runtime: Checked, options: CheckedPlace): Pro
     ...checkStrangers(snapshot),
     ...checkOperators(snapshot),
     ...(hasChannels(snapshot) ? [checkApprovalChats(snapshot)] : []),
+    ...checkOperatorChats(snapshot),
     checkShares(snapshot),
   ]
 }

@@ -41,10 +41,13 @@ export async function notifyNews(
   { held, quietMs }: Pick<MessageNews, 'held' | 'quietMs'>,
   runtime: Runtime,
 ): Promise<boolean> {
-  const notice = messagesOf(notification, runtime).groups.flat()
+  const { targets, groups } = messagesOf(notification, runtime)
+  const notice = groups.flat()
   const numbers = await runtime.store.outbox.addNews({ held, quietMs, notice })
   if (!numbers) return false
   runtime.delivery.queued(waitingReplies(notice, numbers))
+  for (const target of targets)
+    if ('answer' in target) runtime.log.warn('operators not notified in a chat', { chat: target.name, reason: target.answer.detail })
   return true
 }
 
