@@ -36,6 +36,8 @@ const MODEL_MS_MAX = 60
 const ACTS = { min: 4, max: 8 }
 const GAP_MS_MAX = 120
 const EDIT_MS_MAX = 700
+/** Pictures of an album that a platform posts one by one come later than other messages join. */
+const PICTURE_GAP_MS_MAX = 600
 const SHARE = { edited: 0.35 }
 const POLL_MS = 30
 const PICTURES = { min: 2, max: 3 }
@@ -127,6 +129,7 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
           if ((ackedIn.get(item) ?? current) !== current) item.isTornApart = true
           ackedIn.set(item, current)
           aims.reach('posted')
+          if (item.pictures > 1) await pause(random.within(0, PICTURE_GAP_MS_MAX), signal)
         }
       }),
     )
