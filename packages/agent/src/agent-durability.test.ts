@@ -477,18 +477,24 @@ test('a call in a room opens only the attachments that the conversation names', 
   expect(await turn('channel:x/bot/room/', { isInRoom: true })).toEqual(['here', 'elsewhere'])
 })
 
-test('what a tool keeps for its client is kept for the conversation in a room, and for the person in direct chats', async () => {
+test('what a tool keeps for its client is kept for each writer of a conversation in a room, and for the person in direct chats', async () => {
   const seen: string[] = []
   const page: Tool = { ...testTool('page', () => ''), run: async (_, { client }) => `page ${seen.push(client)}` }
-  const client = 'channel:x/bot/ann' as ClientId
-  const turn = async (session: string, isInRoom?: true) => {
+  const [ann, bob] = ['channel:x/bot/ann' as ClientId, 'channel:x/bot/bob' as ClientId]
+  const turn = async (session: string, client: ClientId, isInRoom?: true) => {
     const models = [scriptedModel([{ calls: [{ name: 'page', input: { key: 'k' } }] }, { text: 'done' }])]
     const { agent } = testAgent({ tools: [page], models })
     await agent.run(request('look', { session, client, ...(isInRoom && { isInRoom }) }))
   }
-  const sessions = ['channel:x/bot/ann/ann', 'channel:x/bot/other/ann', 'channel:x/bot/room/ann', 'channel:x/bot/room/']
-  for (const session of sessions) await turn(session, session.includes('room') || undefined)
-  expect(seen).toEqual([client, client, 'channel:x/bot/room/ann', 'channel:x/bot/room/'])
+  for (const session of ['channel:x/bot/ann/ann', 'channel:x/bot/other/ann']) await turn(session, ann)
+  expect(seen).toEqual([ann, ann])
+  await turn('channel:x/bot/room/ann', ann, true)
+  for (const client of [ann, bob, ann]) await turn('channel:x/bot/room/', client, true)
+  // A turn of an earlier release does not say that it is in a room.
+  await turn('channel:x/bot/room/', bob)
+  const [, , alone, annInRoom, bobInRoom, ...again] = seen
+  expect(new Set([ann, bob, alone, annInRoom, bobInRoom]).size).toBe(5)
+  expect(again).toEqual([annInRoom, bobInRoom])
 })
 
 test('a resumed turn keeps the limits of its room, and tells its tools that others read the answer', async () => {

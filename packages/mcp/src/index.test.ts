@@ -80,15 +80,15 @@ describe('mcp', () => {
     expect(server.running).toHaveLength(3)
   })
 
-  test('a room has a connection of its own, which no direct chat of its writers shares', async () => {
+  test('a writer in a room has a connection of his own, which neither his direct chat nor another writer shares', async () => {
     const { listed, named, server, host } = await arrange({}, serverWith({ name: 'echo' }))
     await listed()
     await waitFor(() => expect(server.running).toEqual([]))
     const call = (more: Pick<ToolContext, 'isInRoom'>, caller: string, client: string) =>
       named('mcp__notes__echo').run({}, { ...toolContext(undefined, host.by), ...more, client: client as ClientId, caller })
     await call({}, 'channel:x/bot/ann', 'ann')
-    for (const caller of ['channel:x/bot/ann', 'channel:x/bot/bob']) await call({ isInRoom: true }, caller, 'channel:x/bot/room/')
-    expect(server.running).toHaveLength(2)
+    for (const name of ['ann', 'bob', 'ann']) await call({ isInRoom: true }, `channel:x/bot/${name}`, `${name} in the room`)
+    expect(server.running).toHaveLength(3)
   })
 
   test('knows its tools after a restart without starting the server', async () => {

@@ -186,8 +186,8 @@ export class McpServer {
 const UNKNOWN_CALLER = 'local'
 
 /**
- * The device or sender, so that all of its connections are one client; without an identity, each connection is a client, and in a room its
- * conversation.
+ * The device or sender, so that all of its connections are one client; without an identity, each connection is a client, and in a room
+ * each writer of a conversation.
  */
 const clientOf = ({ caller, client, isInRoom }: ToolContext): string =>
   isInRoom || caller === undefined || caller === UNKNOWN_CALLER ? client : caller

@@ -2,6 +2,7 @@
 import {
   agentKey,
   type ClientId,
+  escapedParts,
   type FileCaller,
   fileOwner,
   type Lease,
@@ -90,7 +91,7 @@ export function callScopeOf(
     lease: home.lease,
     owner,
     ...identityOf(agent, client, caller),
-    ...roomClient(turn),
+    client: clientIn(turn),
     person: personFor(agent, limited),
     isInRoom: turn.isInRoom,
     limited,
@@ -144,9 +145,14 @@ export const identityOf = (
   caller: caller === undefined ? undefined : agentKey(agent, caller),
 })
 
-/** In a room, where others read the answers, what a tool keeps for its client, such as an open page, is kept for the conversation. */
-const roomClient = ({ session, isInRoom }: Pick<CallScope, 'session' | 'isInRoom'>): { readonly client?: ClientId } =>
-  session !== null && (isInRoom || sharedRoom(session)) ? { client: session as ClientId } : {}
+/**
+ * In a room, where others read the answers, what a tool keeps for its client, such as an open page, is kept for the writer in this
+ * conversation: a page of a direct chat is not shown there, and no other writer reads or uses a page on which the writer is signed in.
+ */
+const clientIn = ({ agent, client, session, isInRoom }: Pick<CallScope, 'agent' | 'client' | 'session' | 'isInRoom'>): ClientId => {
+  const isRoom = session !== null && (isInRoom || sharedRoom(session))
+  return agentKey(agent, isRoom ? escapedParts([session, client]) : client) as ClientId
+}
 
 /** Returns the owner of the memories of a linked person with one agent, as in `ToolContext.person`. */
 export const personFor = (agent: string, limited: Pick<LimitedClient, 'person'> | undefined): string | undefined =>

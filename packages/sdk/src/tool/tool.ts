@@ -32,7 +32,7 @@ export interface CallingAgent {
 }
 
 export interface ToolContext extends CallingAgent {
-  /** The client that the call belongs to; in a room, where others read the answers, its conversation. Key the state of clients by it. */
+  /** The client that the call belongs to; in a room, where others read the answers, in this conversation only. Key the state of clients by it. */
   readonly client: ClientId
   /** The durable identity of that client over connections and restarts. Key stored data by it. Absent when it is unknown. */
   readonly caller?: string
