@@ -119,9 +119,9 @@ describe('parseMessage', () => {
     expect(parse({ content: '', attachments })).toMatchObject({
       text: '',
       attachments: [
-        { kind: 'file', name: 'a.txt', mime: 'text/plain', source: { url } },
-        { kind: 'audio', name: 'v.ogg', mime: 'audio/ogg', source: { url } },
-        { kind: 'image', name: 'p.PNG', source: { url } },
+        { kind: 'file', name: 'a.txt', mime: 'text/plain', source: { url }, lastingId: '5' },
+        { kind: 'audio', name: 'v.ogg', mime: 'audio/ogg', source: { url }, lastingId: '5' },
+        { kind: 'image', name: 'p.PNG', source: { url }, lastingId: '5' },
       ],
     })
   })

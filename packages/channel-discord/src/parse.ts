@@ -252,10 +252,12 @@ const parseAttachments = (data: unknown): Attachment[] =>
   list(data)
     .map(members)
     .filter(({ url }) => text(url) !== '')
-    .map(({ url, filename, content_type }) => {
+    .map(({ id, url, filename, content_type }) => {
       const name = text(filename) || 'unnamed'
       const mime = text(content_type).split(';')[0]?.trim().toLowerCase()
-      return { kind: kindOf(name, mime ?? ''), name, ...(mime && { mime }), source: { url: text(url) } }
+      // The address is signed anew in each event.
+      const lasting = isSnowflake(id) && { lastingId: id }
+      return { kind: kindOf(name, mime ?? ''), name, ...(mime && { mime }), source: { url: text(url) }, ...lasting }
     })
 
 /** The file name decides only if there is no media type. */

@@ -127,9 +127,9 @@ test('parseMessage returns available files with their names, types and sources',
     null,
   ]
   expect(parse({ text: '', subtype: 'file_share', files })?.attachments).toEqual([
-    { kind: 'image', name: 'cat.png', mime: 'image/png', source: { url: 'https://files.slack.com/1' } },
-    { kind: 'file', name: 'notes', source: { url: 'https://files.slack.com/2' } },
-    { kind: 'file', name: 'F3', source: { id: 'F3' } },
+    { kind: 'image', name: 'cat.png', mime: 'image/png', source: { url: 'https://files.slack.com/1' }, lastingId: 'F1' },
+    { kind: 'file', name: 'notes', source: { url: 'https://files.slack.com/2' }, lastingId: 'F2' },
+    { kind: 'file', name: 'F3', source: { id: 'F3' }, lastingId: 'F3' },
   ])
   expect(parse({ files: Array.from({ length: 100 }, (_, index) => ({ id: `F${index}` })) })?.attachments).toHaveLength(20)
 })

@@ -216,5 +216,5 @@ function attachmentOf(value: unknown): Attachment[] {
   const url = textAt(file, 'url_private_download', 'url_private')
   // The event of a file that was shared from another workspace contains only its id.
   const source = url === '' ? { id } : { url }
-  return [{ kind: attachmentKind(mime), name: textAt(file, 'name', 'title') || id, ...(mime !== '' && { mime }), source }]
+  return [{ kind: attachmentKind(mime), name: textAt(file, 'name', 'title') || id, ...(mime !== '' && { mime }), source, lastingId: id }]
 }

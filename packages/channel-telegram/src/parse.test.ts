@@ -219,10 +219,10 @@ describe('an edited message', () => {
   })
 
   test('may replace a picture that has no caption', () => {
-    const photo = [{ file_id: 'f2', width: 90, height: 90 }]
+    const photo = [{ file_id: 'f2', file_unique_id: 'u2', width: 90, height: 90 }]
     expect(edit({ photo })?.inbound).toMatchObject({
       text: '',
-      attachments: [{ kind: 'image', source: { id: 'f2' } }],
+      attachments: [{ kind: 'image', source: { id: 'f2' }, lastingId: 'u2' }],
       changes: { message: '-100200:5', what: 'edited' },
     })
   })

@@ -142,17 +142,22 @@ const FILES = [
 
 function attachmentOf(message: Members): Attachment | undefined {
   const photo = largest(message.photo)
-  if (photo) return { kind: 'image', name: 'photo.jpg', mime: 'image/jpeg', source: { id: text(photo.file_id) } }
+  if (photo) return { kind: 'image', name: 'photo.jpg', mime: 'image/jpeg', ...fileOf(photo) }
   for (const [member, kind, name] of FILES) {
     const file = members(message[member])
-    const id = text(file.file_id)
     const mime = text(file.mime_type)
-    if (id === '') continue
+    if (text(file.file_id) === '') continue
     // Pictures and recordings may be sent as documents, so their media type decides.
     const sentAs = attachmentKind(mime)
-    return { kind: sentAs === 'file' ? kind : sentAs, name: text(file.file_name) || name, ...(mime && { mime }), source: { id } }
+    return { kind: sentAs === 'file' ? kind : sentAs, name: text(file.file_name) || name, ...(mime && { mime }), ...fileOf(file) }
   }
   return undefined
+}
+
+/** Only `file_id` opens a file, and only `file_unique_id` is the same in each update. */
+function fileOf({ file_id, file_unique_id }: Members): Pick<Attachment, 'source' | 'lastingId'> {
+  const lastingId = text(file_unique_id)
+  return { source: { id: text(file_id) }, ...(lastingId && { lastingId }) }
 }
 
 type Content = Pick<Inbound, 'text' | 'attachments' | 'things'>

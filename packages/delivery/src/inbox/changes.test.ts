@@ -131,6 +131,18 @@ test('the next turn is told of a picture that an edit replaced after the turn of
   expect(textsOf(made).at(-1)?.split(told)).toEqual([expect.stringMatching(/^\(The sender edited/), '\n\ntext of m2'])
 })
 
+test('an edit whose file has another address or id, but is the same file, tells of no other file', async () => {
+  const made = await bench()
+  const file = (source: string) => ({ attachments: [{ kind: 'file' as const, name: 'a.pdf', source: { id: source }, lastingId: '5' }] })
+  await made.receive(message('m1', file('signed-first')))
+  await until(() => made.sent.length === 1)
+  await made.receive(edit('m1', 'text of m1', file('signed-again')))
+  await settle()
+  await made.receive(message('m2'))
+  await until(() => made.sent.length === 2)
+  expect(textsOf(made).at(-1)).toBe('text of m2')
+})
+
 test('a change of a message that never arrived is not stored', async () => {
   const made = await bench()
   expect(await made.receive(edit('unknown', 'x'), deletion('other', { sender: '' }))).toEqual({ kept: 0, duplicate: 0, denied: 0 })

@@ -3,6 +3,7 @@
  * because in a shared room the next turn may be that of another person.
  */
 import {
+  type Attachment,
   frameUntrusted,
   type Inbound,
   isAtLeast,
@@ -123,11 +124,16 @@ const isUnproven = ({ quotedFrom, unverified }: Inbound): boolean => quotedFrom 
 /** Returns the names of the files of an edit, none for the files that its message has already. */
 function otherFiles(before: Inbound, { attachments = [], changes }: Inbound): string[] {
   if (changes?.only === 'text') return []
-  const known = new Set(before.attachments?.map(({ source }) => JSON.stringify(source)))
+  const known = before.attachments ?? []
   return attachments
-    .flatMap(({ name, source }) => (known.has(JSON.stringify(source)) ? [] : [shortened(name, FILE_NAME_CHARS_MAX)]))
+    .filter((file) => !known.some((one) => isSameFile(one, file)))
     .slice(0, FILES_MAX)
+    .map(({ name }) => shortened(name, FILE_NAME_CHARS_MAX))
 }
+
+/** Messages of earlier releases are stored without lasting ids. */
+const isSameFile = (one: Attachment, other: Attachment): boolean =>
+  (one.lastingId !== undefined && one.lastingId === other.lastingId) || JSON.stringify(one.source) === JSON.stringify(other.source)
 
 /** The person of the turn that is told. */
 export interface Reader {

@@ -6,6 +6,8 @@ export interface Attachment {
   readonly mime?: string
   /** The URL, the platform's id, or the bytes. An inbound attachment is stored as JSON and never holds bytes. */
   readonly source: { readonly url: string } | { readonly id: string } | { readonly bytes: Uint8Array }
+  /** The platform's lasting id of an inbound file, where `source` may differ each time that the platform reports the same file. */
+  readonly lastingId?: string
 }
 
 export const ATTACHMENTS = 'attachments'
