@@ -80,7 +80,7 @@ async function accept(runtime: OpenRuntime, { key, session, caller, standing, te
 /** Resolves to the principal of the turn: as the person stands now, and no higher than `asked`; `gone` for a revoked device. */
 async function limitedOf({ store, clock }: OpenRuntime, person: string, asked: Standing = 'operator'): Promise<LimitedClient | 'gone'> {
   if (!person.startsWith(DEVICE)) return { client: person, standing: LOCAL.includes(person) ? asked : 'stranger' }
-  const device = (await store.devices.list()).find(({ id }) => id === person.slice(DEVICE.length))
+  const device = await store.devices.find(person.slice(DEVICE.length))
   if (!device || (device.expiresAtMs !== null && device.expiresAtMs <= clock.nowMs())) return 'gone'
   return { client: person, standing: lowestStanding(device.role, asked) }
 }

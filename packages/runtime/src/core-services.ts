@@ -1,6 +1,15 @@
 /** The services that the core offers features by name; see `Services` in the sdk. */
 import { readTomlFile } from '@sluice/config'
-import { actionRecord, type Backlog, type Clock, type Services, type Store, type Vitals } from '@sluice/sdk'
+import {
+  actionRecord,
+  type Backlog,
+  type Clock,
+  type DeviceRow,
+  type PairedDevice,
+  type Services,
+  type Store,
+  type Vitals,
+} from '@sluice/sdk'
 import type { EventBus } from './events/event-bus.ts'
 import { newToken } from './pairing.ts'
 
@@ -13,6 +22,7 @@ export interface CoreServiceOptions {
 }
 
 export function createCoreServices({ store, bus, clock, vitals, backlog }: CoreServiceOptions): Partial<Services> {
+  const isPaired = ({ expiresAtMs }: DeviceRow): boolean => expiresAtMs === null || expiresAtMs > clock.nowMs()
   return {
     memory: store.memory,
     ...(store.cluster && { oneTimeKeys: store.cluster.oneTimeKeys }),
@@ -24,14 +34,12 @@ export function createCoreServices({ store, bus, clock, vitals, backlog }: CoreS
     },
     pairing: {
       revokedAmong: (devices) => store.devices.revokedAmong(devices),
-      async devices() {
-        const nowMs = clock.nowMs()
-        const all = await store.devices.list()
-        return all
-          .filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > nowMs)
-          .map(({ id, name, role, issuedBy }) => ({ id, name, role, origin: issuedBy ?? id }))
+      devices: async () => (await store.devices.list()).filter(isPaired).map(pairedDevice),
+      async device(id) {
+        const found = await store.devices.find(id)
+        return found && isPaired(found) ? pairedDevice(found) : undefined
       },
-      originOf: async (device) => (await store.devices.list()).find(({ id }) => id === device)?.issuedBy ?? device,
+      originOf: async (device) => (await store.devices.find(device))?.issuedBy ?? device,
     },
     async issueToken(requested) {
       const { token, device: deviceId } = await newToken(store, requested, clock)
@@ -40,3 +48,5 @@ export function createCoreServices({ store, bus, clock, vitals, backlog }: CoreS
     },
   }
 }
+
+const pairedDevice = ({ id, name, role, issuedBy }: DeviceRow): PairedDevice => ({ id, name, role, origin: issuedBy ?? id })

@@ -40,7 +40,12 @@ async function start({
     secrets,
     publicFetch: publicFetch?.(service.fetch) ?? service.fetch,
     services: {
-      pairing: { devices: async () => devices, revokedAmong: async () => [], originOf: async (id) => id },
+      pairing: {
+        devices: async () => devices,
+        device: async (wanted) => devices.find(({ id }) => id === wanted),
+        revokedAmong: async () => [],
+        originOf: async (id) => id,
+      },
       audit: async (record) => void audits.push(record),
       followWaiting: (given) => {
         receive = given
@@ -524,6 +529,27 @@ describe('the places for browsers', () => {
     for (const device of operators) await turnOn(device)
     await expect(turnOn(ADA)).rejects.toMatchObject({ code: 'conflict' })
   })
+})
+
+test('a notification reads all subscriptions once, and then the one of each attempt', async () => {
+  const secrets = memorySecrets()
+  let lists = 0
+  const counted: typeof secrets = {
+    ...secrets,
+    list(prefix, limit) {
+      lists += 1
+      return secrets.list(prefix, limit)
+    },
+  }
+  const devices = Array.from({ length: 30 }, (_, number): PairedDevice => ({ ...ADA, id: `d${number}`, origin: `d${number}` }))
+  const { turnOn, call, wait, clock, service } = await start({ secrets: counted, devices })
+  for (const device of devices) await turnOn(device)
+  lists = 0
+  wait(approval())
+  await clock.advance(0)
+  await expect.poll(() => service.received).toHaveLength(30)
+  await call('GET /api/web-push', devices[0] as PairedDevice)
+  expect(lists).toBe(1)
 })
 
 test('the key and the subscriptions survive a restart, and nothing is sent again', async () => {

@@ -54,11 +54,11 @@ export interface Subscription {
 
 export class Subscriptions {
   readonly #secrets: SecretStore
-  readonly #pairing: () => Pick<Pairing, 'devices'> | undefined
+  readonly #pairing: () => Pick<Pairing, 'devices' | 'device'> | undefined
   /** One change at a time, so that two do not share the last free place. */
   #changing: Promise<unknown> = Promise.resolve()
 
-  constructor(secrets: SecretStore, pairing: () => Pick<Pairing, 'devices'> | undefined) {
+  constructor(secrets: SecretStore, pairing: () => Pick<Pairing, 'devices' | 'device'> | undefined) {
     this.#secrets = secrets
     this.#pairing = pairing
   }
@@ -67,7 +67,7 @@ export class Subscriptions {
   async list(): Promise<readonly Subscription[]> {
     const rows = await this.#secrets.list(PREFIX, SUBSCRIPTIONS_MAX * 2)
     if (rows.length === 0) return []
-    const devices = await this.#devices()
+    const devices = new Map((await this.#pairing()?.devices())?.map((device) => [device.id, device]))
     const found: Subscription[] = []
     for (const { name, value } of rows) {
       const device = devices.get(name.slice(PREFIX.length))
@@ -77,8 +77,11 @@ export class Subscriptions {
     return found
   }
 
+  /** Reads no other subscription, because it is asked for before each attempt. */
   async of(device: string): Promise<Subscription | undefined> {
-    return (await this.list()).find((one) => one.device.id === device)
+    const stored = await this.#secrets.get(PREFIX + device)
+    const paired = stored === undefined ? undefined : await this.#pairing()?.device(device)
+    return stored !== undefined && paired ? read(paired, stored) : undefined
   }
 
   /**
@@ -92,7 +95,7 @@ export class Subscriptions {
   ): Promise<Subscription | undefined> {
     const { href } = new URL(endpoint)
     return this.#change(async () => {
-      const device = (await this.#devices()).get(deviceId)
+      const device = await this.#pairing()?.device(deviceId)
       if (!device) throw new AppError('conflict', 'This browser is not paired any more.')
       const others = (await this.list()).filter((one) => one.device.id !== deviceId)
       const same = others.filter((one) => one.endpoint.href === href)
@@ -120,10 +123,6 @@ export class Subscriptions {
   /** Deletes a subscription that its push service does not know any more, unless the browser has set another one since. */
   async drop({ device, stored }: Subscription): Promise<void> {
     await this.#secrets.swap(PREFIX + device.id, stored, undefined)
-  }
-
-  async #devices(): Promise<ReadonlyMap<string, PairedDevice>> {
-    return new Map((await this.#pairing()?.devices())?.map((device) => [device.id, device]))
   }
 
   #change<Result>(work: () => Promise<Result>): Promise<Result> {

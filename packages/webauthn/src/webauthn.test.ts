@@ -123,6 +123,7 @@ describe('webauthn', () => {
     const revoked: string[] = []
     const pairing = {
       devices: async () => [],
+      device: async () => undefined,
       revokedAmong: async (ids: readonly string[]) => ids.filter((id) => revoked.includes(id)),
       originOf: async (id: string) => id,
     }
@@ -138,6 +139,7 @@ describe('webauthn', () => {
   test('assigns a passkey registered after a sign-in to the device behind it', async () => {
     const pairing = {
       devices: async () => [],
+      device: async () => undefined,
       revokedAmong: async () => [],
       originOf: async (id: string) => (id === 'signed-in' ? 'laptop' : id),
     }

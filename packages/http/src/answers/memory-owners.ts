@@ -23,6 +23,6 @@ export const ownerName = (owner: string): string => Object.entries(SPECIAL_OWNER
 export async function requirePaired({ devices }: Store, owner: string): Promise<string> {
   const { key } = parseAgentKey(owner)
   const id = key.startsWith('device:') ? key.slice('device:'.length) : undefined
-  if (id === undefined || (await devices.list()).some((device) => device.id === id)) return owner
+  if (id === undefined || (await devices.find(id))) return owner
   throw new AppError('not_found', `There is no device '${id}'`)
 }

@@ -53,6 +53,8 @@ export interface PairedDevice {
 export interface Pairing {
   /** Returns the devices that are paired now: neither revoked nor expired. */
   devices(): Promise<readonly PairedDevice[]>
+  /** Returns one of them, or undefined. */
+  device(id: string): Promise<PairedDevice | undefined>
   /** Returns the members of `devices` that were revoked together with their passkeys. */
   revokedAmong(devices: readonly string[]): Promise<readonly string[]>
   /** Returns the device that was paired: `device` itself, or the device that vouched for it. */

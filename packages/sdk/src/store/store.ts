@@ -305,6 +305,7 @@ export interface DeviceStore {
   add(device: NewDevice): Promise<void>
   /** Finds the device by the SHA-256 of its token in hex, including changes of other processes. Cheap enough for every request. */
   findByTokenHash(tokenHash: string): DeviceRow | undefined | Promise<DeviceRow | undefined>
+  find(id: string): Promise<DeviceRow | undefined>
   list(): Promise<DeviceRow[]>
   /**
    * Removes a device, its passkeys, and the devices that were issued for them. With `keepPasskeys` it removes only the device.

@@ -41,7 +41,8 @@ export function createDevices(db: ColdDatabase, clock: Clock): Omit<DeviceStore,
   const DEVICES = devicesIn(signed)
   const LIST = `${DEVICES} ORDER BY created_at, ${number}`
   const ADD = `INSERT INTO devices ${newRow([...PAIRED, ...signed.columns])} ON CONFLICT DO NOTHING RETURNING id`
-  const TO_ROTATE = `${DEVICES} WHERE id = $1${forUpdate}`
+  const FIND = `${DEVICES} WHERE id = $1`
+  const TO_ROTATE = `${FIND}${forUpdate}`
   const ROTATED = ['token_hash', 'expires_at', ...signed.columns].map((column, at) => `${column} = $${at + 2}`)
   const ROTATE = `
     UPDATE devices SET ${ROTATED}
@@ -62,6 +63,10 @@ export function createDevices(db: ColdDatabase, clock: Clock): Omit<DeviceStore,
     async add(device) {
       if ((await db.write(...additions(device))).length === 0)
         throw new AppError('conflict', 'A device with this id or token already exists.')
+    },
+    async find(id) {
+      const [row] = await db.all<DeviceColumns>(FIND, id)
+      return row && signed.accepts('devices', row) ? toDevice(row) : undefined
     },
     async list() {
       const rows = await db.all<DeviceColumns>(LIST)

@@ -53,6 +53,8 @@ export const deviceRules: StoreRules = {
     expect(await devices.rotate('d1', 'new hash')).toBe(true)
     for (const { devices: read } of [{ devices }, await otherProcess()]) {
       expect(await read.findByTokenHash('new hash')).toEqual(whole)
+      expect(await read.find('d1')).toEqual(whole)
+      expect(await read.find('D1')).toBeUndefined()
       expect(await read.list()).toEqual([whole])
     }
   },
