@@ -34,9 +34,22 @@ verified_by_openssl() {
   openssl pkeyutl -verify -pubin -inkey "$1/release.pub.pem" -rawin -in "$1/SHA256SUMS" -sigfile "$1/SHA256SUMS.sig" >/dev/null 2>&1
 }
 
-# The openssl of macOS may not know Ed25519. Root runs no Node that another user might replace.
+# OpenSSL before 3 has no -rawin, and the openssl of macOS may not know Ed25519.
+openssl_can_verify() {
+  has openssl || return 1
+  case "$(openssl pkeyutl -help 2>&1)" in
+    *-rawin*) openssl pkey -pubin -in "$1/release.pub.pem" -noout >/dev/null 2>&1 ;;
+    *) return 1 ;;
+  esac
+}
+
+# Root runs no Node that another user might replace.
+may_run_node() {
+  [ "$(id -u)" != 0 ] && has node
+}
+
 verified_by_node() {
-  [ "$(id -u)" != 0 ] && has node && node -e '
+  may_run_node && node -e '
     const [key, signature, data] = process.argv.slice(1).map((file) => require("fs").readFileSync(file))
     process.exit(require("crypto").verify(null, data, key, signature) ? 0 : 1)
   ' "$1/release.pub.pem" "$1/SHA256SUMS.sig" "$1/SHA256SUMS" >/dev/null 2>&1
@@ -53,7 +66,7 @@ main() {
     case "$option" in --minimal | --standard | --full) profile=${option#--} ;; esac
   done
   [ -n "$DOWNLOADS" ] || fail 'SLUICE_DOWNLOADS is missing: set it to the address of the folder with the files of the release'
-  has openssl || { [ "$(id -u)" != 0 ] && has node; } || fail 'openssl is not installed, so the signature cannot be checked; install it'
+  has openssl || may_run_node || fail 'openssl is not installed, so the signature cannot be checked; install it'
   has sha256sum || has shasum || fail 'neither sha256sum nor shasum is installed, so the archive cannot be checked; install one of them'
   for program in tar gzip; do
     has "$program" || fail "$program is not installed, so the archive cannot be unpacked; install it"
@@ -65,15 +78,19 @@ main() {
   printf '%s\n' "$PUBLIC_KEY" >"$folder/release.pub.pem"
   download SHA256SUMS "$folder"
   download SHA256SUMS.sig "$folder"
-  verified_by_openssl "$folder" || verified_by_node "$folder" ||
+  if ! verified_by_openssl "$folder" && ! verified_by_node "$folder"; then
+    openssl_can_verify "$folder" || may_run_node ||
+      fail 'this openssl cannot check Ed25519 signatures, so nothing was installed; install OpenSSL 3 or later'
     fail 'the signature of SHA256SUMS is not the one of the release key; nothing was installed'
+  fi
   expected=$(sed -n "s/^\([0-9a-f]\{64\}\)  $name\.tar\.gz\$/\1/p" "$folder/SHA256SUMS")
   [ -n "$expected" ] || fail "the signed SHA256SUMS does not name $name.tar.gz: these are the files of another release; nothing was installed"
   download "$name.tar.gz" "$folder"
   [ "$(sha256 "$folder/$name.tar.gz")" = "$expected" ] ||
     fail "$name.tar.gz does not have the SHA-256 of the signed SHA256SUMS; nothing was installed"
   tar -xzf "$folder/$name.tar.gz" -C "$folder"
-  "$folder/$name/install.sh" "$@"
+  # The folder for temporary files may be mounted with noexec.
+  sh "$folder/$name/install.sh" "$@"
 }
 
 main "$@"

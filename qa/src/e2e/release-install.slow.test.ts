@@ -88,15 +88,16 @@ const ALL = [...NEEDED, 'curl', 'openssl', 'sha256sum'] as const
 interface Options {
   readonly args?: readonly string[]
   readonly programs?: readonly string[]
+  /** The PATH; unless given, a folder with the programs. */
+  readonly path?: string
   readonly script?: string
   readonly downloads?: string
 }
 
 /** Runs the script as `curl … | sh -s -- --standard` does. */
-async function get({ args = ['--standard'], programs = ALL, script, downloads }: Options = {}) {
+async function get({ args = ['--standard'], programs = ALL, path = pathWith(programs), script, downloads }: Options = {}) {
   const address = downloads ?? `http://127.0.0.1:${(server.address() as AddressInfo).port}/v0.3.0`
   const temporary = mkdtempSync(join(folder, 'tmp-'))
-  const path = pathWith(programs)
   const env = { PATH: path, TMPDIR: temporary, HOME: folder }
   const child = spawn(join(path, 'sh'), ['-s', '--', ...args], { env })
   let stderr = ''
@@ -121,6 +122,26 @@ describe('the script that installs a release', { timeout: 120_000 }, () => {
 
   test('works with wget in place of curl', async () => {
     expect(await get({ programs: [...NEEDED, 'wget', 'openssl', 'sha256sum'] })).toMatchObject({ code: 0, installed: expect.any(String) })
+  })
+
+  test('installs where no file of the temporary folder can be executed', async () => {
+    chmodSync(join(folder, 'sluice-0.3.0-standard/install.sh'), 0o644)
+    await create({ file: join(folder, ARCHIVE), cwd: folder, gzip: true, portable: true }, ['sluice-0.3.0-standard'])
+    files.set(ARCHIVE, readFileSync(join(folder, ARCHIVE)))
+    publish(sumsOf([ARCHIVE]))
+    expect(await get()).toMatchObject({ code: 0, installed: 'installed with --standard' })
+  })
+
+  test('says that openssl is too old to check the signature, and nothing about the signature', async () => {
+    const path = pathWith([...NEEDED, 'curl', 'sha256sum'])
+    // As OpenSSL 1.1.1 does: its `pkeyutl` has no -rawin, and its help goes to stderr.
+    const usage =
+      "case \"$*\" in *-rawin*) echo 'pkeyutl: Option unknown option -rawin' >&2; exit 1 ;; *-help*) echo ' -verify' >&2 ;; esac"
+    writeFileSync(join(path, 'openssl'), `#!/bin/sh\n${usage}\n`, { mode: 0o755 })
+    const { code, stderr, installed } = await get({ path })
+    expect([code, installed]).toEqual([1, undefined])
+    expect(stderr).toContain('this openssl cannot check Ed25519 signatures')
+    expect(stderr).not.toContain('is not the one of the release key')
   })
 
   test('ends with the exit code of the installer', async () => {
