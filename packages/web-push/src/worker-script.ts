@@ -19,17 +19,19 @@ self.addEventListener('push', (event) => {
   event.waitUntil(self.registration.showNotification(title, { body, tag, icon: 'assets/icon-1.png', data: { place } }))
 })
 
-const openPlace = async (place) => {
-  const url = new URL(String(place).startsWith('#/') ? place : '#/', self.registration.scope).href
-  const pages = await self.clients.matchAll({ type: 'window' })
+// An open page decides itself, because what a person has typed there may not be saved.
+const openPlace = async ({ title, data }) => {
+  const place = String(data?.place).startsWith('#/') ? data.place : '#/'
+  const { scope } = self.registration
+  const pages = (await self.clients.matchAll({ type: 'window' })).filter(({ url }) => new URL(url).pathname === new URL(scope).pathname)
   const page = pages.find(({ focused }) => focused) ?? pages[0]
-  if (!page) return void (await self.clients.openWindow(url))
-  const moved = await page.navigate(url).catch(() => null)
-  await (moved ? moved.focus() : self.clients.openWindow(url)).catch(() => null)
+  if (!page) return void (await self.clients.openWindow(new URL(place, scope).href).catch(() => null))
+  page.postMessage({ title, place })
+  await page.focus().catch(() => null)
 }
 
 self.addEventListener('notificationclick', (event) => {
   event.notification.close()
-  event.waitUntil(openPlace(event.notification.data?.place))
+  event.waitUntil(openPlace(event.notification))
 })
 `
