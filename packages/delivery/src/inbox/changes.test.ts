@@ -1,6 +1,6 @@
-import type { Channel, Inbound } from '@sluice/sdk'
+import { AppError, type Channel, type Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { bench, clock, message, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
+import { advanceUntil, bench, clock, message, open, settle, setUpDeliveries, states, storeWith, until } from '../testing/delivery-bench.ts'
 import { EARLY_CHANGES_MAX } from './changes.ts'
 
 setUpDeliveries()
@@ -115,6 +115,25 @@ describe('after the turn began', () => {
     await until(() => made.sent.length === 2)
     expect(textsOf(made)).toEqual(['text of m1', 'text of m2'])
   })
+
+  test('an edit of one of several messages in one turn is told with the text of that one, unless it keeps its text', async () => {
+    const made = await bench({ pacing: { batchMs: 300 } })
+    const joined = async (turns: number) => {
+      await settle()
+      await clock.advance(300)
+      await until(() => made.sent.length === turns)
+    }
+    await made.receive(message('m1'), message('m2'), message('m3'))
+    await joined(1)
+    await made.receive(edit('m2', 'text of m2'), edit('m1', 'text of m1'), edit('m1', 'corrected'))
+    await settle()
+    await made.receive(message('m4'))
+    await joined(2)
+    expect(textsOf(made)).toEqual([
+      'text of m1\ntext of m2\ntext of m3',
+      '(The sender edited an earlier message, which began: "text of m1" It now reads: "corrected")\n\ntext of m4',
+    ])
+  })
 })
 
 test('the next turn is told of a picture that an edit replaced after the turn of its message, and not of one that an edit keeps', async () => {
@@ -141,6 +160,52 @@ test('an edit whose file has another address or id, but is the same file, tells 
   await made.receive(message('m2'))
   await until(() => made.sent.length === 2)
   expect(textsOf(made).at(-1)).toBe('text of m2')
+})
+
+test('an edit that comes while a turn runs is told to the next turn, also when a failure interrupts that turn after a step', async () => {
+  let failures = 1
+  const made = await bench({
+    pacing: { steering: 'steer' },
+    turn: async ({ delivery, text }) => {
+      if (failures-- <= 0) return `re: ${text}`
+      await made.receive(message('m2'))
+      const found = await delivery?.furtherWords?.()
+      expect(await found?.take([{ role: 'user', content: [{ type: 'text', text }] }])).toBe(true)
+      await made.receive(edit('m1', 'corrected'))
+      await settle()
+      throw new AppError('unavailable', 'the model is away', { isPassing: true })
+    },
+  })
+  await made.receive(message('m1'))
+  await advanceUntil(() => made.sent.some(({ text }) => text.startsWith('re:')))
+  await made.receive(message('m3'))
+  await until(() => made.turns.length === 3)
+  expect(textsOf(made)[2]).toMatch(/^\(The sender edited an earlier message, which began: "text of m1" It now reads: "corrected"\)/)
+})
+
+test('an edit is told once, also when a crash comes right after the end of the turn that was told', async () => {
+  let isCrashing = true
+  const store = storeWith(open(), ({ keyValue }) => ({
+    keyValue(owner) {
+      const keys = keyValue(owner)
+      const swap: typeof keys.swap = async (key, before, after) => {
+        if (isCrashing && after === undefined) throw new Error('crash')
+        return keys.swap(key, before, after)
+      }
+      return { ...keys, swap }
+    },
+  }))
+  const made = await bench({ store })
+  await made.receive(message('m1'))
+  await until(() => made.sent.length === 1)
+  await made.receive(edit('m1', 'corrected'))
+  await settle()
+  await made.receive(message('m2'))
+  await settle()
+  isCrashing = false
+  await made.receive(message('m3'))
+  await advanceUntil(() => made.turns.length === 3)
+  expect(textsOf(made).map((text) => text.includes('corrected'))).toEqual([false, true, false])
 })
 
 test('a change of a message that never arrived is not stored', async () => {

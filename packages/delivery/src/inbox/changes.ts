@@ -111,7 +111,9 @@ async function change(
   const isDeleted = changes.what === 'deleted'
   const mayBeOther = isDeleted && changes.by !== 'sender'
   if (!before || WITHOUT_TURN.includes(kind) || !(mayBeOther || message.sender === found.sender)) return { outcome: 'refused' }
-  const begun = { outcome: 'begun', number: found.number, session, before } as const
+  // Other messages may have joined this one.
+  const own = before.pieces?.find(({ id }) => id === changes.message) ?? before
+  const begun = { outcome: 'begun', number: found.number, session, before: own } as const
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     // A piece is changed in the message that has its words.
     const row = await owned.inbox.get(found.joinedTo ?? found.number)

@@ -46,6 +46,8 @@ const lateChangeSchema = v.object({
   files: v.exactOptional(v.array(v.string())),
   /** When the platform says that the edit was made. */
   editedAtMs: v.exactOptional(v.number()),
+  /** The turn that is told about it. */
+  turn: v.exactOptional(v.string()),
 })
 type LateChange = v.InferOutput<typeof lateChangeSchema>
 
@@ -135,30 +137,40 @@ function otherFiles(before: Inbound, { attachments = [], changes }: Inbound): st
 const isSameFile = (one: Attachment, other: Attachment): boolean =>
   (one.lastingId !== undefined && one.lastingId === other.lastingId) || JSON.stringify(one.source) === JSON.stringify(other.source)
 
-/** The person of the turn that is told. */
+/** The turn that is told, and its person. */
 export interface Reader {
   readonly channel: string
   readonly sender: string
   readonly standing: Standing
+  readonly turnId: string
+  /** Whether the turn goes on from a checkpoint. It then reads no new text, and keeps the changes that it has. */
+  readonly isResumed: boolean
 }
 
 /** The changes that the next turn of a session is told about. */
 export interface LateChanges {
   /** Empty without changes, else sentences that end with an empty line. */
   readonly text: string
-  /** Call it when the turn has ended. A crash before it repeats the text in one more turn. */
+  /** Call it when the turn has ended. After a crash before it, the next turn does not repeat the text. */
   told(): Promise<void>
 }
 
+/** Gives a turn the changes that no turn was told about. */
 export async function lateChanges(owned: OwnedStore, session: string, reader: Reader): Promise<LateChanges> {
   const keys = owned.keyValue(OWNER)
-  const found = await keys.list(keysOf(session), CHANGES_MAX)
-  const lines = found.map(({ value }) => toldTo(reader, v.parse(lateChangeSchema, value)))
+  const own: KeptChange[] = []
+  for (const { key, value } of await keys.list(keysOf(session), CHANGES_MAX)) {
+    const found = v.parse(lateChangeSchema, value)
+    const late = { ...found, turn: reader.turnId }
+    if (found.turn === reader.turnId) own.push({ key, late })
+    else if (found.turn !== undefined && (await owned.turns.get(found.turn))?.status === 'done') await keys.swap(key, value, undefined)
+    else if (!reader.isResumed && (await keys.swap(key, value, late))) own.push({ key, late })
+  }
   return {
-    text: lines.length === 0 ? '' : `${lines.join('\n')}\n\n`,
+    text: own.length === 0 ? '' : `${own.map(({ late }) => toldTo(reader, late)).join('\n')}\n\n`,
     async told() {
       // What has changed once more meanwhile waits for the next turn.
-      for (const { key, value } of found) await keys.swap(key, value, undefined)
+      for (const { key, late } of own) await keys.swap(key, late, undefined)
     },
   }
 }

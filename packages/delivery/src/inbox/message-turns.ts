@@ -178,14 +178,16 @@ export class MessageTurns {
     const keep = { owner, ...limits.shares.ofFiles(client, owner) }
     const media = { channel, standing: client.standing, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
     const isInHistory = (words: string): Promise<boolean> => hasWords(owned, started.session, words)
-    const late = await lateChanges(owned, started.session, { channel: channel.name, sender: message.sender, standing: client.standing })
+    const isResumed = checkpoint.length > 0
+    const reader = { channel: channel.name, sender: message.sender, standing: client.standing, turnId, isResumed }
+    const late = await lateChanges(owned, started.session, reader)
     const textOf = async (said: Inbound): Promise<string> => {
       const asked = await withStoredQuote(features.channels(), owned, { ...started, message: said })
       return telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))
     }
     const { overheard } = this.#options
     const about = { owned, overheard, channel, session: started.session, writer: client, language: room?.rule.language }
-    const around = await roomText({ ...about, turn: { turnId, atMs: receivedAtMs, isResumed: checkpoint.length > 0 } })
+    const around = await roomText({ ...about, turn: { turnId, atMs: receivedAtMs, isResumed } })
     const text = `${late.text}${around}${await textOf(message)}`
     const isSteered = features.pacing(channel.name).steering !== 'queue'
     const models = features.models(agent)
@@ -227,11 +229,10 @@ export class MessageTurns {
           }),
       },
     })
-    await late.told()
     // The turn has ended, and the next one drops what is left.
-    await overheard
-      .drop(started.session, turnId)
-      .catch((error: unknown) => log.warn('overheard messages that were read are left', { channel: channel.name, inbox: number, error }))
+    await Promise.all([late.told(), overheard.drop(started.session, turnId)]).catch((error: unknown) =>
+      log.warn('what the turn has read is left to the next one to drop', { channel: channel.name, inbox: number, error }),
+    )
     const address = { channel: channel.name, account, to: message.to }
     const row = { channel: channel.name, account, lane: replyLane(address), shard: shardOfConversation(address), atMs: 0, interruptions: 0 }
     return replies.map((reply) => ({ ...row, number: reply }))
