@@ -46,11 +46,11 @@ export async function roomText(options: RoomTextOptions): Promise<string> {
   return texts.length === 0 ? '' : `${texts.join('\n')}\n`
 }
 
-/** The words of people who stand lower than the writer are framed, and so is what nobody vouches for. */
+/** The words of people who stand lower than the writer are framed, and so are those of strangers and what nobody vouches for. */
 function heardText({ sender, name, standing, text }: OverheardLine, { channel, writer }: RoomTextOptions): string {
   const who = JSON.stringify(oneLine(name === undefined ? sender : `${name} (${sender})`, NAME_CHARS_MAX))
-  const isFramed = standing === 'unverified' || !isAtLeast(standing, writer.standing)
-  return isFramed ? frameUntrusted(sourceOfMessage(channel.name, sender), text) : `${who}: ${text}`
+  const isVouchedFor = isAtLeast(standing, 'listed') && isAtLeast(standing, writer.standing)
+  return isVouchedFor ? `${who}: ${text}` : frameUntrusted(sourceOfMessage(channel.name, sender), text)
 }
 
 /** Resolves to the last messages of the room for the first turn of a thread, else to no text. */

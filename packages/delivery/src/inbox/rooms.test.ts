@@ -131,6 +131,18 @@ describe('messages that are not addressed to the bot', () => {
     expect(turns[1]?.text).toBe('text of 4')
   })
 
+  it('of strangers are framed, also in the turn of another stranger', async () => {
+    const channel = { allow: ['*'] }
+    const { turns, receive, store } = await bench({ channel })
+    await setRule(store, MENTION)
+    await receive(overheard('1', 'eve'))
+    await receive(inRoom('2', 'mallory'))
+    await settle()
+    expect(turns[0]?.text).toMatch(
+      /^\(Written in the room since, and not to you:\)\n<untrusted source="message from eve on x" id="\w+">\ntext of 1\n<\/untrusted id="\w+">\n\(The message to you:\)\n<untrusted /,
+    )
+  })
+
   it('are read once, also when a crash comes between the end of their turn and their removal, or their platform delivers them again', async () => {
     const store = open()
     let isCrashing = true
