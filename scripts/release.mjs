@@ -4,7 +4,7 @@
 // same without commit and tag, keeps the artefacts, and restores the working tree.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto'
 import { chmodSync, copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { CHECKSUMS, checksums } from './artefact/checksums.mjs'
 import { checkArchives, checkInstallScript } from './release/check-artefacts.mjs'
@@ -209,6 +209,8 @@ async function release({ version, isDry, ...given }) {
     buildArtefacts(version, folder)
     const image = buildImage(version, folder, given.base)
     const packages = await makePackages(join(folder, 'npm'), version)
+    const tarballs = packages.map(({ file }) => basename(file)).toSorted()
+    writeFileSync(join(folder, 'npm', CHECKSUMS), checksums(join(folder, 'npm'), tarballs))
     const files = signArtefacts(folder, { version, ...given })
     await checkArchives(version, folder)
     await checkInstallScript(version, folder)

@@ -19,6 +19,7 @@ const npmLines = ({ packages, version, repository }) => [
   `  npm view "$1@${version}" version >/dev/null 2>&1 || npm publish "$2" --access public $proof`,
   '}',
   'publish_npm() {',
+  '  (cd npm && sha256sum --check --strict --quiet SHA256SUMS)',
   ...packages.map(({ name, file }) => `  publish ${name} ./npm/${basename(file)}`),
   `  publish sluice ./sluice-${version}.tgz`,
   '}',

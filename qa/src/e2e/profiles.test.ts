@@ -6,7 +6,7 @@ import { run, scratch } from '../daemons/bundle.ts'
 /** The flags that a profile adds to those before it. The first list is what every build has. */
 const ADDED = {
   minimal: ['observability-metrics'],
-  standard: ['channel-fedchat', 'channel-workchat', 'sandbox-fsrestrict', 'mcp', 'dashboard', 'skills', 'schedule', 'web'],
+  standard: ['channel-fedchat', 'channel-workchat', 'sandbox-fsrestrict', 'mcp', 'dashboard', 'skills', 'schedule', 'web', 'web-push'],
   full: ['browser-native', 'hardware', 'rag-pdf', 'observability-otel', 'provider-google', 'store-postgres'],
 } as const
 type Profile = keyof typeof ADDED

@@ -295,6 +295,8 @@ await packBuild(folder, 'dist/packed/' + profile)
       'npm publish ./sluice-0.2.0.tgz --access public',
       'skopeo copy --all --preserve-digests oci:image:0.2.0 docker://r.example/o/sluice:0.2.0',
     ])
+    write('dist/release/0.2.0/npm/sluice-kit-0.2.0.tgz', 'changed')
+    expect(publish('npm')).toMatchObject({ status: 1, stdout: 'sluice-kit-0.2.0.tgz: FAILED\n' })
     write('dist/release/0.2.0/sluice-0.2.0.tgz', 'changed')
     expect(publish('npm')).toMatchObject({ status: 1, stdout: 'sluice-0.2.0.tgz: FAILED\n' })
     expect(publish('all')).toMatchObject({ status: 2, stderr: 'usage: ./publish.sh npm|image|page\n' })
