@@ -20,7 +20,7 @@ export interface WordsView {
 const PAGE = 1000
 const EVERYTHING = 1_000_000
 /** A line in which the agent tells of a change of an earlier message. */
-const TOLD_CHANGE = /^\(The sender (?:edited|deleted) an earlier message, which began: .*$/gm
+const TOLD_CHANGE = /^\(.*\ban earlier message\b.*$/gim
 
 export async function readWords(place: Place): Promise<WordsView> {
   const store = await open(place)
@@ -38,8 +38,11 @@ export async function readWords(place: Place): Promise<WordsView> {
   }
 }
 
+/** The text without the lines that tell of changes of earlier messages. */
+export const withoutChanges = (text: string): string => text.replace(TOLD_CHANGE, '')
+
 /** The marks of a person's words. Those of an earlier message, of whose change the text tells, do not count. */
-export const saidMarks = (text: string): string[] => marksIn(text.replace(TOLD_CHANGE, ''))
+export const saidMarks = (text: string): string[] => marksIn(withoutChanges(text))
 
 /** The changes of which a text tells. */
 export const toldChanges = (text: string): readonly string[] => text.match(TOLD_CHANGE) ?? []

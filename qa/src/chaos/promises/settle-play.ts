@@ -17,7 +17,7 @@ const STILL_MS_MAX = 60_000
 const POLL_MS = 100
 /** The counts must be zero this often in a row: work that moves between two queues may be counted in neither. */
 const POLLS = 5
-const COUNTS = ['turns_running', 'turns_queued', 'messages_pending', 'replies_pending', 'commits_queued']
+const COUNTS = ['turns_running', 'turns_queued', 'messages_pending', 'replies_pending']
 
 /** Resolves to undefined once nothing is left, or to what is left when nothing has moved for too long, or when `signal` aborts. */
 export async function settlePlay({ url, left, moved, stillMsMax = STILL_MS_MAX, signal }: PlaySettling): Promise<string | undefined> {

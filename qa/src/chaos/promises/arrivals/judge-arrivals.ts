@@ -1,11 +1,10 @@
 /** Judges what became of albums, edits, quotes and forwards. Pure. */
 
 import type { InboxEntry } from '@sluice/sdk'
-import { toldChanges, type WordsView } from '../read-words.ts'
+import { toldChanges, type WordsView, withoutChanges } from '../read-words.ts'
 import { missedAs, reportDisorder, Tally } from '../tally.ts'
 import type { Item } from './arrivals-play.ts'
 
-const TOLD = /^\(The sender (?:edited|deleted) an earlier message, which began: .*$/gm
 /** The line about a quoted message. */
 const QUOTE = /^\(The sender replies to .*$/gm
 const OWN = /do (chaos-\d{6})/g
@@ -105,6 +104,6 @@ function judgeEdit(tally: Tally, { item: { mark, channel }, edit, isLate, isRepl
 const personOf = ({ channel, person }: Item): string => `${channel} ${person}`
 
 function saidOf(text: string): Omit<Said, 'isOfTorn'> {
-  const words = text.replace(TOLD, '').replace(QUOTE, '')
+  const words = withoutChanges(text).replace(QUOTE, '')
   return { text, own: [...words.matchAll(OWN)].map(([, mark = '']) => mark) }
 }

@@ -11,7 +11,7 @@ import { markIn, markOf } from '../../marks.ts'
 import { ask, pause } from '../../request.ts'
 import { readView } from '../../sops/read-view.ts'
 import type { ActedLife, Play, PlayOptions } from '../play.ts'
-import { readWords } from '../read-words.ts'
+import { readWords, saidMarks } from '../read-words.ts'
 import { settings } from '../settings.ts'
 import { judgeMessages } from './judge-messages.ts'
 import { judgeRuns } from './judge-runs.ts'
@@ -103,7 +103,7 @@ export async function startHeld({ random, aims, loops }: PlayOptions): Promise<P
   watch(discord, 'discord')
 
   async function answer({ lastUserText }: ModelRequest): Promise<ModelStep> {
-    const mark = markIn(lastUserText) ?? ''
+    const [mark = ''] = saidMarks(lastUserText)
     const message = messages.get(mark)
     asked.add(mark)
     aims.reach('asked')
@@ -269,6 +269,7 @@ function config(modelUrl: string, { telegram, slack, discord, loops }: Servers):
 [sop]
 approval_timeout_secs = 86400
 max_concurrent_total = 5
+max_finished_runs = 0
 
 [approvals]
 channels = ["messenger", "dashboard"]
