@@ -7,7 +7,7 @@ import type { ActedLife, Play, PlayOptions } from '../play.ts'
 import { readWords } from '../read-words.ts'
 import { settings } from '../settings.ts'
 import { judgeArrivals } from './judge-arrivals.ts'
-import type { Delivered, Platform } from './platform.ts'
+import { type Delivered, type Platform, picturesOf } from './platform.ts'
 import { discord, signal, slack, telegram } from './polled-platforms.ts'
 import { chatapp, line } from './pushed-platforms.ts'
 
@@ -20,7 +20,7 @@ export interface Item {
   readonly person: string
   readonly kind: ItemKind
   readonly delivered: readonly Delivered[]
-  readonly pictures: number
+  readonly pictures: readonly Uint8Array[]
   /** The mark of the message that it quotes. */
   readonly quotes?: string
   /** The mark of its new words. */
@@ -82,13 +82,13 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
     const [channel, own] = [platform.name, items.filter((item) => item.channel === platform.name && item.person === person)]
     const quoted = own.findLast(({ kind, edit }) => kind === 'text' && edit === undefined)
     const kind = random.pick(KINDS)
-    const pictures = channel === 'chatapp' ? 1 : random.within(PICTURES.min, PICTURES.max)
+    const pictures = picturesOf(mark, channel === 'chatapp' ? 1 : random.within(PICTURES.min, PICTURES.max))
     if (kind === 'album' && platform.album) add({ kind, pictures, delivered: platform.album(person, text, pictures) })
-    else if (kind === 'forward' && platform.forward) add({ kind, pictures: 0, delivered: [platform.forward(person, text)] })
+    else if (kind === 'forward' && platform.forward) add({ kind, pictures: [], delivered: [platform.forward(person, text)] })
     else if (kind === 'quote' && platform.quote && quoted?.delivered[0])
-      add({ kind, pictures: 0, delivered: [platform.quote(person, text, quoted.delivered[0])], quotes: quoted.mark })
+      add({ kind, pictures: [], delivered: [platform.quote(person, text, quoted.delivered[0], `do ${quoted.mark}`)], quotes: quoted.mark })
     else {
-      const item = add({ kind: 'text', pictures: 0, delivered: [platform.text(person, text)] })
+      const item = add({ kind: 'text', pictures: [], delivered: [platform.text(person, text)] })
       if (platform.edit && random.chance(SHARE.edited)) void editLater(platform, item)
     }
 
@@ -129,7 +129,7 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
           if ((ackedIn.get(item) ?? current) !== current) item.isTornApart = true
           ackedIn.set(item, current)
           aims.reach('posted')
-          if (item.pictures > 1) await pause(random.within(0, PICTURE_GAP_MS_MAX), signal)
+          if (item.pictures.length > 1) await pause(random.within(0, PICTURE_GAP_MS_MAX), signal)
         }
       }),
     )
@@ -183,7 +183,7 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
           channel: platform.name,
           person,
           kind: 'text',
-          pictures: 0,
+          pictures: [],
           delivered: [platform.text(person, `do ${mark}`)],
         }
         items.push(item)

@@ -1,5 +1,6 @@
 /** Judges what became of albums, edits, quotes and forwards. Pure. */
 
+import { createHash } from 'node:crypto'
 import type { InboxEntry } from '@sluice/sdk'
 import { toldChanges, type WordsView, withoutChanges } from '../read-words.ts'
 import { missedAs, reportDisorder, Tally } from '../tally.ts'
@@ -8,24 +9,16 @@ import type { Item } from './arrivals-play.ts'
 /** The line about a quoted message. */
 const QUOTE = /^\(The sender replies to .*$/gm
 const OWN = /do (chaos-\d{6})/g
-/** The line of a picture that was saved. */
-const PICTURE = /^\[Image: [^\]]*\] attachments\//gm
 
 interface Said {
   readonly text: string
   /** The marks of the words of the person. */
   readonly own: readonly string[]
-  /** Whether its session has an album of which a kill tore the deliveries apart. */
-  readonly isOfTorn: boolean
 }
 
 /** `undelivered` holds the items of which the daemon has not acknowledged all messages. */
 export function judgeArrivals(items: readonly Item[], undelivered: ReadonlySet<Item>, { inbox, sessions }: WordsView): readonly Tally[] {
-  const torn = items.filter(({ isTornApart }) => isTornApart)
-  const said = sessions.flatMap(({ id, said: texts }) => {
-    const isOfTorn = torn.some(({ channel, person }) => id.includes(channel) && id.includes(encodeURIComponent(person)))
-    return texts.map((text) => ({ ...saidOf(text), isOfTorn }))
-  })
+  const said = sessions.flatMap(({ said: texts }) => texts.map(saidOf))
   const byMark = new Map<string, Said[]>()
   for (const one of said) for (const mark of one.own) byMark.set(mark, [...(byMark.get(mark) ?? []), one])
   const told = sessions.flatMap(({ said: texts }) => texts.flatMap(toldChanges))
@@ -62,23 +55,23 @@ export function judgeArrivals(items: readonly Item[], undelivered: ReadonlySet<I
         times: told.filter((line) => line.includes(edit)).length,
       })
   }
-  for (const one of said) {
-    const whose = one.own.flatMap((mark) => byOwn.get(mark) ?? [])
-    const expected = whose.reduce((sum, { pictures }) => sum + pictures, 0)
-    const has = one.text.match(PICTURE)?.length ?? 0
-    const isTorn = whose.some(({ isTornApart }) => isTornApart) || (whose.length === 0 && one.isOfTorn)
-    if (has === expected) continue
-    if (isTorn) tallies.album.beUncertain()
-    else
-      tallies.album.report(
-        has < expected ? 'lost' : 'doubled',
-        `a turn with ${one.own.join(' ') || 'no words'} has ${has} of ${expected} pictures: ${one.text}`,
-      )
+  for (const item of items.filter(({ pictures }) => pictures.length > 0)) {
+    // A picture is saved under the hash of its content.
+    const names = item.pictures.map((picture) => `/${createHash('sha256').update(picture).digest('hex')}`)
+    const counts = said.map(({ text }) => sumOf(names.map((name) => text.split(name).length - 1)))
+    const [all, most] = [sumOf(counts), Math.max(...counts)]
+    const detail = `${item.mark} on ${item.channel} has ${most} of ${names.length} pictures in one turn, and ${all} in all turns`
+    if (all > names.length) tallies.album.report('doubled', detail)
+    else if (all < names.length) tallies.album.report(missed(item), detail)
+    else if (most < names.length && item.isTornApart) tallies.album.beUncertain()
+    else if (most < names.length) tallies.album.report('lost', detail)
   }
   for (const { said: texts } of sessions) {
     const marks = texts.flatMap((text) => saidOf(text).own).map((mark) => byOwn.get(mark)?.mark ?? mark)
+    // A turn shows a forward below the words that came after it.
+    const ordered = marks.filter((mark) => byOwn.get(mark)?.kind !== 'forward')
     // Messages run as the daemon has got them. After an outage, a platform may deliver a newer message before the older ones.
-    reportDisorder(tallies.text, marks, (mark) => numberOf(byOwn.get(mark)))
+    reportDisorder(tallies.text, ordered, (mark) => numberOf(byOwn.get(mark)))
   }
   return [...Object.values(tallies), edits]
 }
@@ -103,7 +96,9 @@ function judgeEdit(tally: Tally, { item: { mark, channel }, edit, isLate, isRepl
 
 const personOf = ({ channel, person }: Item): string => `${channel} ${person}`
 
-function saidOf(text: string): Omit<Said, 'isOfTorn'> {
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
+
+function saidOf(text: string): Said {
   const words = withoutChanges(text).replace(QUOTE, '')
   return { text, own: [...words.matchAll(OWN)].map(([, mark = '']) => mark) }
 }

@@ -20,13 +20,16 @@ export interface Platform {
   isReady(): boolean
   text(person: string, text: string): Delivered
   /** Writes pictures with a caption, in one message or in as many as the platform makes of them. */
-  album?(person: string, caption: string, pictures: number): readonly Delivered[]
-  quote?(person: string, text: string, quoted: Delivered): Delivered
+  album?(person: string, caption: string, pictures: readonly Uint8Array[]): readonly Delivered[]
+  /** `words` are those of the quoted message. */
+  quote?(person: string, text: string, quoted: Delivered, words: string): Delivered
   forward?(person: string, text: string): Delivered
   edit?(person: string, text: string, message: Delivered): Delivered
 }
 
 /** The beginning of a PNG. */
-export const PICTURE = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52])
+const PNG = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52])
 
-export const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at)
+/** Pictures that differ from all others, so that the judge knows whose they are. */
+export const picturesOf = (mark: string, count: number): readonly Uint8Array[] =>
+  Array.from({ length: count }, (_, at) => Buffer.concat([PNG, Buffer.from(`${mark} ${at}`)]))

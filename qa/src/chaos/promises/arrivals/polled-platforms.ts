@@ -3,7 +3,7 @@ import { DISCORD_DIRECT, DISCORD_TOKEN, startDiscordFake } from '@sluice/channel
 import { SIGNAL_ACCOUNT, startSignalFake, uuidOf } from '@sluice/channel-signal/testing'
 import { SLACK_APP_TOKEN, SLACK_BOT_TOKEN, startSlackFake } from '@sluice/channel-slack/testing'
 import { startTelegramFake, TELEGRAM_TOKEN } from '@sluice/channel-telegram/testing'
-import { PICTURE, type Platform, upTo } from './platform.ts'
+import type { Platform } from './platform.ts'
 
 const GREETING_MS = 2000
 
@@ -23,8 +23,8 @@ export async function telegram(): Promise<Platform> {
     text: said,
     album(person, caption, pictures) {
       const album = String(++albums)
-      return upTo(pictures).map((at) => {
-        const file_id = fake.file(PICTURE, `photos/${album}-${at}.png`)
+      return pictures.map((bytes, at) => {
+        const file_id = fake.file(bytes, `photos/${album}-${at}.png`)
         const photo = [{ file_id, file_unique_id: file_id, width: 9, height: 9 }]
         return said(person, '', { extra: { media_group_id: album, photo, ...(at === 0 && { caption }) } })
       })
@@ -59,7 +59,7 @@ export async function discord(): Promise<Platform> {
     },
     text: (_, text) => ({ id: fake.say({ author, channel: DISCORD_DIRECT, text }) }),
     album(_, text, pictures) {
-      const files = upTo(pictures).map((at) => ({ name: `picture-${at}.png`, mime: 'image/png', bytes: PICTURE }))
+      const files = pictures.map((bytes, at) => ({ name: `picture-${at}.png`, mime: 'image/png', bytes }))
       return [{ id: fake.say({ author, channel: DISCORD_DIRECT, text, files }) }]
     },
     quote: (_, text, { id }) => ({ id: fake.say({ author, channel: DISCORD_DIRECT, text, replyTo: id }) }),
@@ -88,7 +88,7 @@ export async function slack(): Promise<Platform> {
     isReady: () => fake.socket.opened > 0,
     text: (user, text) => ({ id: `${chatOf(user)}:${fake.say({ user, channel: chatOf(user), text })}` }),
     album(user, text, pictures) {
-      const files = upTo(pictures).map((at) => fake.files.add({ name: `picture-${at}.png`, mime: 'image/png', bytes: PICTURE }))
+      const files = pictures.map((bytes, at) => fake.files.add({ name: `picture-${at}.png`, mime: 'image/png', bytes }))
       return [{ id: `${chatOf(user)}:${fake.say({ user, channel: chatOf(user), text, files })}` }]
     },
     edit(user, text, { id }) {
@@ -112,15 +112,15 @@ export async function signal(): Promise<Platform> {
     isReady: () => fake.listeners > 0,
     text: said,
     album(from, text, pictures) {
-      const attachments = upTo(pictures).map(() => {
+      const attachments = pictures.map((bytes) => {
         const id = `file-${++files}.png`
-        fake.files.set(id, PICTURE)
-        return { id, contentType: 'image/png', filename: id, size: PICTURE.length }
+        fake.files.set(id, bytes)
+        return { id, contentType: 'image/png', filename: id, size: bytes.length }
       })
       return [said(from, text, { attachments })]
     },
-    quote(from, text, quoted) {
-      const of = { id: sentAtMs(quoted), author: from, authorNumber: from, authorUuid: uuidOf(from), text: quoted.id, attachments: [] }
+    quote(from, text, quoted, words) {
+      const of = { id: sentAtMs(quoted), author: from, authorNumber: from, authorUuid: uuidOf(from), text: words, attachments: [] }
       return said(from, text, { quote: of })
     },
     edit: (from, text, message) => ({ id: `${uuidOf(from)}/${fake.edit(sentAtMs(message), { from, text })}` }),

@@ -2,7 +2,7 @@
 import { CHATAPP_SECRET, startChatappFake } from '@sluice/channel-chatapp/testing'
 import { LINE_BOT, LINE_SECRET, LINE_TOKEN, startLineFake } from '@sluice/channel-line/testing'
 import { hmacSha256 } from '@sluice/sdk'
-import { type Delivered, PICTURE, type Platform, upTo } from './platform.ts'
+import type { Delivered, Platform } from './platform.ts'
 
 export async function chatapp(): Promise<Platform> {
   const fake = await startChatappFake()
@@ -36,10 +36,10 @@ export async function chatapp(): Promise<Platform> {
     isReady: () => true,
     text: (from, words) => delivered(from, text(words)),
     // WhatsApp reports no albums: each picture is a message of its own.
-    album(from, caption) {
-      const image = { id: fake.addMedia({ bytes: PICTURE, mime: 'image/png' }), mime_type: 'image/png', caption }
-      return [delivered(from, { type: 'image', image })]
-    },
+    album: (from, caption, pictures) =>
+      pictures.map((bytes) =>
+        delivered(from, { type: 'image', image: { id: fake.addMedia({ bytes, mime: 'image/png' }), mime_type: 'image/png', caption } }),
+      ),
     quote: (from, words, { id }) => delivered(from, { ...text(words), context: { from, id } }),
     forward: (from, words) => delivered(from, { ...text(words), context: { forwarded: true } }),
     edit: (from, words, { id }) => delivered(from, { type: 'edit', edit: { original_message_id: id, message: text(words) } }),
@@ -79,13 +79,13 @@ export async function line(): Promise<Platform> {
     // A set of pictures has no caption; the text that follows joins its turn.
     album(user, caption, pictures) {
       const id = `set-${++sets}`
-      const images = upTo(pictures).map((at) => {
+      const images = pictures.map((bytes, at) => {
         const image = delivered(user, {
           type: 'image',
           contentProvider: { type: 'line' },
-          imageSet: { id, index: at + 1, total: pictures },
+          imageSet: { id, index: at + 1, total: pictures.length },
         })
-        fake.addFile(image.id, { bytes: PICTURE, mime: 'image/png' })
+        fake.addFile(image.id, { bytes, mime: 'image/png' })
         return image
       })
       return [...images, delivered(user, { type: 'text', text: caption })]
