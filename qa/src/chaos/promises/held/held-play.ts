@@ -34,8 +34,7 @@ const SHARE = { event: 0.15, refused: 0.4, decided: 0.6, approved: 0.8 }
 const GAP_MS_MAX = 60
 const POLL_MS = 60
 const GREETING_MS = 2000
-const FALLBACKS_OF_OTHERS: readonly Fallback[] = ['telegram topic', 'telegram markup', 'slack markup']
-const FALLBACKS: readonly Fallback[] = [...FALLBACKS_OF_OTHERS, 'discord quote']
+const FALLBACKS: readonly Fallback[] = ['telegram topic', 'telegram markup', 'slack markup', 'discord quote']
 const REFUSED: readonly [Refusal, ...Refusal[]] = ['request', 'key', 'quota']
 
 /** A request to a platform that sends a message. */
@@ -124,7 +123,7 @@ export async function startHeld({ random, aims, loops }: PlayOptions): Promise<P
   }
 
   function writeFallback(): void {
-    const [mark, fallback] = [markOf(++number), random.pick(isGreeted() ? FALLBACKS : FALLBACKS_OF_OTHERS)]
+    const [mark, fallback] = [markOf(++number), random.pick(FALLBACKS.filter(isReady))]
     if (fallback === 'discord quote') {
       const text = `<@${DISCORD_BOT}> do ${mark}`
       const id = discord.say({ author: random.pick(DISCORD_PEOPLE), channel: DISCORD_CHANNEL, text })
@@ -151,6 +150,10 @@ export async function startHeld({ random, aims, loops }: PlayOptions): Promise<P
           })
     add({ mark, channel: 'telegram', id: `${said.chat}:${said.id}`, chat: String(said.chat), fallback })
   }
+
+  /** Slack and Discord deliver nothing that was written before the first connection. */
+  const isReady = (fallback: Fallback): boolean =>
+    fallback === 'slack markup' ? slack.socket.opened > 0 : fallback === 'discord quote' ? isGreeted() : true
 
   /** Whether the daemon follows the conversation of Discord. It reads only those again in which it has seen a message. */
   function isGreeted(): boolean {
