@@ -6,7 +6,6 @@ import {
   type Attachment,
   frameUntrusted,
   type Inbound,
-  isAtLeast,
   type OwnedStore,
   oneLine,
   STANDINGS,
@@ -15,6 +14,7 @@ import {
   sourceOfMessage,
 } from '@sluice/sdk'
 import * as v from 'valibot'
+import { isVouchedFor } from './vouched-for.ts'
 
 /** The owner of the keys under which changes wait for the next turn. */
 const OWNER = 'delivery'
@@ -178,9 +178,8 @@ export async function lateChanges(owned: OwnedStore, session: string, reader: Re
 /** As with the messages themselves, the words of strangers are framed, and so are those of people who stand lower than the reader. */
 function toldTo(reader: Reader, late: LateChange): string {
   const { sender, standing } = late
-  const isVouchedFor = isAtLeast(standing, 'listed') && isAtLeast(standing, reader.standing)
   const sentence = sentenceOf(reader, late)
-  return isVouchedFor ? sentence : frameUntrusted(sourceOfMessage(reader.channel, sender), sentence)
+  return isVouchedFor(standing, reader.standing) ? sentence : frameUntrusted(sourceOfMessage(reader.channel, sender), sentence)
 }
 
 function sentenceOf(reader: Reader, { what, sender, name, before, text, files }: LateChange): string {

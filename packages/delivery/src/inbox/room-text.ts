@@ -6,7 +6,6 @@ import {
   type Channel,
   chatSessionKey,
   frameUntrusted,
-  isAtLeast,
   type ModelMessage,
   type OwnedStore,
   oneLine,
@@ -16,6 +15,7 @@ import {
   withoutFrames,
 } from '@sluice/sdk'
 import type { Overheard, OverheardLine, ReadingTurn } from './overheard.ts'
+import { isVouchedFor } from './vouched-for.ts'
 
 /** The messages of the room that a thread begins with, and the longest part of each. */
 const MESSAGES_MAX = 12
@@ -49,8 +49,7 @@ export async function roomText(options: RoomTextOptions): Promise<string> {
 /** The words of people who stand lower than the writer are framed, and so are those of strangers and what nobody vouches for. */
 function heardText({ sender, name, standing, text }: OverheardLine, { channel, writer }: RoomTextOptions): string {
   const who = JSON.stringify(oneLine(name === undefined ? sender : `${name} (${sender})`, NAME_CHARS_MAX))
-  const isVouchedFor = isAtLeast(standing, 'listed') && isAtLeast(standing, writer.standing)
-  return isVouchedFor ? `${who}: ${text}` : frameUntrusted(sourceOfMessage(channel.name, sender), text)
+  return isVouchedFor(standing, writer.standing) ? `${who}: ${text}` : frameUntrusted(sourceOfMessage(channel.name, sender), text)
 }
 
 /** Resolves to the last messages of the room for the first turn of a thread, else to no text. */
