@@ -33,7 +33,7 @@ export interface MediaOptions {
 export type SaveOptions = Omit<MediaOptions, 'channel'> & { readonly channel: Pick<Channel, 'name'> }
 
 /** The most attachments of one message; the line after them gives the number of the others. */
-const ATTACHMENTS_MAX = 10
+export const ATTACHMENTS_MAX = 10
 const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
 /** A fetch fails after this time. */
 const FETCH_MS_MAX = 120_000

@@ -274,6 +274,55 @@ describe('a turn takes at most 20 further messages', () => {
   })
 })
 
+describe('a turn takes messages as long as their files fit into its 10', () => {
+  const files = (id: string, count: number, more: Partial<Inbound> = {}): Inbound =>
+    message(id, { attachments: Array.from({ length: count }, (_, index) => picture(`${id}-${index}`)), ...more })
+  const ofAlbum = (album: string, count: number, from = 0): Inbound[] =>
+    Array.from({ length: count }, (_, index) => member(`${album}-${from + index}`, '', { group: { id: album } }))
+  const someTexts = (count: number): Inbound[] => Array.from({ length: count }, (_, index) => message(`n${index}`))
+
+  test.each([
+    ['messages with files', [files('a', 4), files('b', 6), files('c', 1), message('d')], [10, 1]],
+    ['a message without files joins a full turn', [files('a', 10), message('b'), files('c', 3), files('d', 7)], [10, 10]],
+    ['albums', [...ofAlbum('a', 7), ...ofAlbum('b', 4)], [7, 4]],
+    [
+      'an album that begins between the pictures of another',
+      [...ofAlbum('a', 4), ...ofAlbum('b', 2), ...ofAlbum('a', 4, 4), ...ofAlbum('b', 2, 2)],
+      [8, 4],
+    ],
+    ['a message between the pictures of an album', [...ofAlbum('a', 4), files('m', 5), ...ofAlbum('a', 4, 4)], [8, 5]],
+    ['an album behind many messages', [...someTexts(19), ...ofAlbum('a', 9), files('b', 2)], [0, 9, 2]],
+    ['a message that is too large alone', [message('a'), files('b', 12), files('c', 1)], [0, 10, 1]],
+    ['an album that is too large alone', [files('a', 1), ...ofAlbum('b', 12), message('c')], [1, 10]],
+  ] as const)('%s', async (_, messages, sizes) => {
+    const before = await bench({ turnsMax: 0 })
+    await before.receive(...messages)
+    await settle()
+    await running.splice(0)[0]?.stop(0)
+    await clock.advance(60_000)
+    const made = await bench({ store: open(), pacing: { batchMs: 300 } })
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    expect(texts(made).map((text) => text.match(/-\d+\]/g)?.length ?? 0)).toEqual(sizes)
+    expect((await states(made)).inbox).toEqual(messages.map(() => 'done'))
+  })
+
+  test('after a stop between the commit that joins them and the turn', async () => {
+    const store = storeWith(open(), ({ inbox }) => ({
+      inbox: { ...inbox, start: () => Promise.reject(new AppError('unavailable', 'the process ended')) },
+    }))
+    const first = await bench({ store, pacing: { batchMs: 300 } })
+    await first.receive(files('a', 4), files('b', 4))
+    await pause(300)
+    expect((await states(first)).inbox).toEqual(['done', 'pending'])
+    await first.receive(files('c', 2), files('d', 1))
+    await running.splice(0)[0]?.stop(0)
+    const made = await bench({ store: open(), pacing: { batchMs: 300 } })
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    expect(texts(made).map((text) => text.match(/-\d+\]/g)?.length)).toEqual([10, 1])
+    expect(texts(made).join('\n')).not.toMatch(/left out/)
+  })
+})
+
 test('the pictures of an album are one turn, however much other people of the room write between them', async () => {
   const made = await bench()
   const inRoom = (one: Inbound): Inbound => ({ ...one, to: { to: 'room' }, addressed: 'mention' })

@@ -5,6 +5,7 @@
  * ends them, so that a crash at any instant leaves every message in exactly one turn.
  */
 import type { Channel, Clock, Forwarded, Inbound, MessageKind, OwnedStore, SessionMessage } from '@sluice/sdk'
+import { ATTACHMENTS_MAX } from './media.ts'
 import { withMessage } from './read-message.ts'
 import { isInRoom } from './rooms.ts'
 
@@ -75,7 +76,7 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
   const listed = await piecesOf(options, first, messages)
   // A message that itself waits as long waits for all of them.
   const found = pauseMs < PIECES_PAUSE_MS ? untilGrowing(channel, listed, nowMs) : listed
-  const pieces = wholeAlbums(found, PIECES_MAX, message.group)
+  const pieces = thatFit(message, found)
   const newestMs = Math.max(own.receivedAtMs, ...pieces.map(({ receivedAtMs }) => receivedAtMs))
   const wholeAtMs = Math.min(newestMs + pauseMs, own.receivedAtMs + PIECES_WAIT_MS_MAX)
   // A time far ahead means that the clock was set back.
@@ -107,11 +108,28 @@ export async function piecesSince(options: PiecesOptions, first: FirstPiece): Pr
 }
 
 /**
- * Returns the first `max` pieces, fewer where the album of the last one would go on behind them. `own` is the album of the message that the
- * pieces join: it is too large for one turn if it goes on there.
+ * Returns the pieces that join a message: those of its own album, which may be too large for one turn, and the others up to the first one
+ * for which the turn has no room. That one begins the next turn.
  */
-export function wholeAlbums(pieces: readonly Piece[], max: number, own?: Inbound['group']): readonly Piece[] {
-  const groups = pieces.map(({ message: { group } }) => (group?.id === own?.id ? undefined : group?.id))
+function thatFit(message: Inbound, found: readonly Piece[]): readonly Piece[] {
+  const isOwn = (piece: Piece): boolean => message.group !== undefined && piece.message.group?.id === message.group.id
+  const own = found.filter(isOwn).slice(0, PIECES_MAX)
+  const others = found.filter((piece) => !isOwn(piece))
+  let files = filesOf(message) + own.reduce((sum, piece) => sum + filesOf(piece.message), 0)
+  const tooMany = others.findIndex((piece) => {
+    files += filesOf(piece.message)
+    return filesOf(piece.message) > 0 && files > ATTACHMENTS_MAX
+  })
+  const withFiles = tooMany < 0 ? others.length : tooMany
+  const taken = new Set([...own, ...wholeAlbums(others, Math.min(withFiles, PIECES_MAX - own.length))])
+  return found.filter((piece) => taken.has(piece))
+}
+
+const filesOf = ({ attachments = [] }: Inbound): number => attachments.length
+
+/** Returns the first `max` pieces, fewer where the album of the last one would go on behind them. */
+export function wholeAlbums(pieces: readonly Piece[], max: number): readonly Piece[] {
+  const groups = pieces.map(({ message: { group } }) => group?.id)
   let end = Math.min(pieces.length, max)
   // The pictures of two albums may alternate, so that the beginning of one may lie in another.
   for (let at = end - 1; at >= 0; at--)
