@@ -200,7 +200,8 @@ async function change(
   const more = moreOf(content, text, '')
   const message = messageId(base.sender, target)
   const addressed = !isGroup(to) ? 'direct' : isMentioned || hasName(text, options.config.mention_names) ? 'mention' : 'overheard'
-  return { ...base, to: { to, replyTo: message, more }, addressed, text, changes: { message, what: 'edited', only: 'text' } }
+  const mark = overheardPart({ addressed }, options.config.mention_only)
+  return { ...base, to: { to, replyTo: message, more }, addressed, ...mark, text, changes: { message, what: 'edited', only: 'text' } }
 }
 
 /** A reaction to a question of the bot presses one of its buttons. Any other reaction needs no answer. */

@@ -114,7 +114,15 @@ function parseMessage(content: Members, common: Common & Pick<Inbound, 'to'>, ro
 function parseEdit(content: Members, message: string, common: Common & Pick<Inbound, 'to'>, room: string, bot: Bot): Inbound | undefined {
   const parts = partsOf(content, bot)
   if (!parts || message === '') return undefined
-  return { ...common, to: { to: room, replyTo: message, more: common.to.more ?? {} }, ...parts, changes: { message, what: 'edited' } }
+  const addressed = addressedAs(content, room, bot)
+  return {
+    ...common,
+    to: { to: room, replyTo: message, more: common.to.more ?? {} },
+    addressed,
+    ...overheardPart({ addressed }, bot.mentionOnly),
+    ...parts,
+    changes: { message, what: 'edited' },
+  }
 }
 
 /** The homeserver allows a redaction only to the sender of the message and to moderators. */

@@ -38,7 +38,7 @@ function inboundOf(event: Members, account: string, accepted: Accepted): Inbound
     case 'message':
       return messageOf(event, account, source, accepted)
     case 'messageEdited':
-      return editOf(event, account, source)
+      return editOf(event, account, source, accepted)
     case 'unsend':
       return deletionOf(event, account, source)
     case 'postback':
@@ -63,7 +63,7 @@ function messageOf(event: Members, account: string, source: Source, { groupPolic
   const message = members(event.message)
   const id = text(message.id)
   const mentions = selfMentions(message)
-  const addressed = source.isGroup ? (mentions.length > 0 ? 'mention' : 'overheard') : 'direct'
+  const addressed = addressedAs(source, mentions)
   const content = contentOf(message, mentions)
   if (id === '' || !content) return undefined
   const inReplyTo = text(message.quotedMessageId)
@@ -88,20 +88,22 @@ function messageOf(event: Members, account: string, source: Source, { groupPolic
 }
 
 /** Names each edit by its time, which differs for each. An edit need not mention the bot: it counts if its message did. */
-function editOf(event: Members, account: string, { conversation, sender, isGroup }: Source): Inbound | undefined {
+function editOf(event: Members, account: string, source: Source, { groupPolicy }: Accepted): Inbound | undefined {
   const message = members(event.message)
   const id = text(message.id)
-  const content = contentOf(message, selfMentions(message))
+  const mentions = selfMentions(message)
+  const content = contentOf(message, mentions)
   const time = sentAt(event)
   if (id === '' || !content || time.sentAtMs === undefined) return undefined
-  const to = { to: conversation, ...replyTo(event) }
-  const addressed = isGroup ? 'overheard' : 'direct'
+  const to = { to: source.conversation, ...replyTo(event) }
+  const addressed = addressedAs(source, mentions)
   return {
     id: `edit:${id}:${time.sentAtMs}`,
     account,
-    sender,
+    sender: source.sender,
     to,
     addressed,
+    ...overheardPart({ addressed }, groupPolicy === 'mention'),
     ...content,
     ...time,
     changes: { message: id, what: 'edited', only: 'text' },
@@ -132,6 +134,9 @@ interface Span {
   readonly from: number
   readonly to: number
 }
+
+const addressedAs = ({ isGroup }: Source, mentions: readonly Span[]): 'direct' | 'mention' | 'overheard' =>
+  isGroup ? (mentions.length > 0 ? 'mention' : 'overheard') : 'direct'
 
 /** Returns where the text mentions the bot, in order. `index` and `length` count UTF-16 units. */
 function selfMentions(message: Members): readonly Span[] {

@@ -8,7 +8,7 @@ import { AppError, type Deliver, type Gap, type Host, type Inbound } from '@slui
 import type { MattermostApi } from './api.ts'
 import { hasButtons, isButtonEmoji } from './buttons.ts'
 import { advance, type MattermostCursors, OVERLAP_MS, readsFromMs } from './cursors.ts'
-import { type Bot, type Post, parseDeletion, parseEdit, parsePress, postOf, reactionsOf } from './parse.ts'
+import { type Bot, type Post, parseDeletion, parsePress, postOf, reactionsOf } from './parse.ts'
 import type { Place, Places } from './places.ts'
 
 /** Messages older than this are not answered any more. */
@@ -137,7 +137,7 @@ export class CatchUp {
   #changesOf(post: Post, isDirect: boolean, { fromMs }: Window): readonly Inbound[] {
     // A message that is new here is delivered with its newest text.
     const isEdited = post.editedAtMs >= fromMs && post.createdAtMs <= fromMs + OVERLAP_MS && post.deletedAtMs === 0
-    const edit = isEdited ? parseEdit(post, this.#bot, isDirect) : undefined
+    const edit = isEdited ? this.#places.editOf(post, isDirect) : undefined
     const deletion = post.deletedAtMs >= fromMs ? parseDeletion(post, this.#bot, isDirect) : undefined
     const presses = hasButtons(post.json)
       ? reactionsOf(post)

@@ -10,7 +10,7 @@ import { isButtonEmoji } from './buttons.ts'
 import { CatchUp } from './catch-up.ts'
 import { advance, type MattermostCursors } from './cursors.ts'
 import { isId } from './ids.ts'
-import { type Bot, parseDeletion, parseEdit, parsePress, postIn, readPost } from './parse.ts'
+import { type Bot, parseDeletion, parsePress, postIn, readPost } from './parse.ts'
 import type { Places } from './places.ts'
 
 interface Task {
@@ -156,7 +156,7 @@ export class Intake {
       return
     }
     const isDirect = await this.#places.isDirect(post.channel, signal)
-    const change = event === 'post_edited' ? parseEdit(post, this.#bot, isDirect) : parseDeletion(post, this.#bot, isDirect)
+    const change = event === 'post_edited' ? this.#places.editOf(post, isDirect) : parseDeletion(post, this.#bot, isDirect)
     if (change) await this.#deliverOnce(change)
   }
 

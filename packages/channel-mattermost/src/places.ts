@@ -1,11 +1,11 @@
 /** What the channel knows about conversations and threads. It asks the server for what it does not know. */
 import { BoundedMap, pathSegment } from '@sluice/kit'
 import { list, members, text } from '@sluice/kit/foreign-json'
-import { AppError, type Inbound } from '@sluice/sdk'
+import { AppError, type Inbound, overheardPart } from '@sluice/sdk'
 import type { MattermostApi } from './api.ts'
 import { isId } from './ids.ts'
 import { isMentioned } from './mentions.ts'
-import { type Bot, type Post, parseMessage, postOf } from './parse.ts'
+import { type Bot, type Post, parseEdit, parseMessage, postOf } from './parse.ts'
 
 export interface Place {
   readonly id: string
@@ -73,6 +73,12 @@ export class Places {
     if (!message || !this.#accepted.mentionOnly || isDirect) return message
     const isForBot = this.#mentionsBot(post) || (post.root !== '' && (await this.#isOwnThread(post.root, signal)))
     return isForBot ? message : { ...message, overheardOnly: true }
+  }
+
+  /** Parses the edit of a post. Only a mention tells that it is for the bot, because the daemon knows the messages before it. */
+  editOf(post: Post, isDirect: boolean): Inbound | undefined {
+    const edit = parseEdit(post, this.#bot, isDirect)
+    return edit && { ...edit, ...overheardPart(edit, this.#accepted.mentionOnly) }
   }
 
   /** Returns a post; undefined if it is gone, or the bot may not read it. */

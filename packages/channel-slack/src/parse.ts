@@ -63,7 +63,12 @@ export function parseChange(event: Members, bot: Bot): Inbound | undefined {
     const inbound = messageOf({ ...message, type: 'message', channel }, bot)
     const isSame = message.text === before.text && fileIds(message) === fileIds(before)
     if (!inbound || editedAt === '' || isSame) return undefined
-    return { ...inbound, id: `edit:${inbound.id}:${editedAt}`, changes: { message: inbound.id, what: 'edited' } }
+    return {
+      ...inbound,
+      id: `edit:${inbound.id}:${editedAt}`,
+      ...overheardPart(inbound, bot.config.mention_only),
+      changes: { message: inbound.id, what: 'edited' },
+    }
   }
   const deleted = text(event.deleted_ts)
   if (text(event.subtype) !== 'message_deleted' || channel === '' || !isTimestamp(deleted) || before.user === bot.userId) return undefined

@@ -35,7 +35,7 @@ export interface Parsed {
 export function parseUpdate(update: unknown, bot: Bot, mentionOnly: boolean, albums?: Pick<Albums, 'addressed'>): Parsed | undefined {
   const { update_id: id, message, edited_message: edited, callback_query: query } = members(update)
   if (message !== undefined) return parseMessage(members(message), bot, mentionOnly, albums)
-  if (edited !== undefined) return parseEdit(members(edited), bot, `edit:${id}`)
+  if (edited !== undefined) return parseEdit(members(edited), bot, mentionOnly, `edit:${id}`)
   return query === undefined ? undefined : parsePress(members(query), bot)
 }
 
@@ -80,9 +80,9 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean, albums?:
  * Returns undefined for a new position of a person who shares a live location. An edit need not mention the bot: it counts if its message
  * did.
  */
-function parseEdit(message: Members, bot: Bot, id: string): Parsed | undefined {
+function parseEdit(message: Members, bot: Bot, mentionOnly: boolean, id: string): Parsed | undefined {
   if (message.location !== undefined) return undefined
-  const parsed = parseMessage(message, bot, false)
+  const parsed = parseMessage(message, bot, mentionOnly)
   if (!parsed?.inbound) return undefined
   return { ...parsed, inbound: { ...parsed.inbound, id, changes: { message: parsed.inbound.id, what: 'edited' } } }
 }

@@ -149,7 +149,7 @@ function addressOf(message: Members, content: Content, bot: Bot): Address {
 /** Names each edit of a message by its time, which differs for each, or else by the id of the event. */
 function editOf(envelope: Members, event: Members, bot: Bot): Inbound | undefined {
   const message = members(event.message)
-  const inbound = messageOf(event, message, bot)
+  const inbound = parseMessage(event, bot)
   const at = textAt(message, 'update_time') || textAt(envelope, 'header.event_id')
   return inbound && at !== '' ? { ...inbound, id: `edit:${inbound.id}:${at}`, changes: { message: inbound.id, what: 'edited' } } : undefined
 }

@@ -135,9 +135,10 @@ export class BesideTurns {
     )
   }
 
-  /** Carries out the changes of a session that arrived before their messages. */
-  async earlyChanges(owned: OwnedStore, session: string): Promise<void> {
-    for (const number of this.#early.of(session)) await this.#earlyChange(owned, number)
+  /** Carries out the changes of a message, or of one of its pieces, that arrived before it. */
+  async earlyChanges(owned: OwnedStore, { name: channel }: Channel, message: Inbound): Promise<void> {
+    for (const { account, id } of message.pieces ?? [message])
+      for (const number of this.#early.of({ channel, account, id })) await this.#earlyChange(owned, number)
   }
 
   async #earlyChange(owned: OwnedStore, number: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { AppError, type Channel, type Inbound } from '@sluice/sdk'
+import { AppError, type Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { advanceUntil, bench, clock, message, open, settle, setUpDeliveries, states, storeWith, until } from '../testing/delivery-bench.ts'
 import { EARLY_CHANGES_MAX } from './changes.ts'
@@ -10,11 +10,6 @@ const edit = (of: string, text: string, more: Partial<Inbound> = {}): Inbound =>
   message(`edit-${of}-${text}`, { text, changes: { message: of, what: 'edited' }, ...more })
 const deletion = (of: string, more: Partial<Inbound> = {}): Inbound =>
   message(`delete-${of}`, { text: '', changes: { message: of, what: 'deleted' }, ...more })
-
-/** A channel whose messages arrive in no order. */
-const WEBHOOK: Partial<Channel> = {
-  webhook: { path: '/x', verify: () => ({ by: 'test' }), parse: () => [], sample: () => ({ headers: {}, body: '' }) },
-}
 
 /** A bench in which the first turn runs until it is released. */
 async function busyBench() {
@@ -208,9 +203,14 @@ test('an edit is told once, also when a crash comes right after the end of the t
   expect(textsOf(made).map((text) => text.includes('corrected'))).toEqual([false, true, false])
 })
 
-test('a change of a message that never arrived is not stored', async () => {
-  const made = await bench()
-  expect(await made.receive(edit('unknown', 'x'), deletion('other', { sender: '' }))).toEqual({ kept: 0, duplicate: 0, denied: 0 })
+const inRoom = { to: { to: 'room' }, addressed: 'overheard' } as const
+
+test.each([
+  ['a deletion for which the platform names no sender', {}, deletion('m1', { sender: '' })],
+  ['a change in a room that drops its message', { overhears: false }, edit('m1', 'x', { ...inRoom, overheardOnly: true })],
+])('%s is not stored when its message is not known', async (_, options, change) => {
+  const made = await bench(options)
+  expect(await made.receive(change)).toEqual({ kept: 0, duplicate: 0, denied: 0 })
   expect(await states(made)).toEqual({ inbox: [], outbox: [] })
 })
 
@@ -226,7 +226,7 @@ test('a change needs no model, so a command can be edited without effect', async
 
 describe('before the message arrives', () => {
   test('an edit waits for its message, and replaces it before its turn', async () => {
-    const made = await bench({ channel: WEBHOOK })
+    const made = await bench()
     await made.receive(edit('m1', 'newer'))
     await settle()
     expect(await states(made)).toEqual({ inbox: ['pending'], outbox: [] })
@@ -237,8 +237,33 @@ describe('before the message arrives', () => {
     expect(await states(made)).toEqual({ inbox: ['done', 'done'], outbox: ['sent'] })
   })
 
+  test.each([
+    ['is not addressed to the bot any more', { addressed: 'overheard', overheardOnly: true }],
+    ['does not say how it is addressed', {}],
+  ] as const)('an edit that %s waits for its message', async (_, addressed) => {
+    const made = await bench()
+    await made.receive(edit('m1', 'newer', { to: { to: 'room' }, ...addressed }))
+    await settle()
+    await made.receive(message('m1', { to: { to: 'room', thread: 't' }, addressed: 'mention' }))
+    await until(() => made.sent.length === 1)
+    expect(textsOf(made)).toEqual(['newer'])
+  })
+
+  test('an edit of the second picture of an album waits for it', async () => {
+    const made = await bench()
+    const picture = (id: string) => ({
+      group: { id: 'g' },
+      attachments: [{ kind: 'image' as const, name: `${id}.jpg`, source: { id } }],
+    })
+    await made.receive(edit('m2', 'newer', picture('m2')))
+    await settle()
+    await made.receive(message('m1', picture('m1')), message('m2', picture('m2')))
+    await advanceUntil(() => made.sent.length === 1)
+    expect(textsOf(made)[0]).toContain('newer')
+  })
+
   test('a deletion waits for its message, so that no turn runs', async () => {
-    const made = await bench({ channel: WEBHOOK })
+    const made = await bench()
     await made.receive(deletion('m1'))
     await made.receive(message('m1'))
     await settle()
@@ -247,7 +272,7 @@ describe('before the message arrives', () => {
   })
 
   test('a change waits two minutes, and 100 changes wait at most', async () => {
-    const made = await bench({ channel: WEBHOOK })
+    const made = await bench()
     for (let at = 0; at < EARLY_CHANGES_MAX + 10; at++) {
       await made.receive(edit(`unknown-${at}`, 'x'))
       await settle()
@@ -262,7 +287,7 @@ describe('before the message arrives', () => {
   })
 
   test('an edit of a message of another sender does not wait', async () => {
-    const made = await bench({ channel: WEBHOOK })
+    const made = await bench()
     await made.receive(message('m1'))
     await until(() => made.sent.length === 1)
     await made.receive(edit('m1', 'forged', { sender: OTHER }))

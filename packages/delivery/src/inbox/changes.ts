@@ -1,6 +1,7 @@
 /**
  * Edits and deletions of messages. One that comes before the turn of its message begins changes the message; later, the next turn of the
- * session reads about it. Webhooks keep no order, so that a change may come before its message.
+ * session reads about it. A change may come before its message: webhooks keep no order, and a platform repeats what was not acknowledged
+ * after what it sends next.
  */
 import type { LimitedClient } from '@sluice/agent'
 import type { JobOutcome } from '@sluice/kit'
@@ -25,7 +26,12 @@ export const changeLane = (session: string): string => `${LANE}${session}`
 /** True for the report of a deletion for which the platform names no sender, so that no allowlist can be asked. */
 export const isUnsignedDeletion = ({ sender, changes }: Inbound): boolean => changes?.what === 'deleted' && sender === ''
 
-/** The changes that came before their messages, by session. They are tried again before the next turn of their session begins. */
+/** A message that a change is about. */
+export interface ChangedTarget extends Pick<Inbound, 'account' | 'id'> {
+  readonly channel: string
+}
+
+/** The changes that came before their messages, by message. They are tried again before the turn of their message begins. */
 export class EarlyChanges {
   readonly #numbers = new Map<string, Set<number>>()
   #size = 0
@@ -34,27 +40,29 @@ export class EarlyChanges {
     return this.#size >= EARLY_CHANGES_MAX
   }
 
-  of(session: string): readonly number[] {
-    return [...(this.#numbers.get(session) ?? [])]
+  of(target: ChangedTarget): readonly number[] {
+    return this.#size === 0 ? [] : [...(this.#numbers.get(keyOf(target)) ?? [])]
   }
 
   /** Returns false if no more changes may wait. */
-  add(session: string, number: number): boolean {
-    const known = this.#numbers.get(session)
+  add(target: ChangedTarget, number: number): boolean {
+    const known = this.#numbers.get(keyOf(target))
     if (known?.has(number)) return true
     if (this.isFull) return false
-    this.#numbers.set(session, (known ?? new Set()).add(number))
+    this.#numbers.set(keyOf(target), (known ?? new Set()).add(number))
     this.#size++
     return true
   }
 
-  delete(session: string, number: number): void {
-    const known = this.#numbers.get(session)
+  delete(target: ChangedTarget, number: number): void {
+    const known = this.#numbers.get(keyOf(target))
     if (!known?.delete(number)) return
     this.#size--
-    if (known.size === 0) this.#numbers.delete(session)
+    if (known.size === 0) this.#numbers.delete(keyOf(target))
   }
 }
+
+const keyOf = ({ channel, account, id }: ChangedTarget): string => JSON.stringify([channel, account, id])
 
 export interface RunningChange {
   readonly owned: OwnedStore
@@ -78,11 +86,12 @@ export async function runChange(running: RunningChange, number: number, report: 
   const { owned, nowMs, early } = running
   const entry = await owned.inbox.get(number)
   if (!entry) return 'done'
-  const session = entry.session.slice(LANE.length)
+  const { channel, account } = entry
+  const target = { channel, account, id: report.changes?.message ?? '' }
   const changed = entry.endedAtMs === null && report.changes ? await change(running, entry, report, report.changes) : undefined
   const isEarly = changed?.outcome === 'unknown' && nowMs - entry.receivedAtMs < EARLY_MS
-  if (isEarly && early.add(session, number)) return { retryAtMs: nowMs + EARLY_RETRY_MS }
-  early.delete(session, number)
+  if (isEarly && early.add(target, number)) return { retryAtMs: nowMs + EARLY_RETRY_MS }
+  early.delete(target, number)
   if (changed) await endChange(running, number, report, changed)
   return 'done'
 }

@@ -184,7 +184,7 @@ export class InboxWorker {
       await owned.inbox.done(number, nowMs)
       return 'done'
     }
-    await this.#besideTurns.earlyChanges(owned, lane)
+    await this.#besideTurns.earlyChanges(owned, channel, message)
     const held = await admitMessage(admitting, asking)
     if (held) return held
     this.#shares.begins(number)

@@ -171,20 +171,25 @@ export class Intake {
   }
 
   /**
-   * Leaves out changes of messages that never arrived here, such as those that were not for the bot. Webhooks keep no order, so that the
-   * message of such a change may still come; it does not come if its session cannot be known.
+   * Leaves out changes of messages that never arrived here and that no later one can be, such as those that were not for the bot. The
+   * message of any other change may still come.
    */
   async #withKnownTargets(channel: Channel, messages: readonly Inbound[], receivedAtMs: number): Promise<readonly Inbound[]> {
     const targets = messages.map(({ account, id, changes }) => ({ account, id: changes?.message ?? id }))
     const known = await this.#options.inbox.known(channel.name, targets)
-    const isWaitedFor = (message: Inbound): boolean =>
-      channel.webhook !== undefined && !isUnsignedDeletion(message) && this.#options.worker.takesEarlyChanges
     const kept: Inbound[] = []
     for (const [index, message] of messages.entries()) {
       if (!isChange(message) || known[index]) kept.push(message)
-      else if (!(await this.#changesOverheard(channel, message, receivedAtMs)) && isWaitedFor(message)) kept.push(message)
+      else if (!(await this.#changesOverheard(channel, message, receivedAtMs)) && (await this.#isWaitedFor(channel, message)))
+        kept.push(message)
     }
     return kept
+  }
+
+  /** Whether a change of an unknown message is kept until that arrives. Nothing is written of what a room drops. */
+  async #isWaitedFor(channel: Channel, message: Inbound): Promise<boolean> {
+    if (isUnsignedDeletion(message) || !this.#options.worker.takesEarlyChanges) return false
+    return !isInRoom(message) || judgeInRoom(channel, await this.#options.rooms.at(placeOf(channel, message)), message) !== 'ignored'
   }
 
   /** Carries out the change of a message that was overheard. Resolves to whether it was. */
