@@ -231,26 +231,27 @@ describe('the breaker of loops', () => {
     expect(host.emitted.filter(({ type }) => type === 'loop_stopped')).toMatchObject([{ sender: bot, held: held?.client }])
   })
 
-  test('ends a loop of two writers of a shared room who take turns, and answers the others', async () => {
+  test.each([2, 3, 5])('ends a loop of %i programs that take turns in a shared room, and answers the others', async (count) => {
     const made = await bench({ loopTurns: 3 })
-    const bots = ['+15550002222', '+15550003333']
+    const bots = Array.from({ length: count }, (_, index) => `+1555000222${index}`)
     for (let index = 0; index === made.turns.length && index < 40; index++) {
       await clock.advance(9000)
       await made.receive(inRoom(`m${index}`, bots[index % bots.length] ?? ''))
       await settle()
     }
-    expect(made.turns).toHaveLength(6)
-    expect(host.emitted.filter(({ type }) => type === 'loop_stopped')).toMatchObject([{ sender: bots[0] }])
+    // The first message follows no answer.
+    expect(made.turns).toHaveLength(2 * count + 1)
+    expect(host.emitted.filter(({ type }) => type === 'loop_stopped')).toMatchObject([{ sender: bots[1] }])
     await made.receive(inRoom('person', '+15550004444'))
     await settle()
-    expect(made.turns).toHaveLength(7)
+    expect(made.turns).toHaveLength(2 * count + 2)
   })
 
-  test('leaves the people of a busy room alone, whose messages each come right after an answer to others', async () => {
+  test('leaves the people of a busy room alone, of whom one now and then takes longer', async () => {
     const made = await bench({ loopTurns: 3 })
     const people = ['+15550002222', '+15550003333', '+15550004444']
     for (let index = 0; index < 45; index++) {
-      await clock.advance(4000)
+      await clock.advance(index % 6 === 5 ? 11_000 : 4000)
       await made.receive(inRoom(`m${index}`, people[index % people.length] ?? ''))
       await settle()
     }

@@ -134,10 +134,11 @@ async function isPaused(options: AdmitOptions, asking: AskingMessage, state: Loo
   const atMs = clock.nowMs()
   if (isInPause(state, atMs)) return true
   const of = seriesOf(asking)
-  const quick = quickMessages(state.afterAnswerMs, state.quick)
+  const quick = quickMessages(state)
   if (quick < max) {
-    // Each message of a writer in a shared room is kept, since the next one is judged by the answer to it.
-    if (quick !== state.quick || of.series !== of.session) await owned.admissions.countQuick(of, number, quick)
+    // The slow message of any writer of a shared room ends the series of all.
+    const endsSeries = quick === 0 && isAfterAnswer(state) && of.series !== of.session
+    if (quick !== state.quick || endsSeries) await owned.admissions.countQuick(of, number, quick)
     return false
   }
   const held = { client: of.series, cause: 'loop', sinceMs: atMs, untilMs: atMs + PAUSE_MS } as const
@@ -159,9 +160,12 @@ const isInPause = ({ pausedUntilMs }: LoopState, atMs: number): boolean =>
   pausedUntilMs !== null && pausedUntilMs > atMs && pausedUntilMs <= atMs + PAUSE_MS
 
 /** Only the first message after each answer continues or ends a series. */
-function quickMessages(afterAnswerMs: number | null, before: number): number {
-  if (afterAnswerMs === null || afterAnswerMs < 0) return before
-  return afterAnswerMs > QUICK_MS ? 0 : before + 1
+const isAfterAnswer = ({ afterAnswerMs }: LoopState): boolean => afterAnswerMs !== null && afterAnswerMs >= 0
+
+function quickMessages(state: LoopState): number {
+  const { afterAnswerMs, quick } = state
+  if (!isAfterAnswer(state)) return quick
+  return (afterAnswerMs ?? 0) > QUICK_MS ? 0 : quick + 1
 }
 
 /** The sender gets no notice, because a bot would answer it. */

@@ -69,12 +69,13 @@ export interface LoopSeries {
 export interface LoopState {
   /**
    * How long after the last answer of the session the message arrived; negative when it arrived before. Null for a new session, and when
-   * an earlier message of the series was counted for the same answer. For one writer of a shared session it is the time since the answer
-   * to the message of the writer that was counted last, or to the one message of another writer after it; null when there is none, or
-   * when it got no answer.
+   * an earlier message was counted for the same answer.
    */
   readonly afterAnswerMs: number | null
-  /** Consecutive quick messages before this one, as `countQuick` has counted them. */
+  /**
+   * Quick messages of the series before this one, as `countQuick` has counted them. In a shared room those since the last slow message of
+   * any writer.
+   */
   readonly quick: number
   /** The end of the pause of the series; null when it is not paused. */
   readonly pausedUntilMs: number | null
@@ -102,8 +103,8 @@ export interface AdmissionStore {
   /** Resolves to undefined for a message that is unknown or has ended. Without a series, it counts in the session that is its lane. */
   loopState(inbox: number, of?: LoopSeries): Promise<LoopState | undefined>
   /**
-   * Stores the number of consecutive quick messages of a series, up to and with this message. For one writer of a shared session it is
-   * called for each message, also with 0, so that the next one is judged by the answer to this one.
+   * Stores the number of quick messages of a series, up to and with this message, which followed an answer. With 0 the counting begins anew,
+   * in a shared room for all writers.
    */
   countQuick(of: LoopSeries, inbox: number, quick: number): Promise<void>
   /** Lists who is held back at this time, the latest end first. */

@@ -12,30 +12,26 @@ const SPENT = 'SELECT usd FROM spending WHERE client = $1 AND day = $2'
 export const RECENT = `
   SELECT 1 FROM held_back WHERE client = $1 AND cause = $2 AND news > CAST($3 AS float8) - CAST($4 AS float8) AND news <= $3`
 const HELD = `${RECENT} AND until > $3`
-/** Whether the message counts for one writer of a shared session. */
-const IS_OF_WRITER = 'CAST($3 AS text) <> CAST($2 AS text)'
-// A writer of a shared room is judged by the answer to the own message that was counted last: others get answers meanwhile. Two programs
-// may take turns, so that a writer who follows the answer to the one other message since then is judged by that answer. The row of the
-// session has the message of any writer that was counted last, and the answer that it followed.
+// The row of a session has the answer that was followed last. In a shared room it also has the number of the last slow message: the quick
+// messages of a writer count from there on, also when other writers wrote some of the messages between them.
 const LOOP = `
-  SELECT CASE WHEN ${IS_OF_WRITER} THEN CASE WHEN counted.turn_id IS NOT NULL THEN inbox.received_at
-        - CASE WHEN room.answered_at <= counted.ended_at AND sessions.last_active_at <= inbox.received_at
-            THEN sessions.last_active_at ELSE counted.ended_at END END
-      WHEN loops.answered_at >= sessions.last_active_at THEN NULL ELSE inbox.received_at - sessions.last_active_at END
+  SELECT CASE WHEN whole.answered_at >= sessions.last_active_at THEN NULL ELSE inbox.received_at - sessions.last_active_at END
       AS "afterAnswerMs",
-    inbox.sender, inbox.account, CASE WHEN loops.number < inbox.number THEN loops.quick END AS quick, held_back.until AS "pausedUntilMs",
+    CASE WHEN loops.number < inbox.number AND (loops.session = whole.session OR loops.number > whole.number) THEN loops.quick END AS quick,
+    inbox.sender, inbox.account, held_back.until AS "pausedUntilMs",
     inbox.turn_id IS NOT NULL OR inbox.replayed_at IS NOT NULL AS "isAdmitted"
   FROM inbox
   LEFT JOIN sessions ON sessions.id = coalesce(CAST($2 AS text), inbox.session)
+  LEFT JOIN loops AS whole ON whole.session = coalesce(CAST($2 AS text), inbox.session)
   LEFT JOIN loops ON loops.session = coalesce(CAST($3 AS text), inbox.session)
-  LEFT JOIN inbox AS counted ON ${IS_OF_WRITER} AND counted.number = loops.number
-  LEFT JOIN loops AS room ON ${IS_OF_WRITER} AND room.session = $2
   LEFT JOIN held_back ON held_back.client = coalesce(CAST($3 AS text), inbox.session) AND held_back.cause = 'loop'
   WHERE inbox.number = $1 AND inbox.ended_at IS NULL`
-const COUNT_QUICK = `
+const COUNT = `
   INSERT INTO loops (session, number, quick, answered_at)
-  VALUES ($1, $2, $3, coalesce((SELECT last_active_at FROM sessions WHERE id = $4), 0))
-  ON CONFLICT (session) DO UPDATE SET number = $2, quick = $3, answered_at = excluded.answered_at WHERE loops.number < $2`
+  VALUES ($1, $2, $3, coalesce((SELECT last_active_at FROM sessions WHERE id = $4), 0)) ON CONFLICT (session) DO UPDATE SET`
+const COUNT_QUICK = `${COUNT} number = $2, quick = $3, answered_at = excluded.answered_at WHERE loops.number < $2`
+/** Keeps the number of the last slow message. */
+const FOLLOW = `${COUNT} answered_at = excluded.answered_at`
 const FORGET_LOOP = 'DELETE FROM loops WHERE session = $1 AND number <= $2'
 const LIST = `
   SELECT client, cause, since AS "sinceMs", until AS "untilMs" FROM held_back WHERE until > $1 AND since <= $1
@@ -93,10 +89,13 @@ export const createAdmissions = (db: ColdDatabase, writes: AdmissionWrites): Adm
     return row && { ...row, quick: row.quick ?? 0, isAdmitted: Boolean(row.isAdmitted) }
   },
   async countQuick({ session, series }, inbox, quick) {
+    if (quick === 0) {
+      const isShared = series !== session
+      await db.write(isShared ? statement(COUNT_QUICK, session, inbox, 0, session) : statement(FORGET_LOOP, session, inbox))
+      return
+    }
     const counted = statement(COUNT_QUICK, series, inbox, quick, session)
-    // The next message of a writer is judged by the answer to this one, also where this one was slow.
-    if (series !== session) await db.write(counted, statement(COUNT_QUICK, session, inbox, 0, session))
-    else await db.write(quick === 0 ? statement(FORGET_LOOP, series, inbox) : counted)
+    await db.write(counted, ...(series === session ? [] : [statement(FOLLOW, session, inbox - 1, 0, session)]))
   },
   list: (atMs, limit) => db.all<HeldBack>(LIST, atMs, limit),
   reset: (client) =>
