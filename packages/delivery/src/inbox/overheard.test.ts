@@ -1,7 +1,7 @@
 /** The messages that a room overhears: bounded in number and age, each once, also when several processes write. */
 import type { Inbound, TurnRow } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { Overheard, overheardLine } from './overheard.ts'
 
 const HOUR_MS = 3_600_000
@@ -98,6 +98,19 @@ it('neither keeps nor changes a line that was read, without its words, when its 
   expect(await overheard.change(SESSION, '1', undefined)).toBe(false)
   expect(await take('b')).toEqual([])
   expect(JSON.stringify(await keyValue.list('', 9))).not.toMatch(/text of 1|bob/)
+})
+
+it('reads the lines of a room once for a turn without any, and twice for a turn that drops some', async () => {
+  const { overheard, time, take, keyValue } = setUp()
+  const reads = vi.spyOn(keyValue, 'get')
+  await take('a')
+  await overheard.drop(SESSION, 'a')
+  expect(reads).toHaveBeenCalledTimes(1)
+  await overheard.add(SESSION, line('1', time.nowMs))
+  reads.mockClear()
+  await take('b')
+  await overheard.drop(SESSION, 'b')
+  expect(reads).toHaveBeenCalledTimes(2)
 })
 
 it('cuts a long text and names files', () => {

@@ -3,6 +3,7 @@
  * below the keys of their session, so that they are erased with it. A line names the turn that reads it from before that turn runs, so
  * that a crash at any instant repeats no line. Only the id of a line that was read stays, because a platform may deliver a message again.
  */
+import { BoundedMap } from '@sluice/kit'
 import { type Clock, hasWordsOfOthers, type Inbound, type KeyValue, type Standing, type Store, sessionKeys, wordsOf } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -15,6 +16,8 @@ const DAY_MS = 24 * 3_600_000
 const TEXT_CHARS_MAX = 2000
 /** Other processes may write the same value between a read and a write. */
 const ATTEMPTS_MAX = 20
+/** The most turns that run at the same time and whose lines are dropped with them, not by the next turn. */
+const READERS_MAX = 1000
 /** The most rooms whose old messages one sweep removes. */
 const ROOMS_MAX = 10_000
 
@@ -64,8 +67,15 @@ interface OverheardOptions {
   readonly clock: Pick<Clock, 'nowMs'>
 }
 
+interface StoredLines {
+  readonly value: unknown
+  readonly lines: readonly OverheardLine[]
+}
+
 export class Overheard {
   readonly #keys: KeyValue
+  /** The turns that have read lines and have not ended. */
+  readonly #readers = new BoundedMap<string, true>(READERS_MAX)
   readonly #turns: OverheardOptions['store']['turns']
   readonly #clock: Pick<Clock, 'nowMs'>
 
@@ -83,8 +93,9 @@ export class Overheard {
   /** Replaces the text of a line, if its sender has edited it, or with `undefined` removes the line. Resolves to whether the session had it. */
   async change(session: string, id: string, edit: OverheardLine | undefined): Promise<boolean> {
     const isOf = (line: OverheardLine): boolean => line.id === id && !line.isRead
-    const has = (await this.#read(session)).lines.some(isOf)
-    if (has) await this.#update(session, (lines) => lines.flatMap((line) => (isOf(line) ? changed(line, edit) : [line])))
+    const found = await this.#read(session)
+    const has = found.lines.some(isOf)
+    if (has) await this.#update(session, (lines) => lines.flatMap((line) => (isOf(line) ? changed(line, edit) : [line])), found)
     return has
   }
 
@@ -97,23 +108,23 @@ export class Overheard {
 
   /** Gives a turn that begins the lines that no turn has read. Resolves to all its lines, oldest first. */
   async take(session: string, { turnId, atMs, isResumed }: ReadingTurn): Promise<readonly OverheardLine[]> {
-    const { lines: found } = await this.#read(session)
-    if (found.every((line) => line.isRead)) return []
-    const ended = await this.#endedTurns(found)
+    const found = await this.#read(session)
+    if (found.lines.every((line) => line.isRead)) return []
+    const ended = await this.#endedTurns(found.lines)
     const taken = (line: OverheardLine): OverheardLine => {
       if (isRead(line, ended)) return readLine(line)
       return isResumed || line.atMs > atMs ? line : { ...line, turn: turnId }
     }
-    const lines = await this.#update(session, (before) => before.map(taken))
-    return lines.filter((line) => line.turn === turnId && !line.isRead)
+    const lines = (await this.#update(session, (before) => before.map(taken), found)).filter((line) => line.turn === turnId && !line.isRead)
+    if (lines.length > 0) this.#readers.set(turnId, true)
+    return lines
   }
 
   /** Removes the lines of a turn that has ended. After a crash before it, the next turn does. */
   async drop(session: string, turnId: string): Promise<void> {
-    const { lines } = await this.#read(session)
+    if (!this.#readers.delete(turnId)) return
     const ended = new Set([turnId])
-    if (lines.some((line) => !line.isRead && line.turn === turnId))
-      await this.#update(session, (before) => before.map((line) => (isRead(line, ended) ? readLine(line) : line)))
+    await this.#update(session, (before) => before.map((line) => (isRead(line, ended) ? readLine(line) : line)))
   }
 
   /** Removes the lines of all rooms that are older than a day. */
@@ -139,15 +150,15 @@ export class Overheard {
     return lines.filter(({ atMs }) => Math.abs(nowMs - atMs) <= DAY_MS)
   }
 
-  async #read(session: string) {
+  async #read(session: string): Promise<StoredLines> {
     const value = await this.#keys.get(keyOf(session))
     return { value, lines: v.parse(linesSchema, value) }
   }
 
-  /** Resolves to the lines as they are stored then. */
-  async #update(session: string, change: (lines: readonly OverheardLine[]) => readonly OverheardLine[]): Promise<readonly OverheardLine[]> {
+  /** Changes the lines, which the caller may have read already. Resolves to the lines as they are stored then. */
+  async #update(session: string, change: (lines: readonly OverheardLine[]) => readonly OverheardLine[], found?: StoredLines) {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const { value, lines } = await this.#read(session)
+      const { value, lines } = attempt === 0 && found ? found : await this.#read(session)
       const kept = this.#recent(change(lines))
       const next = [...kept.filter((line) => line.isRead).slice(-READ_MAX), ...kept.filter((line) => !line.isRead).slice(-LINES_MAX)]
       if (value === undefined && next.length === 0) return next
