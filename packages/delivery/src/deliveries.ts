@@ -73,7 +73,7 @@ class RunningDeliveries implements Deliveries {
   readonly #outboxes: Outboxes
   readonly #listeners: Listeners
   readonly #menus: CommandMenus
-  readonly #shards = new TakenShards()
+  readonly #shards: TakenShards
   #unsubscribe: readonly (() => void)[] = []
   readonly #health: HealthWatch
   readonly #changes: ChangeFollower
@@ -85,6 +85,7 @@ class RunningDeliveries implements Deliveries {
   constructor(options: DeliveryOptions) {
     const { store, features, approvals, clock, log, events, ownership } = options
     this.#options = options
+    this.#shards = new TakenShards(clock)
     this.#outboxes = new Outboxes(options, this.#cutOff.signal)
     const rooms = new Rooms({ store, rooms: features.rooms })
     const overheard = new Overheard({ store, clock })
@@ -93,6 +94,7 @@ class RunningDeliveries implements Deliveries {
       rooms,
       overheard,
       stopping: this.#stopping.signal,
+      takenAtMs: (owned) => this.#shards.takenAtMs(owned),
       onDone: (row) => this.#intake.left(row),
       onDue: this.wake,
       onReplies: (replies) => this.queued(replies),

@@ -128,9 +128,10 @@ export class InboxWorker {
   }
 
   #joiningOptions(): PiecesOptions {
-    const { clock, features } = this.#options
+    const { clock, features, takenAtMs } = this.#options
     return {
       clock,
+      takenAtMs,
       channels: features.channels,
       batchMs: (channel) => features.pacing(channel).batchMs,
       known: (number) => this.#arrived.get(number),

@@ -268,7 +268,7 @@ describe('a turn takes at most 20 further messages', () => {
     await settle()
     await running.splice(0)[0]?.stop(0)
     await clock.advance(60_000)
-    const made = await bench({ store: open(), pacing: { batchMs: 300 } })
+    const made = await bench({ store: open(), pacing: { batchMs: PIECES_PAUSE_MS } })
     await advanceUntil(() => made.deliveries.load().messages === 0)
     expect(texts(made).map((text) => text.split('\n').length)).toEqual(sizes)
   })
@@ -300,7 +300,7 @@ describe('a turn takes messages as long as their files fit into its 10', () => {
     await settle()
     await running.splice(0)[0]?.stop(0)
     await clock.advance(60_000)
-    const made = await bench({ store: open(), pacing: { batchMs: 300 } })
+    const made = await bench({ store: open(), pacing: { batchMs: PIECES_PAUSE_MS } })
     await advanceUntil(() => made.deliveries.load().messages === 0)
     expect(texts(made).map((text) => text.match(/-\d+\]/g)?.length ?? 0)).toEqual(sizes)
     expect((await states(made)).inbox).toEqual(messages.map(() => 'done'))
@@ -316,10 +316,61 @@ describe('a turn takes messages as long as their files fit into its 10', () => {
     expect((await states(first)).inbox).toEqual(['done', 'pending'])
     await first.receive(files('c', 2), files('d', 1))
     await running.splice(0)[0]?.stop(0)
-    const made = await bench({ store: open(), pacing: { batchMs: 300 } })
+    const made = await bench({ store: open(), pacing: { batchMs: PIECES_PAUSE_MS } })
     await advanceUntil(() => made.deliveries.load().messages === 0)
     expect(texts(made).map((text) => text.match(/-\d+\]/g)?.length)).toEqual([10, 1])
     expect(texts(made).join('\n')).not.toMatch(/left out/)
+  })
+})
+
+describe('a stop between the messages of a person', () => {
+  const inRoom = (one: Inbound): Inbound => ({ ...one, to: { to: 'room' }, addressed: 'mention' })
+
+  /** Receives the first messages, stops for a minute, and starts again. */
+  async function restarted(...messages: Inbound[]) {
+    const before = await bench({ turnsMax: 0 })
+    await before.receive(...messages)
+    await settle()
+    await running.splice(0)[0]?.stop(0)
+    await clock.advance(60_000)
+    const made = await bench({ store: open(), pacing: { batchMs: undefined } })
+    await settle()
+    return made
+  }
+
+  test.each([
+    ['the pictures of an album', [member('a', 'one')], [member('b', 'two')]],
+    ['the parts of a long text', [near('x')], [message('y')]],
+    ['an album behind another message', [message('m'), member('a', 'one')], [member('b', 'two')]],
+    ['an album behind another message of a room', [inRoom(message('m')), inRoom(member('a', 'one'))], [inRoom(member('b', 'two'))]],
+  ])('leaves %s in one turn, if the platform brings the rest after the start', async (_, first, rest) => {
+    const made = await restarted(...first)
+    await clock.advance(PIECES_PAUSE_MS - 100)
+    await settle()
+    await made.receive(...rest)
+    await pause()
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    const [last] = rest
+    const text = texts(made).find((one) => one.includes(last?.text ?? ''))
+    expect(text).toContain(first.at(-1)?.text)
+    expect(texts(made).filter((one) => one.includes(last?.text ?? ''))).toHaveLength(1)
+  })
+
+  test('delays the turn of an album by no more than 1.5 seconds, and that of another message not at all', async () => {
+    const album = await restarted(member('a', 'one'))
+    expect(texts(album)).toEqual([])
+    await pause()
+    await until(() => album.turns.length === 1)
+    await running.splice(0)[0]?.stop(0)
+    const text = await restarted(message('m'))
+    expect(texts(text)).toEqual(['text of m'])
+  })
+
+  test.each([
+    ['in a room', inRoom(message('m'))],
+    ['that was edited', message('m', { editedAtMs: 1 })],
+  ])('delays no message %s', async (_, one) => {
+    expect(texts(await restarted(one))).toEqual(['text of m'])
   })
 })
 

@@ -25,6 +25,8 @@ export interface PiecesOptions {
   channels(): readonly Channel[]
   /** Returns `batch_ms` of a channel; undefined where the section does not set it. */
   batchMs(channel: string): number | undefined
+  /** Returns when this process took up the shards of these stores. */
+  takenAtMs(owned: OwnedStore): number
   /** Returns a message that was read before, if it is still in memory. */
   known(number: number): Inbound | undefined
   /** Called with a message of the store, so that the next look need not read it. */
@@ -75,10 +77,13 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
   const nowMs = clock.nowMs()
   const listed = await piecesOf(options, first, messages)
   // A message that itself waits as long waits for all of them.
-  const found = pauseMs < PIECES_PAUSE_MS ? untilGrowing(channel, listed, nowMs) : listed
+  const found = pauseMs < PIECES_PAUSE_MS ? untilGrowing(options, first, listed) : listed
   const pieces = thatFit(message, found)
-  const newestMs = Math.max(own.receivedAtMs, ...pieces.map(({ receivedAtMs }) => receivedAtMs))
-  const wholeAtMs = Math.min(newestMs + pauseMs, own.receivedAtMs + PIECES_WAIT_MS_MAX)
+  // What a platform sent while this process was down arrives after its start, and may belong to an album or a text that was stored before.
+  const hasParts = [message, ...pieces.map((piece) => piece.message)].some((one) => isPart(channel, one))
+  const firstMs = hasParts ? Math.max(own.receivedAtMs, options.takenAtMs(owned)) : own.receivedAtMs
+  const newestMs = Math.max(firstMs, ...pieces.map(({ receivedAtMs }) => receivedAtMs))
+  const wholeAtMs = Math.min(newestMs + pauseMs, firstMs + PIECES_WAIT_MS_MAX)
   // A time far ahead means that the clock was set back.
   if (wholeAtMs > nowMs && wholeAtMs - nowMs <= PIECES_WAIT_MS_MAX && found.length < PIECES_MAX) return { retryAtMs: wholeAtMs }
   if (pieces.length === 0) return alone
@@ -104,7 +109,7 @@ export async function piecesSince(options: PiecesOptions, first: FirstPiece): Pr
   const own = messages.find((one) => one.number === first.number)
   if (!own || isOwnMessage(own)) return []
   const pieces = await piecesOf(options, { ...first, kind: 'turn', isRunning: true }, messages, true)
-  return untilGrowing(first.channel, pieces, options.clock.nowMs())
+  return untilGrowing(options, first, pieces)
 }
 
 /**
@@ -138,17 +143,21 @@ export function wholeAlbums(pieces: readonly Piece[], max: number): readonly Pie
 }
 
 /** Leaves out what may still grow, and all that follows it: an album is in one turn. */
-function untilGrowing(channel: Channel, pieces: Piece[], nowMs: number): Piece[] {
-  const growing = pieces.findIndex((piece) => mayGrow(channel, piece, pieces, nowMs))
+function untilGrowing(options: PiecesOptions, first: FirstPiece, pieces: Piece[]): Piece[] {
+  const growing = pieces.findIndex((piece) => mayGrow(options, first, { piece, pieces }))
   return growing < 0 ? pieces : pieces.slice(0, growing)
 }
 
 /** Whether more pictures of the album of a message, or the next part of its text, may come. */
-function mayGrow(channel: Channel, piece: Piece, pieces: readonly Piece[], nowMs: number): boolean {
+function mayGrow(
+  { clock, takenAtMs }: PiecesOptions,
+  { channel, owned }: FirstPiece,
+  { piece, pieces }: { readonly piece: Piece; readonly pieces: readonly Piece[] },
+): boolean {
+  if (!isPart(channel, piece.message)) return false
   const { group } = piece.message
-  if (!group && !isNearLimit(channel, piece.message)) return false
   const album = pieces.filter(({ message }) => group && message.group?.id === group.id)
-  const ageMs = nowMs - Math.max(piece.receivedAtMs, ...album.map(({ receivedAtMs }) => receivedAtMs))
+  const ageMs = clock.nowMs() - Math.max(takenAtMs(owned), piece.receivedAtMs, ...album.map(({ receivedAtMs }) => receivedAtMs))
   // A time in the future means that the clock was set back.
   return ageMs >= 0 && ageMs < PIECES_PAUSE_MS
 }
@@ -162,11 +171,14 @@ const joinsAll = ({ batchMs }: PiecesOptions, { channel, kind }: FirstPiece): bo
 /** Returns how long the message waits for the next one. */
 function pauseOf(options: PiecesOptions, first: FirstPiece): number {
   const { channel, message } = first
-  if (message.group !== undefined || isNearLimit(channel, message)) return PIECES_PAUSE_MS
+  if (isPart(channel, message)) return PIECES_PAUSE_MS
   if (!joinsAll(options, first)) return 0
   const ownMs = options.batchMs(channel.name) ?? (isInRoom(message) ? PIECES_PAUSE_MS : 0)
   return message.editedAtMs === undefined ? ownMs : Math.max(ownMs, PIECES_PAUSE_MS)
 }
+
+/** Whether a message is a picture of an album, or may be the first part of a longer text. */
+const isPart = (channel: Channel, message: Inbound): boolean => message.group !== undefined || isNearLimit(channel, message)
 
 const isNearLimit = ({ limits }: Channel, { text }: Inbound): boolean => text.length >= limits.text * NEAR_LIMIT
 
@@ -178,6 +190,7 @@ async function piecesOf(
   isAll = joinsAll(options, first),
 ): Promise<Piece[]> {
   const { channel, message, number, kind } = first
+  const takenAtMs = options.takenAtMs(first.owned)
   const pieces: Piece[] = []
   let last: Piece = { number, receivedAtMs: messages.find((one) => one.number === number)?.receivedAtMs ?? 0, message }
   const behind = messages.filter((one) => one.number > number && one.turnId === null && !isOwnMessage(one))
@@ -188,7 +201,7 @@ async function piecesOf(
     const found = isSame ? await read(options, first, other.number) : undefined
     const piece = found && isOfSame(message, found) ? { ...other, message: found } : undefined
     const isOfGroup = message.group !== undefined && piece?.message.group?.id === message.group.id
-    const isNext = isAll ? isOfGroup || canFollow(first, piece) : message.group ? isOfGroup : isContinued(channel, last, piece)
+    const isNext = isAll ? isOfGroup || canFollow(first, piece) : message.group ? isOfGroup : isContinued(channel, last, piece, takenAtMs)
     if (piece && isNext) pieces.push(piece)
     else if (isAll || !message.group) break
     if (piece) last = piece
@@ -205,11 +218,11 @@ async function read({ known, channels, onRead }: PiecesOptions, { owned }: First
   return message ?? undefined
 }
 
-const isContinued = (channel: Channel, last: Piece, piece: Piece | undefined): boolean =>
+const isContinued = (channel: Channel, last: Piece, piece: Piece | undefined, takenAtMs: number): boolean =>
   piece !== undefined &&
   isNearLimit(channel, last.message) &&
   piece.message.group === undefined &&
-  piece.receivedAtMs - last.receivedAtMs <= PIECES_PAUSE_MS
+  piece.receivedAtMs - Math.max(last.receivedAtMs, takenAtMs) <= PIECES_PAUSE_MS
 
 /** A running turn reads each message on its own. Before that, the words of a quote or a forward would seem to belong to another message. */
 const canFollow = ({ isRunning }: FirstPiece, piece: Piece | undefined): boolean =>

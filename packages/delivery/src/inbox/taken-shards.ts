@@ -3,7 +3,7 @@
  * from the store enters its lane after them.
  */
 import { Homes } from '@sluice/ownership'
-import type { Inbound, OwnedStore, WaitingMessage } from '@sluice/sdk'
+import type { Clock, Inbound, OwnedStore, WaitingMessage } from '@sluice/sdk'
 
 /** A row that has just been stored, and its message. */
 export interface ArrivedRow {
@@ -14,10 +14,23 @@ export interface ArrivedRow {
 export class TakenShards extends Homes<OwnedStore> {
   /** The messages that arrived while older rows of their shards are read. */
   readonly #heldBack = new Map<OwnedStore, ArrivedRow[]>()
+  readonly #takenAtMs = new WeakMap<OwnedStore, number>()
+  readonly #clock: Pick<Clock, 'nowMs'>
+
+  constructor(clock: Pick<Clock, 'nowMs'>) {
+    super()
+    this.#clock = clock
+  }
+
+  /** Returns when these shards were taken up, by the clock; 0 if they never were. */
+  takenAtMs(owned: OwnedStore): number {
+    return this.#takenAtMs.get(owned) ?? 0
+  }
 
   /** Holds back arriving messages of these shards until `opened`. `onLost` is called once the lease is lost. */
   override add(owned: OwnedStore, onLost?: () => void): void {
     this.#heldBack.set(owned, [])
+    this.#takenAtMs.set(owned, this.#clock.nowMs())
     super.add(owned, onLost)
   }
 
