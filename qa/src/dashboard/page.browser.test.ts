@@ -153,6 +153,23 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     })
   })
 
+  test('a change is saved at the version of its review, while the page has not read the saved file again', async () => {
+    const page = await open()
+    await go(page, '/configuration?section=agent', 'Configuration')
+    const key = page.getByLabel('max_iterations')
+    await key.waitFor()
+    // From now on the page cannot read the configuration, as on a machine that is busy.
+    await page.route('**/api/config', (route) => (route.request().method() === 'GET' ? undefined : route.continue()))
+    const { version } = (await world.gateway.call('GET', '/api/config')) as { version: string }
+    await world.gateway.call('PUT', '/api/config', { changes: [{ key: 'agent.max_iterations', value: 11 }], version })
+    await key.fill('12')
+    await page.getByRole('button', { name: 'Review one change' }).click()
+    await expect.poll(() => page.getByRole('dialog').textContent(), SOON).toMatch(/11.*12/)
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    const written = () => readFileSync(join(world.gateway.dataDir, 'config.toml'), 'utf8')
+    await expect.poll(written, SOON).toContain('max_iterations = 12')
+  })
+
   test('a channel is set up step by step: what to do at the platform, the address to paste, a field for each key, and a check', async () => {
     const page = await open()
     await go(page, '/channels/line/set-up', 'Set up LINE')

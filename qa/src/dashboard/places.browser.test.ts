@@ -479,6 +479,21 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     }
   })
 
+  test('words that a person types into a filter stay while the list below it is loaded again', async () => {
+    const page = await open()
+    await go(page, '/deliveries/outbox', 'Deliveries')
+    const text = page.getByRole('textbox', { name: 'Text', exact: true })
+    await text.pressSequentially('a green ')
+    await world.send('a green kettle')
+    await page.getByRole('row').filter({ hasText: 'a green kettle' }).waitFor(SOON)
+    await text.pressSequentially('kettle')
+    expect(await text.inputValue()).toBe('a green kettle')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.locator('main tbody tr').count(), SOON).toBe(1)
+    await page.goBack()
+    await expect.poll(() => text.inputValue(), SOON).toBe('')
+  })
+
   test.each([820, 1000, 1200])('the buttons of a row are in sight in a window of %i pixels, however long its name is', async (width) => {
     await world.gateway.call('POST', '/api/devices', { name: 'w'.repeat(100) })
     const page = await open({ viewport: { width, height: 720 } })

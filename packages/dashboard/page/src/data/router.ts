@@ -32,6 +32,8 @@ export function setPlaceQuery(values: Readonly<Record<string, string | undefined
   const [place = ''] = location.hash.split('?')
   const query = new URLSearchParams(Object.entries(values).flatMap(([name, value]) => (value ? [[name, value]] : [])))
   location.hash = query.size > 0 ? `${place}?${query}` : place
+  // The event comes later: until then a page would be drawn with the values before.
+  fragment.value = location.hash
 }
 
 /** Returns the parts of the place that its route names, as `to` was given them. */

@@ -165,7 +165,6 @@ function Steps({ feature, way, config, settings }: StepsProps) {
       {review && (
         <Review
           {...review}
-          version={config.version}
           onClose={() => setReview(undefined)}
           onSaved={() => {
             setReview(undefined)

@@ -103,9 +103,7 @@ interface FormProps {
 
 function SectionForm({ section: { path, settings }, known, config }: FormProps) {
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>({})
-  const [review, setReview] = useState<
-    { readonly changes: readonly Change[]; readonly preview: Preview; readonly version: string } | undefined
-  >()
+  const [review, setReview] = useState<{ readonly changes: readonly Change[]; readonly preview: Preview } | undefined>()
   const [problem, setProblem] = useState<unknown>()
   const changed = Object.keys(texts)
   const look = async () => {
@@ -114,9 +112,7 @@ function SectionForm({ section: { path, settings }, known, config }: FormProps) 
       const changes = settings
         .filter(({ key }) => texts[key] !== undefined)
         .map(({ key, schema }) => ({ key, value: fieldValue(schema, texts[key] ?? '') }))
-      // Saving is refused if the file was changed after this: a person saves what was shown.
-      const { version } = config
-      setReview({ changes, preview: await previewOf(changes), version })
+      setReview({ changes, preview: await previewOf(changes) })
     } catch (error) {
       setProblem(error)
     }
@@ -282,17 +278,20 @@ const shownValue = (value: unknown, secret: boolean): string => {
 interface ReviewProps {
   readonly changes: readonly Change[]
   readonly preview: Preview
-  readonly version: string
   readonly onClose: () => void
   readonly onSaved: () => void
 }
 
-export function Review({ changes, preview, version, onClose, onSaved }: ReviewProps) {
+/**
+ * Shows changes before they are saved. Saving is refused if the file was changed after the preview: a person saves what was shown,
+ * also while the page has not yet read the file again after its own last change.
+ */
+export function Review({ changes, preview, onClose, onSaved }: ReviewProps) {
   const [problem, setProblem] = useState<unknown>()
   const save = async () => {
     setProblem(undefined)
     try {
-      await answered(api.PUT('/api/config', { body: { changes: [...changes], version } }))
+      await answered(api.PUT('/api/config', { body: { changes: [...changes], version: preview.version } }))
       say('Saved. The gateway takes it over within a second.')
       onSaved()
       await refresh('/api/config', '/api/overview', '/api/features', '/api/channels')

@@ -29,16 +29,23 @@ export function Choose({ label, value, options, onChange }: ChooseProps) {
 
 /** A text that is used when a person has left it or pressed Enter. */
 export function Ask({ label, value, onChange, placeholder }: Omit<ChooseProps, 'options'> & { readonly placeholder?: string }) {
+  // What is typed stays while the page is drawn again, until another value is in use.
+  const [typed, setTyped] = useState({ text: value, over: value })
+  const choose = (text: string) => {
+    setTyped({ text, over: text })
+    onChange(text)
+  }
   return (
     <label>
       {label}
       <input
         dir="auto"
-        value={value}
+        value={typed.over === value ? typed.text : value}
         {...(placeholder && { placeholder })}
-        onChange={({ currentTarget }) => onChange(currentTarget.value.trim())}
+        onInput={({ currentTarget }) => setTyped({ text: currentTarget.value, over: value })}
+        onChange={({ currentTarget }) => choose(currentTarget.value.trim())}
         onKeyDown={(event) => {
-          if (event.key === 'Enter') onChange(event.currentTarget.value.trim())
+          if (event.key === 'Enter') choose(event.currentTarget.value.trim())
         }}
       />
     </label>
