@@ -294,6 +294,7 @@ export type {
   WorkspaceEntry,
 } from './tool/workspace.ts'
 export type { ClientId } from './values/client-id.ts'
+export { actorName, withDeviceNames } from './values/device-name.ts'
 export type { ErrorCode, ErrorOptions } from './values/errors.ts'
 export { AppError, ERRORS, errorText } from './values/errors.ts'
 export { isFresh } from './values/fresh.ts'

@@ -1,5 +1,5 @@
 /** The commands `sluice passkeys list` and `sluice passkeys remove`, which also work while passkeys are disabled. */
-import { AppError, CATALOGUE, type Command, type Host } from '@sluice/sdk'
+import { AppError, actorName, CATALOGUE, type Command, type Host } from '@sluice/sdk'
 import { credentialView } from './api-routes.ts'
 import type { PasskeyStore } from './passkeys.ts'
 
@@ -14,8 +14,9 @@ export function passkeyCommands(host: Host, passkeys: PasskeyStore): Command[] {
         const credentials = (await passkeys.all()).map(credentialView)
         if (json) print(JSON.stringify(credentials, null, 2))
         else if (credentials.length === 0) print('no passkey is registered')
+        const devices = { find: async (id: string) => host.service('pairing')?.device(id) }
         for (const { credential_id, user_id, label, role, registered_by, registered_at, disabled } of json ? [] : credentials) {
-          const by = registered_by === null ? 'without a device' : `by device ${registered_by}`
+          const by = registered_by === null ? 'without a device' : `by ${await actorName(`device:${registered_by}`, devices)}`
           print(`${credential_id}  ${user_id}  ${label}  ${role}  registered ${registered_at} ${by}${disabled ? '  disabled' : ''}`)
         }
         return 0

@@ -159,6 +159,12 @@ export class PasskeyStore {
   }
 }
 
+/**
+ * Returns the device that vouches for the sign-ins with a passkey. A passkey that no device registered has its user in this place, so
+ * that all of its sign-ins are taken for one person.
+ */
+export const voucherOf = (userId: string, { registeredBy }: Pick<Passkey, 'registeredBy'>): string => registeredBy ?? `user:${userId}`
+
 /** Returns the users with only the passkeys that `keeps` accepts, without users that have none left. */
 const withPasskeys = (users: Users, keeps: (passkey: Passkey) => boolean): Users =>
   new Map(

@@ -5,7 +5,7 @@ import { Challenges, DEVICE_CHALLENGES } from './challenges.ts'
 import { challengeIn } from './client-data.ts'
 import type { WebauthnConfig } from './config.ts'
 import { CEREMONY_TIMEOUT_MS } from './library.ts'
-import { credentialDescriptor, type Passkey, type PasskeyStore } from './passkeys.ts'
+import { credentialDescriptor, type Passkey, type PasskeyStore, voucherOf } from './passkeys.ts'
 import { type SignedCounter, verifySignIn } from './verify-sign-in.ts'
 
 const TOKEN_MS = 86_400_000
@@ -70,7 +70,12 @@ export class SignIns {
     if (!issueToken) throw new AppError('unavailable', 'This host does not issue tokens')
     const { userId, passkey } = await this.verify(body, caller)
     const expiresAtMs = clock.nowMs() + TOKEN_MS
-    const issued = await issueToken({ name: `passkey ${passkey.label}`, role: passkey.role, expiresAtMs, issuedBy: passkey.registeredBy })
+    const issued = await issueToken({
+      name: `passkey ${passkey.label}`,
+      role: passkey.role,
+      expiresAtMs,
+      issuedBy: voucherOf(userId, passkey),
+    })
     log.info('passkey sign-in', { user: userId, label: passkey.label, device: issued.deviceId })
     return { ...issued, userId, expiresAtMs }
   }

@@ -108,7 +108,7 @@ describe('webauthn', () => {
     const passkeys = testPasskeys({ services: { audit: async (record: DeviceRecord) => void audited.push(record) } })
     const alice = idOf(await passkeys.registered('alice'))
     expect(await passkeys.command('passkeys list')).toEqual([
-      expect.stringMatching(new RegExp(`^${alice}  alice  Hardware Key  operator  registered .* by device laptop$`)),
+      expect.stringMatching(new RegExp(`^${alice}  alice  Hardware Key  operator  registered .* by device:laptop$`)),
     ])
     expect(await passkeys.command('passkeys remove', alice)).toEqual([`removed ${alice}`])
     expect(await passkeys.command('passkeys list')).toEqual(['no passkey is registered'])
@@ -149,6 +149,29 @@ describe('webauthn', () => {
     expect(await passkeys.kept()).toMatchObject([{ registered_by: 'laptop' }])
     await passkeys.signIn(authenticator)
     expect(passkeys.issued).toMatchObject([{ issuedBy: 'laptop' }])
+  })
+
+  test('takes all sign-ins with the passkeys of a user for one person, also when no device registered them', async () => {
+    const passkeys = testPasskeys()
+    const authenticators = [createAuthenticator(), createAuthenticator()]
+    for (const authenticator of authenticators) {
+      await passkeys.register(authenticator, { device: null })
+      await passkeys.signIn(authenticator)
+    }
+    expect(passkeys.issued.map(({ issuedBy }) => issuedBy)).toEqual(['user:alice', 'user:alice'])
+  })
+
+  test('the command names the device that registered a passkey', async () => {
+    const device = { id: 'laptop', name: "Ada's laptop", role: 'operator', origin: 'laptop' } as const
+    const pairing = {
+      devices: async () => [device],
+      device: async (id: string) => (id === 'laptop' ? device : undefined),
+      revokedAmong: async () => [],
+      originOf: async (id: string) => id,
+    }
+    const passkeys = testPasskeys({}, {}, pairing)
+    await passkeys.registered()
+    expect(await passkeys.command('passkeys list')).toEqual([expect.stringContaining('by device "Ada\'s laptop"')])
   })
 
   test('accepts the JSON that browsers make of a credential', async () => {

@@ -30,7 +30,7 @@ export interface TestPasskeys {
   }[]
   /** Calls a route by its method and path, such as `POST /passkey/start`. */
   call(name: string, request?: TestCall): Promise<Answer>
-  register(authenticator: Authenticator, edit?: Edit & { readonly user?: string; readonly device?: string }): Promise<Answer>
+  register(authenticator: Authenticator, edit?: Edit & { readonly user?: string; readonly device?: string | null }): Promise<Answer>
   signIn(authenticator: Authenticator, edit?: Edit & { readonly user?: string }): Promise<Answer>
   /** Returns an authenticator with a registered passkey of this user. */
   registered(user?: string): Promise<Authenticator>
