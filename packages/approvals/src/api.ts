@@ -55,8 +55,9 @@ export const notYours = ({ decider }: Pick<Approval, 'decider'>): AppError =>
       : 'A tool call is decided by the device that asked, by `sluice approvals` on this machine, or by the configured approvers ([approvals] channels)',
   )
 
-export const decidedBefore = ({ state, by }: Pick<Approval, 'state' | 'by'>): AppError =>
-  new AppError('conflict', `It was ${state} before by ${by}`, { fields: { state, by } })
+/** `name` is the person who decided, as people read it. */
+export const decidedBefore = ({ state, by }: Pick<Approval, 'state' | 'by'>, name: string): AppError =>
+  new AppError('conflict', `It was ${state} before by ${name}`, { fields: { state, by } })
 
 const nullableText = v.nullable(v.string())
 

@@ -374,6 +374,17 @@ describe('after a restart', () => {
     expect(sent.map(({ text }) => text)).toContain('Approved by device:d1')
   })
 
+  test('the confirmation names the device that decided', async () => {
+    const { approvals, store, clock, sent, settle } = await asked({}, { gate: 'sop' })
+    const device = { id: 'd1', name: "Anna's phone", role: 'operator', createdAtMs: clock.nowMs(), expiresAtMs: null } as const
+    await store.devices.add({ ...device, tokenHash: 'a'.repeat(64) })
+    approvals.onDecision('sop', async () => {})
+    await approvals.decide(KEY, { state: 'approved', by: 'device:d1', who: { standing: 'operator', isAsked: false } })
+    await settle()
+    expect(sent.map(({ text }) => text)).toContain('Approved by device "Anna\'s phone"')
+    expect(await approvals.get(KEY)).toMatchObject({ by: 'device:d1' })
+  })
+
   test('a decision of another process is found by look', async () => {
     const { approvals, store, clock, events, settle } = await asked()
     await store.approvals.decide(KEY, { state: 'rejected', by: 'cli:ops', feedback: 'later', atMs: clock.nowMs() })
@@ -508,6 +519,7 @@ test('a reply that reaches another process than the one that asked is recognised
     people: new People({ store, ownership: { ownsAll: true }, clock, events: host.events, channels: () => [], operators: () => [] }),
     ownership: { ownsAll: false, of: () => undefined, held: () => [], onShards: async () => () => undefined },
     ...{ channels: () => [], features: () => [], targets: () => [], operators: () => [], queued: () => undefined },
+    actorName: async (by) => by,
   })
   await elsewhere.start()
   await ask({ channels: ['community'] })

@@ -15,10 +15,10 @@ import {
   typedText,
 } from '@sluice/sdk'
 import { type Verdict, verdictOf } from './keywords.ts'
-import { lateText, noticeTo } from './prompts.ts'
+import { type ActorNames, lateText, named, noticeTo } from './prompts.ts'
 import type { ReplyMatcher } from './replies.ts'
 
-export interface ReplyHandling {
+export interface ReplyHandling extends ActorNames {
   readonly store: Pick<ApprovalStore, 'get'>
   readonly inbox: Pick<InboxStore, 'done'>
   readonly matcher: Pick<ReplyMatcher, 'matchPress'>
@@ -46,7 +46,7 @@ export async function handleReply(handling: ReplyHandling, started: StartedMessa
   const reply = await matchedReply(handling, started)
   if (!reply) return notify(handling, started, nothingOpen)
   const { approval, verdict } = reply
-  if (approval.state !== 'pending') return notify(handling, started, lateText(approval, texts))
+  if (approval.state !== 'pending') return notify(handling, started, lateText(await named(approval, handling), texts))
   if (!verdict) return notify(handling, started, nothingOpen)
   const { approved, feedback } = verdict
   const decision = {
@@ -57,7 +57,7 @@ export async function handleReply(handling: ReplyHandling, started: StartedMessa
   } as const
   try {
     const decided = await handling.decide(approval, decision, number)
-    if (!decided.won) await notify(handling, started, lateText(decided.approval, texts))
+    if (!decided.won) await notify(handling, started, lateText(await named(decided.approval, handling), texts))
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'forbidden') throw error
     await notify(handling, started, gatewayText('not_your_decision', texts))

@@ -103,6 +103,15 @@ export function decidedPrompt(
   return { ...prompt, text: decidedPart(approval, verdictText(approval, texts), limits, texts) }
 }
 
+export interface ActorNames {
+  /** Returns an actor, as in `Approval.by`, as people read it. */
+  actorName(by: string): Promise<string>
+}
+
+/** Returns the approval with the name of the person who decided it, for texts. */
+export const named = async (approval: Approval, { actorName }: ActorNames): Promise<Approval> =>
+  approval.by === null ? approval : { ...approval, by: await actorName(approval.by) }
+
 type Verdict = Pick<Approval, 'state' | 'by' | 'feedback'>
 
 /** Describes the state of an approval in one sentence. */

@@ -77,7 +77,19 @@ test('expires an approval later when the store fails', async () => {
   const none = () => []
   const { log } = host
   const people = new People({ store, ownership, clock, events: bus, channels: none, operators: none })
-  const deps = { people, bus, clock, log, channels: none, features: none, targets: none, operators: none, queued: () => {}, ownership }
+  const deps = {
+    people,
+    bus,
+    clock,
+    log,
+    channels: none,
+    features: none,
+    targets: none,
+    operators: none,
+    queued: () => {},
+    ownership,
+    actorName: async (by: string) => by,
+  }
   const approvals = new ApprovalRegistry({ ...deps, inbox: store.inbox, store: { ...store.approvals, decide } })
   await approvals.start()
   await approvals.open({ runId: 'r', stepId: 's', gate: 'event', workflow: 'w', title: 't', message: 'm', timeoutSecs: 1 })

@@ -37,12 +37,12 @@ import { keyText, newApproval } from './new-approval.ts'
 import { OpenApprovals } from './open-approvals.ts'
 import { type OtherProcesses, otherProcesses } from './other-processes.ts'
 import { type ApprovalOwnership, OwnApprovals } from './own-approvals.ts'
-import { askedTargets, confirmations, decidedPrompt, planPrompts } from './prompts.ts'
+import { type ActorNames, askedTargets, confirmations, decidedPrompt, named, planPrompts } from './prompts.ts'
 import { ReplyMatcher, tokenIn } from './replies.ts'
 import { type PromptTargetOptions, promptTargets } from './targets.ts'
 import { Waiters } from './waiters.ts'
 
-export interface ApprovalOptions extends PromptTargetOptions {
+export interface ApprovalOptions extends PromptTargetOptions, ActorNames {
   readonly store: ApprovalStore
   readonly ownership: ApprovalOwnership
   readonly inbox: Pick<InboxStore, 'done'>
@@ -217,18 +217,18 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   }
 
   async handleReply(message: StartedMessage): Promise<void> {
-    const { store, inbox, clock, channels, queued, people } = this.#options
-    await people.refresh()
+    await this.#options.people.refresh()
     const decide: ApprovalRegistry['decide'] = (key, decision, number) => this.decide(key, decision, number)
     const whoOf = (approval: Approval): Answerer => answererOf(approval, message, this.#options)
-    return handleReply({ store, inbox, matcher: this.#matcher, clock, channels, texts: this.#texts(), queued, whoOf, decide }, message)
+    return handleReply({ ...this.#options, matcher: this.#matcher, texts: this.#texts(), whoOf, decide }, message)
   }
 
   async current(message: Outbound, limits: Channel['limits']): Promise<Outbound> {
     const [button] = message.buttons ?? []
     const token = button && tokenIn(button.value)
     const approval = token === undefined ? undefined : await this.#options.store.byToken(token)
-    return approval && approval.state !== 'pending' ? decidedPrompt(message, approval, limits, this.#texts()) : message
+    if (!approval || approval.state === 'pending') return message
+    return decidedPrompt(message, await named(approval, this.#options), limits, this.#texts())
   }
 
   /** Finds decisions that another process, or the end of a turn, wrote to the store, and approvals that another process opened. */
@@ -295,7 +295,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     if (!owned) return
     const approval = (await store.get(dispatched)) ?? dispatched
     const nowMs = clock.nowMs()
-    const replies = confirmations(approval, { channels: channels(), texts: this.#texts(), nowMs })
+    const replies = confirmations(await named(approval, this.#options), { channels: channels(), texts: this.#texts(), nowMs })
     queued(waitingReplies(replies, await owned.approvals.acknowledge(approval, nowMs, replies)))
     this.#own.delete(approval)
     // The decision may have been made before `open` had put the approval among the open ones.

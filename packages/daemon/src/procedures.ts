@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { newTurnId } from '@sluice/agent'
 import { agentSection, agentsSection, deliverySection, sopSection } from '@sluice/config'
 import { sopSettings } from '@sluice/runtime'
-import type { KeyValue, Logger, OwnedStore, StoreChange } from '@sluice/sdk'
+import { actorName, type KeyValue, type Logger, type OwnedStore, type StoreChange } from '@sluice/sdk'
 import { CronClock, createAgreements, FolderLibrary, SopEngine } from '@sluice/sop'
 import type { OpenRuntime } from './runtime/open-runtime.ts'
 import { withdrawOrphanedApprovals } from './withdraw-approvals.ts'
@@ -94,6 +94,7 @@ function createEngine(runtime: OpenRuntime, library: FolderLibrary): SopEngine {
     config: () => ({ ...runtime.config().core(sopSection), max_age_hours: runtime.config().core(deliverySection).max_age_hours }),
     client: clients.ofCaller('sop'),
     observe: (observation) => runtime.snapshot().observe(observation),
+    actorName: (by) => actorName(by, store.devices),
     newId: () => newTurnId(clock.nowMs()),
   })
 }

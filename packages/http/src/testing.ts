@@ -26,6 +26,7 @@ import { createHealthWatch } from '@sluice/runtime/health'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
 import {
   AppError,
+  actorName,
   agentOfSession,
   type Counters,
   type Feature,
@@ -320,6 +321,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
       features: () => snapshots.current().features,
       targets: () => options.approvalChannels ?? [],
       operators: () => [],
+      actorName: (by) => actorName(by, store.devices),
       queued,
     }),
     clock,

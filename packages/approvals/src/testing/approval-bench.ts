@@ -12,6 +12,7 @@ import { createEventBus, type EventBus } from '@sluice/runtime'
 import {
   type Address,
   type ApprovalRequest,
+  actorName,
   agentOfSession,
   type Channel,
   type ClientId,
@@ -178,6 +179,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     features: () => [],
     targets: () => options.targets ?? [],
     operators: () => options.operators ?? [],
+    actorName: (by) => actorName(by, store.devices),
     queued: (replies) => deliveries?.queued(replies),
   })
   await approvals.start()

@@ -39,6 +39,7 @@ export function openTestApprovals(deps: {
     features: none,
     targets: none,
     operators: none,
+    actorName: async (by) => by,
     queued: () => {},
   })
   return {

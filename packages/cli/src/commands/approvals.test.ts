@@ -66,6 +66,16 @@ describe('sluice approvals', () => {
     expect(await sluice('list', '--state', 'open')).toMatchObject({ code: 2, err: expect.stringContaining('--state wants one of') })
   })
 
+  test('list and show name the device that decided, and JSON has its id', async () => {
+    const { on, sluice, json } = await arrange('s1')
+    const device = { id: 'd1', name: "Anna's phone", role: 'operator', createdAtMs: AT_MS, expiresAtMs: null } as const
+    await on(({ devices }) => devices.add({ ...device, tokenHash: 'a'.repeat(64) }))
+    const decision = { state: 'approved', by: 'device:d1', standing: 'operator', feedback: null, atMs: AT_MS } as const
+    await on(({ approvals }) => approvals.decide({ runId: 'run-1', stepId: 's1' }, decision))
+    for (const { out } of [await sluice('list'), await sluice('show', 'run-1', 's1')]) expect(out).toContain('device "Anna\'s phone"')
+    expect(await json('list')).toMatchObject([{ by: 'device:d1' }])
+  })
+
   test('show prints the request, and refuses an unknown step', async () => {
     const { sluice, json } = await arrange('s1')
     const { out } = await sluice('show', 'run-1', 's1')

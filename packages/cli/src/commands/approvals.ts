@@ -3,6 +3,7 @@ import type { ShownApproval } from '@sluice/approvals'
 import { APPROVAL_STATES } from '@sluice/approvals/states'
 import { AppError, oneLine } from '@sluice/sdk'
 import { type Api, apiPath } from '../api/api.ts'
+import { deviceNames } from '../api/device-names.ts'
 import { withApi } from '../api/open-api.ts'
 import { type Page, readPages } from '../api/pages.ts'
 import type { CliContext, Output } from '../context.ts'
@@ -18,7 +19,16 @@ export async function list(context: CliContext): Promise<number> {
     const { items, next } = await readApprovals(api, limit, state)
     if (json) out.json(items)
     else if (items.length === 0) out.print(state ? `no approval is ${state}` : 'no approvals')
-    else out.table(['created', 'run', 'step', 'workflow', 'title', 'state', 'by'], items.map(tableRow))
+    else {
+      const named = await deviceNames(
+        api,
+        items.map(({ by }) => by),
+      )
+      out.table(
+        ['created', 'run', 'step', 'workflow', 'title', 'state', 'by'],
+        items.map((approval) => tableRow({ ...approval, by: named(approval.by) })),
+      )
+    }
     if (next !== null) out.warn('there are older approvals: raise --limit')
     return 0
   })
@@ -34,7 +44,10 @@ export const show = async (context: CliContext): Promise<number> =>
   withApi(context, async (api) => {
     const approval = await onApproval(context, api, (path) => api.get<ShownApproval>(path))
     if (context.json) context.out.json(approval)
-    else printApproval(context.out, approval)
+    else {
+      const named = await deviceNames(api, [approval.by])
+      printApproval(context.out, { ...approval, by: approval.by && named(approval.by) })
+    }
     return 0
   })
 

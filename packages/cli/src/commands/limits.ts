@@ -1,8 +1,11 @@
 /** `sluice limits`: the clients that a limit holds back, and the shares that clients hold. */
 import type { LimitsPage } from '@sluice/http/answers'
+import { deviceNames } from '../api/device-names.ts'
 import { withApi } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'
 import { LIMIT_MAX, limitOfAll } from '../option-values.ts'
+
+const clientOf = ({ client }: { readonly client: string }): string => client
 
 export const list = (context: CliContext): Promise<number> =>
   withApi(context, async (api) => {
@@ -13,11 +16,13 @@ export const list = (context: CliContext): Promise<number> =>
     const limits = page.limits.slice(0, limit)
     if (json) out.json(limits)
     else if (limits.length === 0) out.print('no client is held back')
-    else
+    else {
+      const named = await deviceNames(api, limits.map(clientOf))
       out.table(
         ['until', 'cause', 'client'],
-        limits.map(({ until, cause, client }) => [until, cause, client]),
+        limits.map(({ until, cause, client }) => [until, cause, named(client)]),
       )
+    }
     if (page.limits.length > limit) out.warn('there are more: raise --limit')
     return 0
   })
@@ -28,11 +33,13 @@ export const shares = (context: CliContext): Promise<number> =>
     const { shares: held } = await api.get<LimitsPage>('/api/limits', { limit: 1 })
     if (json) out.json(held)
     else if (held.length === 0) out.print('no client holds anything')
-    else
+    else {
+      const named = await deviceNames(api, held.map(clientOf))
       out.table(
         ['share', 'held', 'client'],
-        held.map((one) => [one.share, String(one.held), one.client]),
+        held.map((one) => [one.share, String(one.held), named(one.client)]),
       )
+    }
     return 0
   })
 

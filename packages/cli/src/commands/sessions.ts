@@ -2,6 +2,7 @@
 import type { Erasure, Session, SessionLine, SessionsPage, SessionWithSummary } from '@sluice/http/answers'
 import { AppError, oneLine } from '@sluice/sdk'
 import { type Api, apiPath } from '../api/api.ts'
+import { deviceNames } from '../api/device-names.ts'
 import { withApi } from '../api/open-api.ts'
 import { readPages } from '../api/pages.ts'
 import type { CliContext } from '../context.ts'
@@ -24,20 +25,29 @@ export const list = (context: CliContext): Promise<number> =>
     })
     if (json) out.json({ sessions: items, next })
     else if (items.length === 0) out.print('no conversations')
-    else
+    else {
+      const named = await deviceNames(api, items.map(deviceOf))
+      const senderOf = (row: Session) => row.sender ?? withoutId(named(deviceOf(row)))
       out.table(
         ['last active', 'messages', 'channel', 'sender', 'id'],
         items.map((row) => [
           row.last_activity,
           String(row.message_count),
           oneLine(row.channel ?? '', NAME_CHARS_MAX),
-          oneLine(row.sender ?? '', NAME_CHARS_MAX),
+          oneLine(senderOf(row), NAME_CHARS_MAX),
           row.session_id,
         ]),
       )
+    }
     if (!json && next !== null) out.warn(`older ones: add --cursor ${next}`)
     return 0
   })
+
+/** The device that a conversation belongs to; the id of one with an agent has the agent before it. */
+const deviceOf = ({ channel, session_id }: Session): string => (channel === null ? `device:${session_id.split('/').at(-2) ?? ''}` : '')
+
+/** Returns nothing for a device without a name. */
+const withoutId = (named: string): string => (/^device:/.test(named) ? '' : named)
 
 export const show = (context: CliContext): Promise<number> =>
   withApi(context, async (api) => {

@@ -3,6 +3,7 @@
 import { oneLine } from '@sluice/sdk'
 import type { ShownAudit } from '@sluice/sop/shown'
 import type { Api } from '../api/api.ts'
+import { deviceNames } from '../api/device-names.ts'
 import { withApi } from '../api/open-api.ts'
 import { type Page, readPages } from '../api/pages.ts'
 import type { CliContext } from '../context.ts'
@@ -31,7 +32,14 @@ export async function run(context: CliContext): Promise<number> {
     if (next !== null || (after > 0 && limit > 0)) out.warn(`there are more: add --limit ${Math.min(Math.max(limit, 1) * 10, LIMIT_MAX)}`)
     if (json) out.json({ ok, records, head, broken, rows })
     else {
-      if (rows.length > 0) out.table(['record', 'at', 'kind', 'procedure', 'run', 'step', 'by', 'reason'], rows.map(tableRow))
+      if (rows.length > 0) {
+        const named = await deviceNames(
+          api,
+          rows.flatMap(({ by, reason }) => [by, reason]),
+        )
+        const shown = rows.map((row) => tableRow({ ...row, by: named(row.by), reason: row.reason && named(row.reason) }))
+        out.table(['record', 'at', 'kind', 'procedure', 'run', 'step', 'by', 'reason'], shown)
+      }
       if (broken) out.warn(`${out.style('red', 'the log was tampered with')}: record ${broken.number}: ${broken.why}`)
       else out.print(`${records} records, none changed, missing or inserted; head ${head}`)
     }

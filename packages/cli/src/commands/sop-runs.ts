@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError, oneLine, SOP_ENDED } from '@sluice/sdk'
 import type { ShownRun } from '@sluice/sop/shown'
 import { type Api, apiPath } from '../api/api.ts'
+import { deviceNames } from '../api/device-names.ts'
 import { withApi } from '../api/open-api.ts'
 import { type Page, readPages } from '../api/pages.ts'
 import type { CliContext, Output } from '../context.ts'
@@ -86,7 +87,11 @@ export async function list(context: CliContext): Promise<number> {
     const { items, next } = await readRuns(api, limit, filter, textOption(context, 'before'))
     if (json) out.json(items)
     else if (items.length === 0) out.print('no runs')
-    else
+    else {
+      const named = await deviceNames(
+        api,
+        items.map(({ reason }) => reason),
+      )
       out.table(
         ['run', 'procedure', 'status', 'step', 'started', 'reason'],
         items.map((run) => [
@@ -95,9 +100,10 @@ export async function list(context: CliContext): Promise<number> {
           run.status,
           `${run.step}/${run.steps.length}`,
           run.started_at,
-          oneLine(run.reason ?? '', ERROR_CHARS_MAX),
+          oneLine(named(run.reason), ERROR_CHARS_MAX),
         ]),
       )
+    }
     if (next !== null) out.warn(`older ones: add --before ${next}`)
     return 0
   })
@@ -120,7 +126,10 @@ export const status = async (context: CliContext): Promise<number> =>
     const { out, json, args } = context
     const run = await findRun(api, args[0])
     if (json) out.json(run)
-    else printRun(out, run)
+    else {
+      const named = await deviceNames(api, [run.event.by, run.reason, ...run.results.map(({ output }) => output)])
+      printRun(out, run, named)
+    }
     return 0
   })
 
@@ -168,7 +177,8 @@ async function findRun(api: Api, id = ''): Promise<ShownRun> {
   return found
 }
 
-function printRun(out: Output, run: ShownRun): void {
+/** `named` puts the names of devices in place of their ids. */
+function printRun(out: Output, run: ShownRun, named: (text: string | null) => string): void {
   const { event } = run
   printFields(out, {
     run: run.run_id,
@@ -176,14 +186,14 @@ function printRun(out: Output, run: ShownRun): void {
     status: run.status,
     mode: run.mode,
     step: `${run.step} of ${run.steps.length}`,
-    'triggered by': `${event.source} ${event.topic}, ${event.by}`,
+    'triggered by': `${event.source} ${event.topic}, ${named(event.by)}`,
     started: run.started_at,
     ended: run.ended_at,
-    reason: run.reason,
+    reason: run.reason && named(run.reason),
   })
   if (event.payload !== null) printBlock(out, 'payload', event.payload)
   out.print('')
-  for (const line of progressLines(run)) out.print(line)
+  for (const line of progressLines(run)) out.print(named(line))
 }
 
 /** Returns one line for each event of a run so far. Later calls add lines and do not change earlier ones. */

@@ -7,7 +7,7 @@ import type { LaneQueue } from '@sluice/kit'
 import { History, sopSettings } from '@sluice/runtime'
 import { CommandRuns } from '@sluice/runtime/command-runs'
 import { createHealthWatch, type HealthWatch } from '@sluice/runtime/health'
-import { MAIN_AGENT } from '@sluice/sdk'
+import { actorName, MAIN_AGENT } from '@sluice/sdk'
 import { ProcedureFiles } from '@sluice/sop/procedure-files'
 import type { InForce } from './in-force.ts'
 import { LateDelivery } from './late-delivery.ts'
@@ -130,6 +130,7 @@ function createApprovals({ opened, features: { snapshot } }: Base, delivery: Lat
     targets: () => config().core(approvalsSection).channels,
     operators: (channel) => operatorsOf(config(), channel),
     people,
+    actorName: (by) => actorName(by, store.devices),
     texts: () => config().core(gatewaySection).texts,
     queued: delivery.queued,
   })

@@ -12,7 +12,7 @@ import {
   unknownApproval,
 } from '@sluice/approvals'
 import type { Runtime } from '@sluice/runtime'
-import { AppError, type Approval, type ApprovalKey, defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
+import { AppError, type Approval, type ApprovalKey, actorName, defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
 import { deciderOf, ownerOf, standingOf } from '../auth/identity.ts'
 import { cursorOf, filterText, pageOf, readCursor, wholeText } from './query.ts'
@@ -104,7 +104,7 @@ const approvalRoute = (runtime: Runtime): Route =>
     },
   })
 
-const decideRoute = ({ approvals }: Runtime): Route =>
+const decideRoute = ({ approvals, store }: Runtime): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/approvals/:run/:step',
@@ -137,7 +137,7 @@ const decideRoute = ({ approvals }: Runtime): Route =>
         who: { standing: standingOf(request.role), isAsked: known.owner === ownerOf(request.device) },
         ...(feedback !== undefined && { feedback }),
       })
-      if (!won) throw decidedBefore(approval)
+      if (!won) throw decidedBefore(approval, await actorName(approval.by ?? '', store.devices))
       return { status: 'ok', run_id: key.runId, step_id: key.stepId, approved, state: approval.state }
     },
   })

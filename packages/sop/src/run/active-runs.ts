@@ -105,9 +105,10 @@ export class ActiveRuns implements RunOwner {
 
   /** Opens the approval of the gate at which the run waits, and applies its decision if there already is one. Idempotent. */
   async openApproval(run: SopRun): Promise<void> {
-    const { approvals, config } = this.#ports
+    const { approvals, config, actorName } = this.#ports
     if (!run.gate) return
-    const { approval } = await approvals.open(approvalRequestOf(run, run.gate, config().approval_timeout_secs))
+    const starter = await actorName(run.event.by)
+    const { approval } = await approvals.open(approvalRequestOf(run, run.gate, { starter, timeoutSecs: config().approval_timeout_secs }))
     if (approval.state !== 'pending') return this.applyDecision(approval)
     const driver = this.#drivers.get(run.id)
     if (driver) driver.openGate = run.gate.stepId

@@ -8,11 +8,17 @@ const BODY_CHARS_MAX = 1500
 const TOOLS_CHARS_MAX = 1000
 const PAYLOAD_BYTES_MAX = 500
 
+interface RequestOptions {
+  /** The actor that started the run, as people read it. */
+  readonly starter: string
+  readonly timeoutSecs: number
+}
+
 /**
  * Operators decide the question, and the sender who started the run by a message, in the conversation of that message. A device that
  * started the run sees the question. The question of a checkpoint never expires. Any other question expires after `timeoutSecs`.
  */
-export function approvalRequestOf(run: SopRun, gate: SopGate, timeoutSecs: number): ApprovalRequest {
+export function approvalRequestOf(run: SopRun, gate: SopGate, { starter, timeoutSecs }: RequestOptions): ApprovalRequest {
   const { event } = run
   const { origin, standing } = event
   const asksStarter = origin !== undefined && standing !== undefined && isAtLeast(standing, 'listed')
@@ -24,7 +30,7 @@ export function approvalRequestOf(run: SopRun, gate: SopGate, timeoutSecs: numbe
       : []),
     ...(step?.body ? [brief(step.body, BODY_CHARS_MAX)] : []),
     ...(step?.tools && step.tools.length > 0 ? [`Tools: ${brief(step.tools.join(', '), TOOLS_CHARS_MAX)}`] : []),
-    startedBy(run),
+    startedBy(run, starter),
     ...(event.payload ? [`Payload: ${plainLine(event.payload, PAYLOAD_BYTES_MAX)}`] : []),
     ...(run.status === 'paused_checkpoint' ? ['The run goes on once this checkpoint is approved.'] : []),
   ]

@@ -36,6 +36,8 @@ export interface EnginePorts {
   /** The client on whose behalf steps run. */
   readonly client: ClientId
   readonly observe: (observation: Observation) => void
+  /** Returns the actor of an event as people read it. */
+  readonly actorName: (by: string) => Promise<string>
   /** Returns an id for a run or a turn. Ids are unguessable, unique and sort by time. */
   readonly newId: () => string
 }

@@ -32,8 +32,8 @@ export function stepPrompt(run: SopRun, step: SopStep): string {
 const framed = (source: string, data: string): string => frameUntrusted(source, plainText(data, DATA_BYTES_MAX))
 
 /** Returns one line about the event. Its topic may come from the publisher of a message, and its actor from a sender's name. */
-export const startedBy = ({ event: { by, source, topic } }: SopRun): string =>
-  `Started by ${plainLine(by, 200)}: ${source} ${plainLine(topic, 500)}`
+export const startedBy = ({ event: { by, source, topic } }: SopRun, starter = by): string =>
+  `Started by ${plainLine(starter, 200)}: ${source} ${plainLine(topic, 500)}`
 
 /** Like `plainText`, on one line. */
 export const plainLine = (text: string, bytesMax: number): string => plainText(text, bytesMax).replaceAll(/\s+/g, ' ')

@@ -124,6 +124,7 @@ export class World {
       config: () => ({ max_concurrent_total: 2, max_age_hours: 24, approval_timeout_secs: 300, max_finished_runs: 0 }),
       client: 'sop' as ClientId,
       observe: () => {},
+      actorName: async (by) => by,
       newId: () => `id-${++this.#ids}`,
     }
     agent.tools.set('look', { risk: 'read', run: () => interleaver.hop('look').then(() => '{"found":1}') })

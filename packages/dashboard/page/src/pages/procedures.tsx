@@ -9,7 +9,7 @@ import { confirmed, Dialog } from '../ui/dialog.tsx'
 import { HistoryCard } from '../ui/history-card.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
 import { Badge, Card, Empty, Facts, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
-import { Person } from '../ui/person.tsx'
+import { Person, useDeviceNames } from '../ui/person.tsx'
 import { Table } from '../ui/table.tsx'
 import { integer, Line, Name, Text } from '../ui/text.tsx'
 import { attempt, say } from '../ui/toast.tsx'
@@ -475,6 +475,7 @@ export function RunPage() {
   const { id = '' } = useParams<{ id: string }>()
   const run = useApi('/api/sops/runs/{id}', { path: { id } })
   const audit = useApi('/api/sops/audit', { query: { run: id, limit: '200' } })
+  const deviceName = useDeviceNames()
   const isActive = run.data !== undefined && !ENDED.includes(run.data.status)
   const replay = async () => {
     const body = { params: { path: { id } } }
@@ -518,7 +519,7 @@ export function RunPage() {
                 <Facts
                   rows={[
                     ['State', <Badge key="state" state={data.status} />],
-                    data.reason !== null && ['Reason', <Text key="reason" value={data.reason} />],
+                    data.reason !== null && ['Reason', <Text key="reason" value={deviceName(data.reason)} />],
                     [data.status === 'waiting' ? 'Waits since' : 'Started', <Time key="start" at={data.started_at} />],
                     ['Ended', <Time key="end" at={data.ended_at} />],
                     ['Event', <Name key="event" value={`${data.event.source} ${data.event.topic}`} />],
@@ -562,7 +563,7 @@ export function RunPage() {
                             {status}, <Time at={ended_at} />, after {duration(Date.parse(ended_at) - Date.parse(started_at))}
                           </summary>
                           <div class="block">
-                            <Text value={output} />
+                            <Text value={kind === 'checkpoint' ? deviceName(output) : output} />
                           </div>
                         </details>
                       ))}
@@ -595,23 +596,33 @@ function Waits({ run }: { readonly run: Run }) {
   )
 }
 
-const Records = ({ records }: { readonly records: Got<'/api/sops/audit'>['records'] }) => (
-  <Table
-    label="Audit records"
-    rows={records}
-    keyOf={({ number }) => number}
-    empty="No record."
-    columns={[
-      { name: 'Number', heads: true, number: true, show: ({ number }) => number },
-      { name: 'Time', show: ({ at }) => <Time at={at} /> },
-      { name: 'What', show: ({ kind }) => kind.replaceAll('_', ' ') },
-      { name: 'Procedure', show: ({ sop }) => <Line value={sop} /> },
-      { name: 'Step', number: true, show: ({ step }) => step ?? '' },
-      { name: 'By', show: ({ by }) => <Line value={by} class="short" /> },
-      { name: 'Reason', show: ({ reason }) => reason && <Line value={reason} /> },
-    ]}
-  />
-)
+function Records({ records }: { readonly records: Got<'/api/sops/audit'>['records'] }) {
+  const deviceName = useDeviceNames()
+  return (
+    <Table
+      label="Audit records"
+      rows={records}
+      keyOf={({ number }) => number}
+      empty="No record."
+      columns={[
+        { name: 'Number', heads: true, number: true, show: ({ number }) => number },
+        { name: 'Time', show: ({ at }) => <Time at={at} /> },
+        { name: 'What', show: ({ kind }) => kind.replaceAll('_', ' ') },
+        { name: 'Procedure', show: ({ sop }) => <Line value={sop} /> },
+        { name: 'Step', number: true, show: ({ step }) => step ?? '' },
+        {
+          name: 'By',
+          show: ({ by }) => (
+            <span title={by}>
+              <Line value={deviceName(by)} class="short" />
+            </span>
+          ),
+        },
+        { name: 'Reason', show: ({ reason }) => reason && <Line value={deviceName(reason)} /> },
+      ]}
+    />
+  )
+}
 
 function Audit() {
   const paging = usePaging<number>('audit')
