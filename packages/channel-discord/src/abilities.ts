@@ -6,5 +6,5 @@ export const ABILITIES: Abilities = {
   arrives: ['files', 'quotes', 'forwards', 'edits', 'deletions', 'sticker', 'poll'],
   names: 'payload',
   sends: ['commands', 'files', 'edits', 'typing'],
-  keeps: 'the history, of which the last hour is read',
+  keeps: 'the history: messages of the last hour, and edits of the last day in up to 100 messages',
 }

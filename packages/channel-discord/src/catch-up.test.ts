@@ -34,6 +34,40 @@ describe('after a restart, the listener', () => {
     expect(after.gaps).toMatchObject([{ why: expect.stringContaining('more than an hour old') }])
   })
 
+  test('finds the edits of messages that it has stored, and of those that it does not know to be stored', async () => {
+    const before = await harness.connect()
+    const known = harness.fake.say({ text: 'known' })
+    await receives(before, 'known')
+    await before.stop()
+    harness.fake.edit(known, { text: 'known, edited' })
+    const missed = harness.fake.say({ text: 'missed' })
+    harness.fake.edit(missed, { text: 'missed, edited' })
+    const after = await harness.connect()
+    await receives(after, 'known, edited', 'missed, edited', 'missed, edited')
+    const [first, message, last] = after.received
+    expect(first).toMatchObject({ changes: { message: known, what: 'edited' }, sentAtMs: harness.host.clock.nowMs() })
+    expect([message?.id, message?.changes, last?.changes?.message]).toEqual([missed, undefined, missed])
+    await after.stop()
+    // The inbox drops an edit that has the id of one that it has.
+    const again = await harness.connect()
+    harness.fake.say({ text: 'live' })
+    await until(() => expect(again.texts().at(-1)).toBe('live'))
+    expect(again.received.filter(({ changes }) => changes).map(({ id }) => id)).toEqual([first?.id, last?.id])
+  })
+
+  test('looks for no edits of messages that are more than a day old', async () => {
+    const before = await harness.connect()
+    const known = harness.fake.say({ text: 'known' })
+    await receives(before, 'known')
+    await before.stop()
+    harness.fake.edit(known, { text: 'known, edited' })
+    await harness.host.advance(25 * 3_600_000)
+    const after = await harness.connect()
+    harness.fake.say({ text: 'live' })
+    // A message written during the catch-up may arrive twice.
+    await until(() => expect(new Set(after.texts())).toEqual(new Set(['live'])))
+  })
+
   test('fetches the first reply in a thread that the bot opened', async () => {
     const before = await harness.connect({ mention_only: true })
     const question = { text: 'Deploy?', clientId: 'c', topic: 'Deploy' }

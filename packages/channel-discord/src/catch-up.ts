@@ -4,14 +4,16 @@ import type { Gap, Host, Inbound } from '@sluice/sdk'
 import { callDiscord, type DiscordApi } from './api.ts'
 import type { Cursor, DiscordCursors } from './cursors.ts'
 import type { Guilds } from './guilds.ts'
-import { conversationOf, type ListenSettings, parseMessage } from './parse.ts'
-import { compareSnowflakes, isSnowflake, snowflakeAt, snowflakeMs } from './snowflake.ts'
+import { type Conversation, conversationOf, type ListenSettings, parseEdit, parseMessage } from './parse.ts'
+import { compareSnowflakes, isSnowflake, snowflakeAfter, snowflakeAt, snowflakeMs } from './snowflake.ts'
 
 /** One message of a conversation. */
 export interface Message {
   readonly id: string
   /** Undefined for a message that is not for the bot. Its id still moves the cursor. */
   readonly inbound: Inbound | undefined
+  /** The newest edit of a message that may be stored already. A message that is stored for the first time has its words, so that nothing changes. */
+  readonly edit?: Inbound | undefined
 }
 
 /** Messages older than this are not answered any more. */
@@ -19,6 +21,8 @@ export const STALE_MS = 3_600_000
 /** The most messages fetched from one conversation; newer ones are skipped. */
 export const MISSED_MAX = 1000
 const PAGE = 100
+/** Of the messages before the cursor, edits are looked for in the last page of the last day. */
+const EDITABLE_MS = 24 * 3_600_000
 
 export class MissedMessages {
   readonly #host: Host
@@ -39,8 +43,8 @@ export class MissedMessages {
   }
 
   /**
-   * Yields the messages after the conversation's cursor, oldest first, and nothing for a conversation without a cursor. The
-   * caller moves the cursor. Throws as `callDiscord` does: `invalid_request` or `forbidden` when the bot can no longer read
+   * Yields the edits of messages up to the conversation's cursor, then the messages after it, oldest first, and nothing for a
+   * conversation without a cursor. The caller moves the cursor. Throws as `callDiscord` does: `invalid_request` or `forbidden` when the bot can no longer read
    * the conversation.
    */
   async *of(channel: string, signal: AbortSignal): AsyncGenerator<Message> {
@@ -48,11 +52,12 @@ export class MissedMessages {
     await this.#guilds.settled(signal)
     const cursor = this.#cursors.get(channel)
     if (!cursor) return
-    let after: string | undefined = await this.#startOf(channel, cursor, signal)
-    if (after === undefined) return
     const guild = await this.#guildOf(channel, cursor, signal)
     const conversation = conversationOf(this.#settings, { channel_id: channel, guild_id: guild })
     if (!conversation) return
+    yield* this.#edited(conversation, cursor, signal)
+    let after: string | undefined = await this.#startOf(channel, cursor, signal)
+    if (after === undefined) return
     for (let count = 0; count < MISSED_MAX; ) {
       const path = `/channels/${channel}/messages?after=${after}&limit=${PAGE}`
       const { json } = await callDiscord(this.#api, { method: 'GET', path, signal })
@@ -60,7 +65,8 @@ export class MissedMessages {
       for (const message of page) {
         const id = String(message.id)
         after = id
-        yield { id, inbound: parseMessage(this.#settings, this.#guilds, message, conversation) }
+        const inbound = parseMessage(this.#settings, this.#guilds, message, conversation)
+        yield { id, inbound, edit: parseEdit(this.#settings, this.#guilds, message, conversation) }
       }
       count += page.length
       if (page.length < PAGE) return
@@ -69,6 +75,20 @@ export class MissedMessages {
       sinceMs: snowflakeMs(after),
       why: `more than ${MISSED_MAX} messages were missed in conversation ${channel}; the newest are skipped`,
     })
+  }
+
+  /** Yields the edited ones of the last messages up to the cursor. The inbox knows the edits that it has stored. */
+  async *#edited(conversation: Conversation, { after }: Cursor, signal: AbortSignal): AsyncGenerator<Message> {
+    const { channel } = conversation
+    const editableFromMs = this.#host.clock.nowMs() - EDITABLE_MS
+    if (snowflakeMs(after) < editableFromMs) return
+    const path = `/channels/${channel}/messages?before=${snowflakeAfter(after)}&limit=${PAGE}`
+    const { json } = await callDiscord(this.#api, { method: 'GET', path, signal })
+    for (const message of oldestFirst(list(json).map(members))) {
+      const id = String(message.id)
+      const edit = snowflakeMs(id) < editableFromMs ? undefined : parseEdit(this.#settings, this.#guilds, message, conversation)
+      if (edit) yield { id, inbound: undefined, edit }
+    }
   }
 
   /** Returns the id to read after; undefined if nothing was missed. Reports messages that are too old to be answered. */

@@ -122,8 +122,9 @@ export class Intake {
     this.#lanes.delete(name)
   }
 
-  async #takeMessage(channel: string, { id, inbound }: Message): Promise<void> {
-    if (!inbound || (await this.#store(inbound))) this.#cursors.advance(channel, id)
+  async #takeMessage(channel: string, { id, inbound, edit }: Message): Promise<void> {
+    for (const one of [inbound, edit]) if (one && !(await this.#store(one))) return
+    this.#cursors.advance(channel, id)
   }
 
   async #takePress(press: Press): Promise<void> {

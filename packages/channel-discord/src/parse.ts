@@ -78,8 +78,16 @@ export function parseMessage(settings: ListenSettings, names: Names, message: Me
 export function parseEdit(settings: ListenSettings, names: Names, message: Members, conversation: Conversation): Inbound | undefined {
   const editedAt = text(message.edited_timestamp)
   const inbound = editedAt === '' ? undefined : messageOf(settings, names, message, conversation)
-  const mark = inbound && overheardPart(inbound, settings.mentionOnly)
-  return inbound && { ...inbound, ...mark, id: `edit:${inbound.id}:${editedAt}`, changes: { message: inbound.id, what: 'edited' } }
+  const editedAtMs = Date.parse(editedAt)
+  return (
+    inbound && {
+      ...inbound,
+      ...overheardPart(inbound, settings.mentionOnly),
+      id: `edit:${inbound.id}:${editedAt}`,
+      ...(editedAtMs > 0 && { sentAtMs: editedAtMs }),
+      changes: { message: inbound.id, what: 'edited' },
+    }
+  )
 }
 
 /** Parses the deletion of one message or of many. Discord does not tell who wrote or deleted them. */

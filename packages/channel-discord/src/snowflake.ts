@@ -18,5 +18,8 @@ export const snowflakeMs = (id: string): number => Number((BigInt(id) >> TIME_SH
 /** Returns the smallest id that can be created at `atMs`, in milliseconds since 1970. */
 export const snowflakeAt = (atMs: number): string => String((BigInt(Math.max(0, Math.floor(atMs))) - EPOCH_MS) << TIME_SHIFT)
 
+/** Returns the id directly after `id`. */
+export const snowflakeAfter = (id: string): string => String(BigInt(id) + 1n)
+
 /** Returns the id directly before `id`. */
 export const snowflakeBefore = (id: string): string => String(BigInt(id) - 1n)

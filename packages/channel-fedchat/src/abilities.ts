@@ -6,5 +6,5 @@ export const ABILITIES: Abilities = {
   arrives: ['files', 'quotes', 'edits', 'deletions', 'location', 'poll', 'sticker', 'unknown'],
   names: 'payload',
   sends: ['files', 'edits', 'typing'],
-  keeps: 'the history, up to 5,000 events of a room',
+  keeps: 'the history, up to 5,000 events of a room, edits and deletions among them',
 }

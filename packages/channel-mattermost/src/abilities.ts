@@ -6,5 +6,5 @@ export const ABILITIES: Abilities = {
   arrives: ['files', 'quotes', 'forwards', 'edits', 'deletions', 'unknown'],
   names: 'lookup',
   sends: ['files', 'edits', 'typing', 'reactions'],
-  keeps: 'the history, of which the last hour is read',
+  keeps: 'the history: messages of the last hour, and edits and deletions',
 }

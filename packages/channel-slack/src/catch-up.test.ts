@@ -79,6 +79,25 @@ test('a restart reads conversations, known threads and new ones', async () => {
   await soon(() => expect(new Set(textsOf(again))).toEqual(new Set(['the end'])))
 })
 
+test('a restart finds the edits of messages that are stored, and of those that it does not know to be stored', async () => {
+  const before = await listening()
+  const known = fake.say({ text: 'known' })
+  await before.channel.send({ to: 'C1', thread: known }, { text: 'an answer', clientId: 'c' }, new AbortController().signal)
+  const reply = fake.say({ text: 'a reply', thread: known })
+  await receives(before, 'known', 'a reply')
+  await cursorsReach(`C1=${known}`, `C1/${known}=${reply}`)
+  await before.stop()
+
+  fake.edit('C1', known, { user: 'UADA', text: 'known, edited', isLost: true })
+  fake.edit('C1', reply, { user: 'UADA', text: 'a reply, edited', isLost: true })
+  const missed = fake.say({ text: 'missed', isLost: true })
+  fake.edit('C1', missed, { user: 'UADA', text: 'missed, edited', isLost: true })
+  const after = await listening()
+  await soon(() => expect(textsOf(after).toSorted()).toEqual(['a reply, edited', 'known, edited', 'missed, edited', 'missed, edited']))
+  const targets = after.received.map(({ id, changes }) => changes?.message ?? id)
+  expect(targets.toSorted()).toEqual([`C1:${known}`, `C1:${reply}`, `C1:${missed}`, `C1:${missed}`])
+})
+
 test('a configured conversation loses not even its first message', async () => {
   const first = await listening({ config: { channel_ids: ['C2'] } })
   await cursorsReach(`C2=${START_SECS}.000000`)
@@ -144,7 +163,7 @@ describe('messages more than an hour old', () => {
     await before.stop()
     const after = await listening({ host: { clock: testClock(START_MS + 2 * HOUR_MS) } })
     // A message written during the catch-up may arrive twice: once from the history and once over the connection.
-    await soon(() => expect(historyReads()).toBe(2))
+    await soon(() => expect(historyReads()).toBe(3))
     const live = fake.say({ text: 'live', atSecs: START_SECS + 7300 })
     await receives(after, 'live')
     await cursorsReach(`C1=${live}`)
@@ -179,7 +198,7 @@ test('a rate limit delays reading as long as Slack asks', async () => {
   expect([historyReads(), textsOf(after)]).toEqual([1, []])
   await after.host.advance(4000)
   await receives(after, 'lost')
-  expect(historyReads()).toBe(2)
+  expect(historyReads()).toBe(3)
 })
 
 test('a conversation with a new message is read before the others', async () => {

@@ -4,8 +4,8 @@ import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-j
 import { AppError, type Deliver, type Gap, type Host } from '@sluice/sdk'
 import type { SlackApi } from './api.ts'
 import { type Place, placeOf, type SlackCursors, scopeOf } from './cursors.ts'
-import { type Bot, parseMessage } from './parse.ts'
-import { isTimestamp, later, timestampAt, timestampMs } from './timestamp.ts'
+import { type Bot, parseEdit, parseMessage } from './parse.ts'
+import { isTimestamp, later, timestampAfter, timestampAt, timestampMs } from './timestamp.ts'
 
 /** A part of the history of a place: the messages after one timestamp, optionally before another. */
 interface Range {
@@ -18,6 +18,8 @@ interface Range {
 
 /** Messages older than this are not answered any more. */
 const STALE_MS = 3_600_000
+/** Of the messages up to a cursor, edits are looked for in one page of the last day. */
+const EDITABLE_MS = 24 * STALE_MS
 const PAGE = 100
 const PAGES_MAX = 20
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024
@@ -57,6 +59,7 @@ export class CatchUp {
         if (after < staleUntil && (await this.#hasMessages(place, after, staleUntil, signal))) {
           this.#onGap({ sinceMs: timestampMs(after), why: `messages in ${scope} are more than an hour old and are skipped` })
         }
+        await this.#deliverEdits(place, after, signal)
         await this.#deliverMissed(place, later(after, staleUntil), signal)
       } catch (error) {
         if (!(error instanceof AppError) || error.code !== 'invalid_request') throw error
@@ -90,11 +93,23 @@ export class CatchUp {
     for (const message of messages) {
       const ts = text(message.ts)
       const inbound = parseMessage({ ...message, type: 'message', channel: place.channel }, this.#bot)
-      if (inbound) await this.#deliver(inbound)
+      // The message may be stored already, without its newest words.
+      const edit = inbound && parseEdit(message, place.channel, this.#bot)
+      for (const one of [inbound, edit]) if (one) await this.#deliver(one)
       this.#cursors.advance(scopeOf(place), ts)
       const thread = { channel: place.channel, thread: ts }
       const hasNewThread = place.thread === undefined && text(message.latest_reply) > after && !this.#cursors.get(scopeOf(thread))
       if (hasNewThread) await this.#deliverMissed(thread, after, signal)
+    }
+  }
+
+  /** Delivers the edits of stored messages. The inbox knows the edits that it has stored. */
+  async #deliverEdits(place: Place, until: string, signal: AbortSignal): Promise<void> {
+    const after = timestampAt(this.#host.clock.nowMs() - EDITABLE_MS)
+    if (until <= after) return
+    for (const message of await this.#read(place, { after, until: timestampAfter(until), limit: PAGE, pagesMax: 1 }, signal)) {
+      const edit = parseEdit(message, place.channel, this.#bot)
+      if (edit) await this.#deliver(edit)
     }
   }
 

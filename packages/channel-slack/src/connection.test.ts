@@ -66,7 +66,8 @@ test('ignored events are acknowledged', async () => {
   fake.say({ text: 'changed', subtype: 'message_changed' })
   fake.say({ text: 'accepted' })
   await soon(() => expect(fake.socket.acknowledged).toHaveLength(4))
-  await receives(bot, 'accepted')
+  // A message written during the catch-up may arrive twice.
+  await soon(() => expect(new Set(bot.received.map(({ text }) => text))).toEqual(new Set(['accepted'])))
 })
 
 describe('an acknowledgement', () => {

@@ -59,16 +59,8 @@ export function parseChange(event: Members, bot: Bot): Inbound | undefined {
   if (text(event.type) !== 'message') return undefined
   if (text(event.subtype) === 'message_changed') {
     const message = members(event.message)
-    const editedAt = textAt(message, 'edited.ts')
-    const inbound = messageOf({ ...message, type: 'message', channel }, bot)
     const isSame = message.text === before.text && fileIds(message) === fileIds(before)
-    if (!inbound || editedAt === '' || isSame) return undefined
-    return {
-      ...inbound,
-      id: `edit:${inbound.id}:${editedAt}`,
-      ...overheardPart(inbound, bot.config.mention_only),
-      changes: { message: inbound.id, what: 'edited' },
-    }
+    return isSame ? undefined : parseEdit(message, channel, bot)
   }
   const deleted = text(event.deleted_ts)
   if (text(event.subtype) !== 'message_deleted' || channel === '' || !isTimestamp(deleted) || before.user === bot.userId) return undefined
@@ -80,6 +72,23 @@ export function parseChange(event: Members, bot: Bot): Inbound | undefined {
     text: '',
     changes: { message: `${channel}:${deleted}`, what: 'deleted' },
   }
+}
+
+/** Parses the newest edit of a message, as an event or a history shows it; undefined for a message that was not edited. */
+export function parseEdit(message: Members, channel: string, bot: Bot): Inbound | undefined {
+  const { mention_only, notification_channel_id } = bot.config
+  const editedAt = textAt(message, 'edited.ts')
+  if (editedAt === '' || !(isConfigured(channel, bot.config) || channel === notification_channel_id)) return undefined
+  const inbound = messageOf({ ...message, type: 'message', channel }, bot)
+  return (
+    inbound && {
+      ...inbound,
+      ...overheardPart(inbound, mention_only),
+      id: `edit:${inbound.id}:${editedAt}`,
+      ...(isTimestamp(editedAt) && { sentAtMs: timestampMs(editedAt) }),
+      changes: { message: inbound.id, what: 'edited' },
+    }
+  )
 }
 
 /** Parses a message that people wrote, whether or not it is for the bot. */

@@ -14,5 +14,8 @@ export const timestampAt = (ms: number): string =>
 /** Returns a timestamp one millisecond earlier. */
 export const timestampBefore = (timestamp: string): string => timestampAt(timestampMs(timestamp) - 1)
 
+/** Returns a timestamp that is later by a part of a millisecond, at most one. */
+export const timestampAfter = (timestamp: string): string => timestampAt(timestampMs(timestamp) + 1)
+
 /** Returns the later one of two timestamps; an empty text is earlier than all. */
 export const later = (a: string, b: string): string => (a < b ? b : a)

@@ -21,5 +21,5 @@ export const ABILITIES: Abilities = {
   ],
   names: 'lookup',
   sends: ['files', 'edits', 'reactions'],
-  keeps: 'events that were not acknowledged for some hours, and the history, of which the last hour is read',
+  keeps: 'events that were not acknowledged for some hours, edits among them, and the history: messages of the last hour',
 }

@@ -193,9 +193,12 @@ export class DiscordConversations {
     const limit = Number(query.get('limit') ?? 50)
     if (!Number.isInteger(limit) || limit < 1 || limit > HISTORY_MAX)
       return invalid('limit', 'int value should be less than or equal to 100.')
-    const after = query.get('after')
+    const [after, before] = [query.get('after'), query.get('before')]
+    // "The `around`, `before`, and `after` parameters are mutually exclusive": https://docs.discord.com/developers/resources/message
+    if (after !== null && before !== null) return invalid('before', 'Only one of around, before and after may be passed.')
     const all = this.list(channel)
-    const page = after === null ? all.slice(-limit) : all.filter(({ id }) => BigInt(id) > BigInt(after)).slice(0, limit)
+    const earlier = before === null ? all : all.filter(({ id }) => BigInt(id) < BigInt(before))
+    const page = after === null ? earlier.slice(-limit) : all.filter(({ id }) => BigInt(id) > BigInt(after)).slice(0, limit)
     return { status: 200, body: page.toReversed() }
   }
 

@@ -61,7 +61,7 @@ export interface SlackFake extends FakeProvider {
   /** Writes a message as a user and returns its id. A message that mentions the bot causes two events. */
   say(said: Said): string
   /** Edits a message as a user: its author, unless a test says that another did. */
-  edit(channel: string, ts: string, edit: { readonly text: string; readonly user: string }): void
+  edit(channel: string, ts: string, edit: { readonly text: string; readonly user: string; readonly isLost?: true }): void
   /** Deletes a message. */
   remove(channel: string, ts: string): void
   /** Presses a button as a user. Throws if the message has no such button. */
@@ -158,7 +158,7 @@ export async function startSlackFake(options: SlackFakeOptions = {}): Promise<Sl
       emit(channel, message)
       return message.ts
     },
-    edit(channel, ts, { text, user }) {
+    edit(channel, ts, { text, user, isLost }) {
       const before = conversations.find(channel, ts) ?? { type: 'message', ts, user, text: '' }
       const after: SlackMessage = {
         ...before,
@@ -167,6 +167,7 @@ export async function startSlackFake(options: SlackFakeOptions = {}): Promise<Sl
         edited: { user, ts: `${Number(ts.split('.')[0]) + 1}.${String(++edits).padStart(6, '0')}` },
       }
       if (before.user === user) conversations.replace(channel, after)
+      if (isLost) return
       report(channel, { subtype: 'message_changed', hidden: true, message: after, previous_message: before, ts: after.edited?.ts })
     },
     remove(channel, ts) {
