@@ -26,7 +26,8 @@ export function readChangesets(root) {
     .map((file) => {
       const [, head, text] = /^---\n(.*?)\n---\n(.*)$/s.exec(readFileSync(join(root, file), 'utf8')) ?? []
       const named = [...(head ?? '').matchAll(/^["']@sluice\/(.+)["']: (major|minor|patch)$/gm)]
-      if (named.length === 0 || !text?.trim()) throw new Error(`${file} is no changeset: it needs packages of Sluice and a text`)
+      if (named.length === 0 || !text?.trim())
+        throw new Error(`${file} is not a changeset: it must name packages of Sluice and have a text`)
       const bump = BUMPS.find((each) => named.some(([, , found]) => found === each))
       return { file, packages: named.map(([, name]) => name), bump, text: text.trim() }
     })

@@ -19,7 +19,7 @@ const CALLER = process.cwd()
 const PROFILES = ['minimal', 'standard', 'full']
 /** The profile of the container image. */
 const IMAGE_PROFILE = 'standard'
-/** The pages and sources that name the version, and what stands before it there. */
+/** The pages and sources that name the version, and the text before it. */
 const NAMING = [
   ['README.md', 'sluice '],
   ['docs/install.md', 'sluice-'],
@@ -137,7 +137,7 @@ function buildArtefacts(version, folder) {
   }
 }
 
-/** Makes the container image, and writes its digest beside it. Returns it, or undefined without a base. */
+/** Makes the container image, and writes its digest to a file. Returns the digest, or undefined without a base. */
 function buildImage(version, folder, base) {
   if (base === undefined) return undefined
   const [revision, seconds] = git('log', '-1', '--format=%H %ct').split(' ')
@@ -178,11 +178,10 @@ function printNext({ version, isDry, isSigned, image, downloads, repository }, f
   const place = relative(CALLER, folder)
   const missing = [
     !isSigned && '--key was missing: everything is signed with a key that is thrown away, so publish nothing of this run',
-    !repository &&
-      'package.json has no "repository": npm cannot prove where packages come from, and there is no command for a release page',
+    !repository && 'package.json has no "repository": npm cannot prove where packages come from, and the release page has no command',
     !downloads && `--downloads was missing: ${INSTALL_SCRIPT} asks for SLUICE_DOWNLOADS, the address of these files`,
     !image &&
-      "--base was missing: there is no image. 'skopeo copy --all --format oci docker://docker.io/library/node:24-bookworm-slim oci:base:node' makes one",
+      "--base was missing, so no image was made. 'skopeo copy --all --format oci docker://docker.io/library/node:24-bookworm-slim oci:base:node' makes one",
   ]
   for (const line of missing.filter(Boolean)) console.log(`missing: ${line}`)
   const push = isDry ? [] : ['git push --follow-tags']

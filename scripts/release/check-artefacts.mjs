@@ -1,4 +1,4 @@
-// Checks the files of a release as those who download them use them: every archive, and the script that installs one.
+// Checks the files of a release like a person who downloads them: every archive, and the script that installs one.
 import { spawn } from 'node:child_process'
 import { createReadStream, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'

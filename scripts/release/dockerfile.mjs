@@ -7,7 +7,7 @@ const members = (names) => Object.fromEntries(names.map((name) => [name, {}]))
 /** Returns a duration such as `15s` in nanoseconds. */
 function nanoseconds(text) {
   const [, amount, unit] = /^(\d+)([smh])$/.exec(text) ?? []
-  if (unit === undefined) throw new Error(`'${text}' is no duration of the Dockerfile`)
+  if (unit === undefined) throw new Error(`'${text}' is not a duration of a Dockerfile, such as 30s`)
   return Number(amount) * UNITS[unit]
 }
 

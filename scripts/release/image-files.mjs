@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 
 const LAUNCHER = '#!/bin/sh\nexec node /opt/sluice/sluice.mjs "$@"\n'
 
-/** Writes the files of a build into `folder`, which stands for `/`. Throws when the build cannot write its configuration. */
+/** Writes the files of a build into `folder`, the root of the image. Throws when the build cannot write its configuration. */
 export function imageFiles(build, folder) {
   cpSync(build, join(folder, 'opt/sluice'), { recursive: true })
   mkdirSync(join(folder, 'usr/local/bin'), { recursive: true })

@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const UNPACK = { gzip: gunzipSync, zstd: zstdDecompressSync }
 
 const nameOf = (setting) => setting.slice(0, setting.indexOf('='))
-/** Adds variables to those of the base, in place of those with the same name. */
+/** Adds variables to the variables of the base. A variable replaces one with the same name. */
 const withEnv = (base = [], own = []) => [...base.filter((each) => !own.some((other) => nameOf(other) === nameOf(each))), ...own]
 
 function ownLayer(build, { run, createdAtMs }) {
@@ -74,7 +74,7 @@ export function makeImage({ base, build, folder, version, revision, createdAtMs 
   return { digest: index.digest, platforms: manifests.map(({ platform }) => `${platform.os}/${platform.architecture}`) }
 }
 
-/** Reads the image once more from the disk. Throws when a blob is not the one that its digest names, or is no layer of its configuration. */
+/** Reads the image once more from the disk. Throws when a blob differs from its digest, or when a layer differs from the configuration. */
 export function checkImage(folder, digest) {
   const { manifests } = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8'))
   if (manifests[0].digest !== digest) throw new Error(`${folder} has the image ${manifests[0].digest} instead of ${digest}`)

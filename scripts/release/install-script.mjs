@@ -12,7 +12,7 @@ export function installScript({ version, downloads, publicKey }) {
   const values = { VERSION: version, DOWNLOADS: downloads, PUBLIC_KEY: publicKey.trim() }
   const template = readFileSync(join(import.meta.dirname, INSTALL_SCRIPT), 'utf8')
   return template.replaceAll(/@([A-Z_]+)@/g, (_, name) => {
-    if (/['\\]/.test(values[name])) throw new Error(`${name} cannot stand in a shell script: ${values[name]}`)
+    if (/['\\]/.test(values[name])) throw new Error(`${name} cannot be quoted in a shell script: ${values[name]}`)
     return values[name]
   })
 }

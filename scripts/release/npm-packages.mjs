@@ -6,7 +6,7 @@ import { packAll } from '../pack.mjs'
 import { publicPackages } from '../packages.mjs'
 import { ROOT, refuse } from './shell.mjs'
 
-/** Returns the packages with those that they need before them. Throws a `Refusal` when one cannot be published. */
+/** Returns the packages in an order in which each follows the packages that it needs. Throws a `Refusal` when one cannot be published. */
 export function publishOrder(packages, version) {
   const byName = new Map(packages.map((each) => [each.manifest.name, each]))
   const ordered = new Set()

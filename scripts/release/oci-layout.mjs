@@ -19,7 +19,7 @@ const pathOf = (folder, digest) => {
   return join(folder, 'blobs/sha256', hex)
 }
 
-/** Returns the bytes of a descriptor. Throws when they are missing, or not those that its digest and size name. */
+/** Returns the bytes of a descriptor. Throws when they are missing, or differ from its digest or size. */
 export function readBlob(folder, { digest, size }) {
   const bytes = readFileSync(pathOf(folder, digest))
   if (bytes.length !== size || sha256(bytes) !== digest) throw new Error(`the blob ${digest} of ${folder} is damaged`)
@@ -53,7 +53,7 @@ export function imagesOf(folder) {
   const { manifests } = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8'))
   if (manifests.length !== 1) throw new Error(`${folder} has ${manifests.length} images; it needs exactly one`)
   const [only] = manifests
-  // Attestations are no images: their platform is unknown.
+  // Skips attestations: they have the platform `unknown` and contain no image.
   const found =
     only.mediaType === TYPES.index ? readJsonBlob(folder, only).manifests.filter(({ platform }) => platform?.os !== 'unknown') : [only]
   const other = found.find(({ mediaType }) => mediaType !== TYPES.manifest)

@@ -1,4 +1,4 @@
-// Makes the script that publishes the files of a release: whoever owns the names only signs in.
+// Makes the script that publishes the files of a release. The owner of the names only signs in.
 import { basename } from 'node:path'
 
 export const PUBLISH_SCRIPT = 'publish.sh'

@@ -1,4 +1,4 @@
-/** Kills the built command at any time of a backup, a restore and a rotation: what is left is old or new as a whole. */
+/** Kills the built command at any time of a backup, a restore and a rotation: the files are wholly old or wholly new. */
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

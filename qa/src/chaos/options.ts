@@ -75,17 +75,17 @@ export function readOptions(args: readonly string[]): ChaosOptions {
   }
   for (const [name, text] of Object.entries(numbers)) if (!/^\d+$/.test(text)) refuse(`--${name} wants a whole number`)
   const suites = values.suite === undefined ? DEFAULT : [values.suite]
-  if (!suites.every((suite) => [...DEFAULT, ...ON_REQUEST].includes(suite))) refuse(`there is no suite '${values.suite}'`)
+  if (!suites.every((suite) => [...DEFAULT, ...ON_REQUEST].includes(suite))) refuse(`unknown suite '${values.suite}'`)
   const { store } = values
-  if (store !== 'sqlite' && store !== 'postgres') refuse(`there is no store '${store}'`)
+  if (store !== 'sqlite' && store !== 'postgres') refuse(`unknown store '${store}'`)
   const channels = values.channel?.split(',') ?? kindNamesOf(values.profile)
   const unknown = channels.find((name) => !KIND_NAMES.includes(name))
-  if (unknown !== undefined) refuse(`there is no channel '${unknown}' with a crash kind`)
+  if (unknown !== undefined) refuse(`channel '${unknown}' is unknown or has no crash kind`)
   const inBundle = kindNamesOf(values.profile)
   const left = channels.find((name) => !inBundle.includes(name))
   if (left !== undefined) refuse(`the profile ${values.profile} leaves out '${left}': build it with --features, and name --profile custom`)
   const cuts = CUTS.filter((cut) => values.cut === undefined || values.cut === cut)
-  if (cuts.length === 0) refuse(`there is no cut '${values.cut}'`)
+  if (cuts.length === 0) refuse(`unknown cut '${values.cut}'`)
   const missing = CHANNELS.filter(({ testing }) => !testing.crashKind).map(({ name }) => name)
   if (values.channel === undefined && missing.length > 0) console.error(`without a crash kind, so left out: ${missing.join(', ')}`)
   return {
@@ -112,7 +112,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
 function readFaults(text: string | undefined): readonly FaultName[] | undefined {
   const names = text === 'none' ? [] : text?.split(',')
   const unknown = names?.find((name) => !(name in FAULTS))
-  if (unknown !== undefined) refuse(`there is no fault '${unknown}'; there are: ${Object.keys(FAULTS).join(', ')}`)
+  if (unknown !== undefined) refuse(`unknown fault '${unknown}'; use one of ${Object.keys(FAULTS).join(', ')}`)
   return names as FaultName[] | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Writes messages at fixed times and delivers those of each sender one after the other, as a platform does that waits for answers. */
+/** Writes messages at fixed times and delivers the messages of each sender one after the other, like a platform that waits for answers. */
 import type { History, Message } from './history.ts'
 import type { Kind } from './kind.ts'
 import { markOf } from './marks.ts'
@@ -39,7 +39,7 @@ export class OrderedTraffic {
     this.#signal = signal
   }
 
-  /** Writes the message and begins to deliver it. What the platform keeps counts as acknowledged from now on. */
+  /** Writes the message and begins to deliver it. A message that the platform keeps counts as acknowledged from now on. */
   write(kind: Kind, { phase, number, url }: WriteOptions): Message {
     const sender = kind.senders[number % kind.senders.length] ?? kind.senders[0]
     const mark = markOf(this.#recorder.nextNumber())

@@ -1,4 +1,4 @@
-/** Requests to the daemon, and pauses between them. A daemon that dies does not answer, which is no error here. */
+/** Requests to the daemon, and pauses between them. A daemon that dies does not answer; callers expect that. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PostedRequest } from '@sluice/testkit/crash-kind'
 

@@ -19,7 +19,7 @@ const answer: Message = {
   answers: { mark: 'm-1', approve: true },
 }
 
-/** Settles with a daemon whose inbox has these ids. Resolves to what is left. */
+/** Settles with a daemon whose inbox has these ids. Resolves to the work that is left. */
 async function settled(
   ids: readonly string[],
   { status = IDLE, waiting = 0, isAcknowledged = false, ms = LONG_MS, messages = [question, answer] } = {},

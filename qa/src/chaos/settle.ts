@@ -9,7 +9,7 @@ const POLL_MS = 100
 const POLLS = 3
 const PAGE = 500
 
-/** Resolves to what is left after `ms`, or to undefined once nothing is. */
+/** Resolves to undefined once all work has ended, or to the work that is left after `ms`. */
 export async function settle(
   url: string,
   recorder: Recorder,

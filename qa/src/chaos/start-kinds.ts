@@ -33,7 +33,7 @@ export interface KindsOptions {
   readonly only?: readonly string[]
   /** Whether each channel's platform is behind a link of its own. Default: false. */
   readonly isLinked?: boolean
-  /** The number of senders of each kind. Those that it does not name have the next numbers. Default: those that it names. */
+  /** The number of senders of each kind. Senders that the kind does not name get the next numbers. Default: the number that it names. */
   readonly senders?: number
 }
 

@@ -39,7 +39,7 @@ export interface TrafficOptions {
   readonly random: Random
   /** Whether turns of some messages ask a person; `createPeople` answers for them. */
   readonly asksPeople: boolean
-  /** Whether senders of direct requests look at turns whose end they were not told, and repeat what failed. Default: false. */
+  /** Whether senders of direct requests read the state of turns whose answer did not arrive, and repeat failed requests. Default: false. */
   readonly repeatsFailed?: boolean
   /** How long a request waits for its answer. Default: 10 s. */
   readonly requestMsMax?: number

@@ -11,7 +11,7 @@ export interface BurstRow {
   readonly doubled: number
   readonly outOfOrder: number
   readonly answered: number
-  /** Replies that were being sent at a kill: nobody can know whether the platform has them, so they are not sent again. */
+  /** Replies that were being sent at a kill. The daemon cannot know whether the platform has them, so it does not send them again. */
   readonly ambiguous: number
 }
 

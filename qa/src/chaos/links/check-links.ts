@@ -24,7 +24,7 @@ export interface LinkRow {
   readonly doubled: number
   readonly answeredOnce: number
   readonly outOfOrder: number
-  /** Replies of which nobody can know whether they were sent. */
+  /** Replies that may have been sent: the daemon cannot know it. */
   readonly ambiguous: number
   readonly gaps: readonly string[]
 }

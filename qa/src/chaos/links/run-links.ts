@@ -69,7 +69,7 @@ export async function runLinks({ cut, cutMs, messages, only, ...options }: Links
     const write = (kind: Kind, phase: 'before' | 'at' | 'during' | 'after', number: number) =>
       traffic.write(kind, { phase, number, url: () => urls.get(kind.name) })
 
-    /** What goes wrong before the cut is no result of it, such as a channel that the bundle is too old to contain. */
+    /** A fault before the cut does not come from it, such as a channel that an old bundle lacks. */
     const mustCome = async (what: string, isThere: (kind: Kind) => boolean): Promise<void> => {
       await until(() => kinds.every(isThere), READY_MS_MAX)
       const missing = kinds.filter((kind) => !isThere(kind)).map(({ name }) => name)
@@ -131,7 +131,7 @@ export async function runLinks({ cut, cutMs, messages, only, ...options }: Links
   }
 }
 
-/** The checks of the crash run know the faults of platforms, and not those of the network, which may leave a reply ambiguous. */
+/** The checks of the crash run know the faults of platforms only. A fault of the network may leave a reply ambiguous. */
 const isNoNetworkFault = ({ rule }: Violation): boolean => rule !== 'ambiguous'
 
 function gapIn(event: SeenEvent): SeenGap[] {

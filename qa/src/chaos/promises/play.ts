@@ -16,22 +16,22 @@ export interface ActedLife {
   readonly url: string
   /** Aborts when the daemon is gone. */
   readonly signal: AbortSignal
-  /** In the last life nobody writes anything new, and nobody lets a question wait. */
+  /** In the last life senders write nothing new, and answer every question at once. */
   readonly isLast: boolean
 }
 
 /** One line of the table at the end of a run. */
 export interface PlayRow {
   readonly what: string
-  /** What a platform or a caller was told to be accepted. */
+  /** The number of messages that the daemon accepted from platforms and callers. */
   readonly accepted: number
-  /** What had not ended when the last life gave up: neither lost nor done. */
+  /** The number of messages that had not ended when the last life gave up: neither lost nor done. */
   readonly unfinished: number
   readonly lost: number
   readonly doubled: number
   readonly toldTwice: number
   readonly outOfOrder: number
-  /** Sends that a kill cut: nobody can know whether the platform has them, so they are not repeated. */
+  /** Sends that a kill cut. The daemon cannot know whether the platform has them, so it does not repeat them. */
   readonly uncertain: number
 }
 
@@ -51,7 +51,7 @@ export interface Play {
   prepare?(dataDir: string): void
   /** Writes for a short time, and takes part until `signal` aborts. */
   act(life: ActedLife): Promise<void>
-  /** What is still due, in words, or undefined. */
+  /** Describes the work that is still due; undefined when there is none. */
   left(): string | undefined
   /** Called in the last life, once all other work has ended. Writes what shows the effects of the work before. */
   lastWords?(signal: AbortSignal): Promise<void>

@@ -1,4 +1,4 @@
-/** Kills the built bundle again and again, also at aimed instants, while each play goes on: what a capability promises holds. */
+/** Kills the built bundle again and again, also at aimed instants, while each play goes on, and checks the promises of each capability. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -41,7 +41,7 @@ export async function readWords(place: Place): Promise<WordsView> {
 /** The text without the lines that tell of changes of earlier messages. */
 export const withoutChanges = (text: string): string => text.replace(TOLD_CHANGE, '')
 
-/** The marks of a person's words. Those of an earlier message, of whose change the text tells, do not count. */
+/** The marks of a person's words. Marks in a notice about the change of an earlier message do not count. */
 export const saidMarks = (text: string): string[] => marksIn(withoutChanges(text))
 
 /** The changes of which a text tells. */

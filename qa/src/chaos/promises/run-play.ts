@@ -111,7 +111,7 @@ async function oneLife({ play, aims, random, lives, signal }: OneLife): Promise<
   await acting
 }
 
-/** The last life, in which all work ends. Resolves to what is left when nothing moves any more, if anything is. */
+/** The last life, in which all work ends. Resolves to the work that is left once nothing moves any more. */
 async function lastLife({ play, aims, lives, signal }: Omit<OneLife, 'random'>): Promise<readonly string[]> {
   const life = lives.begin()
   const url = await listening(life)

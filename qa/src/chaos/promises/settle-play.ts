@@ -19,7 +19,7 @@ const POLL_MS = 100
 const POLLS = 5
 const COUNTS = ['turns_running', 'turns_queued', 'messages_pending', 'replies_pending']
 
-/** Resolves to undefined once nothing is left, or to what is left when nothing has moved for too long, or when `signal` aborts. */
+/** Resolves to undefined once all work has ended. Resolves to the work that is left when nothing has moved for too long, or when `signal` aborts. */
 export async function settlePlay({ url, left, moved, stillMsMax = STILL_MS_MAX, signal }: PlaySettling): Promise<string | undefined> {
   let due: string | undefined
   let [seen, movedMs, quiet] = ['', performance.now(), 0]

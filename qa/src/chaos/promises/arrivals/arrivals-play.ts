@@ -13,7 +13,7 @@ import { chatapp, line } from './pushed-platforms.ts'
 
 type ItemKind = 'text' | 'album' | 'quote' | 'forward'
 
-/** What a person wrote as one thing: a message, or the messages of an album. */
+/** One message of a person, or all messages of an album. */
 export interface Item {
   readonly mark: string
   readonly channel: string
@@ -45,7 +45,7 @@ const KINDS: readonly ItemKind[] = ['text', 'album', 'album', 'quote', 'forward'
 
 export async function startArrivals({ random, aims }: PlayOptions): Promise<Play> {
   const items: Item[] = []
-  /** What was not acknowledged, for each person. */
+  /** The deliveries that were not acknowledged, for each person. */
   const undelivered = new Map<string, { readonly delivered: Delivered; readonly item: Item }[]>()
   const asked = new Set<string>()
   /** The life in which a message of an item was acknowledged first. */

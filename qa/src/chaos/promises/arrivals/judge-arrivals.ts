@@ -48,7 +48,7 @@ export function judgeArrivals(items: readonly Item[], undelivered: ReadonlySet<I
     if (quotes !== undefined && as[0] && !(as[0].text.match(QUOTE) ?? []).some((quote) => quote.includes(quotes)))
       tally.report('lost', `${mark} on ${channel} does not quote ${quotes}: ${as[0].text}`)
     if (kind === 'forward' && as[0] && !/forwarded message/.test(as[0].text))
-      tally.report('lost', `${mark} on ${channel} is no forward: ${as[0].text}`)
+      tally.report('lost', `${mark} on ${channel} did not arrive as a forward: ${as[0].text}`)
     if (edit !== undefined)
       judgeEdit(edits, {
         ...{ item, edit, isLate: late.has(personOf(item)), isReplaced: asEdited.length > 0 },
@@ -83,15 +83,16 @@ interface JudgedEdit {
   readonly isLate: boolean
   /** Whether the turn of the message had the new words. */
   readonly isReplaced: boolean
-  /** How many turns were told of the edit. */
+  /** The number of turns that contain a notice of the edit. */
   readonly times: number
 }
 
 function judgeEdit(tally: Tally, { item: { mark, channel }, edit, isLate, isReplaced, times }: JudgedEdit): void {
   tally.accept()
   if (!isReplaced && times === 0) tally.report(isLate ? 'unfinished' : 'lost', `the edit ${edit} of ${mark} on ${channel} reached no turn`)
-  if (isReplaced && times > 0) tally.report('doubled', `the edit ${edit} of ${mark} on ${channel} replaced its words and was told`)
-  if (times > 1) tally.report('toldTwice', `the edit ${edit} of ${mark} on ${channel} was told ${times} times`)
+  if (isReplaced && times > 0)
+    tally.report('doubled', `the edit ${edit} of ${mark} on ${channel} replaced its words, and a turn has a notice of it`)
+  if (times > 1) tally.report('toldTwice', `the edit ${edit} of ${mark} on ${channel} has ${times} notices`)
 }
 
 const personOf = ({ channel, person }: Item): string => `${channel} ${person}`

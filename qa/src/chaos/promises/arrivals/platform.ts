@@ -21,7 +21,7 @@ export interface Platform {
   text(person: string, text: string): Delivered
   /** Writes pictures with a caption, in one message or in as many as the platform makes of them. */
   album?(person: string, caption: string, pictures: readonly Uint8Array[]): readonly Delivered[]
-  /** `words` are those of the quoted message. */
+  /** `words` is the text of the quoted message. */
   quote?(person: string, text: string, quoted: Delivered, words: string): Delivered
   forward?(person: string, text: string): Delivered
   edit?(person: string, text: string, message: Delivered): Delivered

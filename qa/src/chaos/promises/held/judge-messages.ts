@@ -18,7 +18,7 @@ export function judgeMessages(record: HeldRecord, words: WordsView): readonly Ta
 
 type RowsOf = (message: HeldMessage) => readonly InboxEntry[]
 
-/** The sender of a message that the model refuses is told once. */
+/** The sender of a message that the model refuses gets one notice. */
 function judgeNotices({ messages, delivered }: HeldRecord, { outbox }: WordsView, rowsOf: RowsOf): Tally {
   const tally = new Tally('notices to senders')
   const shown = countsOf(delivered.filter(({ text }) => text === NOTICE).map(({ chat }) => chat))
@@ -44,7 +44,7 @@ function judgeNotices({ messages, delivered }: HeldRecord, { outbox }: WordsView
   return tally
 }
 
-/** Operators are told once of each agent and kind of refusal within the hour of the run. */
+/** Operators get one notice for each agent and kind of refusal within the hour of the run. */
 function judgeOperators({ messages, delivered }: HeldRecord, { outbox }: WordsView, rowsOf: RowsOf): Tally {
   const tally = new Tally('notices to operators')
   const keys = new Map<number, string>()
@@ -61,7 +61,7 @@ function judgeOperators({ messages, delivered }: HeldRecord, { outbox }: WordsVi
     const times = shown.get(key) ?? 0
     tally.accept()
     if (replies.length > 1 || times > 1)
-      tally.report('toldTwice', `operators were told ${times} times of ${key}, and ${replies.length} notices were queued`)
+      tally.report('toldTwice', `operators got ${times} notices of ${key}, and ${replies.length} notices were queued`)
     judgeShown(tally, `the notice of ${key} to operators`, times, replies)
   }
   return tally
@@ -96,7 +96,7 @@ function judgeFallbacks({ messages, delivered }: HeldRecord, { outbox, sessions 
   return tally
 }
 
-/** What was queued once is on the platform once, unless a kill cut its only send. */
+/** A reply that was queued once is on the platform once, unless a kill cut its only send. */
 function judgeShown(tally: Tally, name: string, times: number, replies: readonly OutboxRow[]): void {
   const [reply] = replies
   if (reply?.state === 'ambiguous') tally.beUncertain()

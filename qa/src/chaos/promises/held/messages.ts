@@ -17,7 +17,7 @@ export const REFUSALS = {
 
 export type Refusal = keyof typeof REFUSALS
 
-/** What the platform refuses of a reply. */
+/** The part of a reply that the platform refuses. */
 export type Fallback = 'telegram topic' | 'telegram markup' | 'discord quote' | 'slack markup'
 
 export interface HeldMessage {

@@ -27,7 +27,7 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
   const said = new Tally('messages to the bot')
   for (const word of of('do')) judgeWord(said, word, times.get(word.mark) ?? 0, rowOf(word))
   const heard = new Tally('overheard messages')
-  // What a room overheard is read by its next turn, which may have to wait.
+  // The next turn of a room reads the overheard messages, and may have to wait.
   const waiting = new Map(
     words.flatMap((word) => [rowOf(word)].filter((row) => missedAs(row?.state) === 'unfinished').map((row) => [word.room, row])),
   )
