@@ -9,6 +9,7 @@ import {
   channelOwner,
   type Erased,
   escapedParts,
+  MAIN_AGENT,
   type ModelMessage,
   parseChatSession,
   parseSenderKey,
@@ -81,32 +82,49 @@ export function sessionsEnds(channel: string, sender?: string): { readonly prefi
  * Returns the ids of a person's sessions, including sessions whose messages have no finished turn. A session that the people of a room
  * share belongs to the room.
  */
-export const sessionsOf = (store: Store, { channel, sender }: Person): Promise<string[]> =>
-  findSessions(store, channel, sessionsOfSender(channel, sender), (row) => row.sender === sender && !sharedRoom(row.session))
+export const sessionsOf = (deps: SessionDeps, { channel, sender }: Person): Promise<string[]> =>
+  findSessions(deps, channel, sessionsOfSender(channel, sender), (row) => row.sender === sender && !sharedRoom(row.session))
 
 /** Returns the ids of the sessions that the people of a room share, with those of its threads. */
-const sessionsOfRoom = (store: Store, room: RoomPlace): Promise<string[]> => {
+const sessionsOfRoom = (deps: SessionDeps, room: RoomPlace): Promise<string[]> => {
   const isOfRoom = (session: string): boolean => {
     const shared = sharedRoom(session)
     return shared !== undefined && roomId(shared) === roomId(room)
   }
-  return findSessions(store, room.channel, { prefix: roomPrefix(room), suffix: '/' }, ({ session }) => isOfRoom(session))
+  return findSessions(deps, room.channel, { prefix: roomPrefix(room), suffix: '/' }, ({ session }) => isOfRoom(session))
+}
+
+type SessionDeps = Pick<Runtime, 'store' | 'snapshot'>
+
+/** The beginning of ids, without the agent, and their end. */
+interface Ends {
+  readonly prefix: string
+  readonly suffix?: string
+}
+
+/** Lists the ids of the sessions of all agents with these ends. */
+async function* listSessions({ store: { sessions }, snapshot }: SessionDeps, { prefix, ...end }: Ends): AsyncGenerator<string> {
+  for (const agent of new Set([MAIN_AGENT, ...snapshot().registries.keys()])) {
+    const ends = { prefix: agentKey(agent, prefix), ...end }
+    for (let before: SessionRow | undefined; ; ) {
+      const page: SessionRow[] = await sessions.list({ limit: PAGE_ROWS, ...ends, ...(before && { before }) })
+      for (const { id } of page) yield id
+      before = page.at(-1)
+      if (page.length < PAGE_ROWS) break
+    }
+  }
 }
 
 /** Finds sessions by the ends of their ids, and those of the messages of a channel for which `isOne` holds. */
 async function findSessions(
-  { sessions, inbox }: Store,
+  deps: SessionDeps,
   channel: string,
-  ends: { readonly prefix: string; readonly suffix: string },
+  ends: Ends,
   isOne: (row: { readonly sender: string; readonly session: string }) => boolean,
 ): Promise<string[]> {
+  const { inbox } = deps.store
   const found = new Set<string>()
-  for (let before: SessionRow | undefined; ; ) {
-    const page: SessionRow[] = await sessions.list({ limit: PAGE_ROWS, ...ends, ...(before && { before }) })
-    for (const { id } of page) found.add(id)
-    before = page.at(-1)
-    if (page.length < PAGE_ROWS) break
-  }
+  for await (const id of listSessions(deps, ends)) found.add(id)
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
     const page = await inbox.list({ limit: PAGE_ROWS, before, channel })
     for (const row of page) if (isOne(row)) found.add(row.session)
@@ -141,7 +159,7 @@ export async function eraseConversation(
 
 /** Erases all conversations of a person, with the memories and the files of that person. Resolves to undefined if nothing was kept. */
 export async function erasePerson(deps: EraseDeps, person: Person, about: EraseAbout): Promise<ErasedWithFiles | undefined> {
-  return eraseAll(deps, await sessionsOf(deps.store, person), about, (id) => {
+  return eraseAll(deps, await sessionsOf(deps, person), about, (id) => {
     const { account } = parseChatSession(id) ?? {}
     return account === undefined ? undefined : senderKey(person.channel, { account, sender: person.sender })
   })
@@ -209,7 +227,7 @@ async function forgetAll({ memory }: Pick<Store, 'memory'>, owner: string): Prom
  * was kept.
  */
 export async function eraseRoom(deps: EraseDeps, room: RoomPlace, about: EraseAbout): Promise<ErasedWithFiles | undefined> {
-  return eraseAll(deps, await sessionsOfRoom(deps.store, room), about, () => roomOwner(room))
+  return eraseAll(deps, await sessionsOfRoom(deps, room), about, () => roomOwner(room))
 }
 
 /**
@@ -217,22 +235,17 @@ export async function eraseRoom(deps: EraseDeps, room: RoomPlace, about: EraseAb
  * background commands end. The messages stay stored and are listed as before.
  */
 export async function beginRoomAnew(
-  { store: { sessions }, snapshot }: Pick<EraseDeps, 'store' | 'snapshot'>,
+  deps: SessionDeps,
   room: RoomPlace,
   { isShared, nowMs }: { readonly isShared: boolean; readonly nowMs: number },
 ): Promise<void> {
-  const prefix = roomPrefix(room)
-  for (let before: SessionRow | undefined; ; ) {
-    const page: SessionRow[] = await sessions.list({ limit: PAGE_ROWS, prefix, ...(before && { before }) })
-    for (const { id } of page) {
-      if ((sharedRoom(id) !== undefined) !== isShared) continue
-      const seen = await sessions.conversation(id, 1)
-      if (seen.upTo > 0)
-        await sessions.summarize(id, seen, { text: '', upTo: seen.upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })
-      await snapshot().service('endCommands')?.(id)
-    }
-    before = page.at(-1)
-    if (page.length < PAGE_ROWS) return
+  const { sessions } = deps.store
+  for await (const id of listSessions(deps, { prefix: roomPrefix(room) })) {
+    if ((sharedRoom(id) !== undefined) !== isShared) continue
+    const seen = await sessions.conversation(id, 1)
+    if (seen.upTo > 0)
+      await sessions.summarize(id, seen, { text: '', upTo: seen.upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })
+    await deps.snapshot().service('endCommands')?.(id)
   }
 }
 

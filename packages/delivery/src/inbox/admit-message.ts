@@ -182,7 +182,8 @@ async function endOverLimit(
   const { admission, clock, onReplies, texts } = options
   const atMs = clock.nowMs()
   const client = countedAs(limited)
-  const isPool = exceeded.key !== client
+  const isOfRoom = exceeded.key === limited.room?.key
+  const isPool = exceeded.key !== client && !isOfRoom
   if (isPool) await admission.report(exceeded)
   const error = `${exceeded.limit}: ${describeLimit(exceeded)}`
   // When a pool is used up, only senders who had an answer today get a notice: new senders are too many to be told.
@@ -191,7 +192,8 @@ async function endOverLimit(
     return 'done'
   }
   const cause = causeOf(exceeded)
-  const held: HeldBack = { client, cause, sinceMs: atMs, untilMs: exceeded.freeAtMs }
+  // One notice tells all people of a room.
+  const held: HeldBack = { client: isOfRoom ? exceeded.key : client, cause, sinceMs: atMs, untilMs: exceeded.freeAtMs }
   const notice = [noticeTo(channel, message, describeLimit(exceeded, texts), atMs)]
   const { isNews, replies } = await owned.inbox.limit(number, { error, atMs, news: { held, quietMs: quietMs(cause, atMs), notice } })
   if (isNews && !isPool) admission.emitReached(exceeded)

@@ -1,4 +1,5 @@
 /** Rooms: conversations of several people, shared by all of them or with one for each. */
+import type { LimitedClient } from '@sluice/agent'
 import { type Inbound, type ModelMessage, ROOMS, type RoomRule, roomKey, type Store } from '@sluice/sdk'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { describe, expect, it, test } from 'vitest'
@@ -319,6 +320,21 @@ describe('the rule of a room', () => {
       text: '(Answer in German.)\ntext of 1',
       limited: { room: { key: 'room:x/our-number/room', turnsPerHour: 5, usdPerDay: 0 } },
     })
+  })
+
+  test('tells the room once an hour that a limit of it is reached, also where no person has one', async () => {
+    const none = { turnsPerHour: 0, turnsInFlight: 0, usdPerDay: 0 }
+    const limitsOf = ({ room }: LimitedClient) => (room ? [{ ...none, key: room.key, turnsPerHour: room.turnsPerHour }] : [])
+    const { receive, store, sent } = await bench({ limitsOf })
+    await setRule(store, { turns_per_hour: 1 })
+    for (const [index, sender] of ['ann', 'bob', 'cat', 'bob'].entries()) {
+      await receive(inRoom(String(index), sender))
+      await settle()
+    }
+    expect(sent.map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^re: /),
+      expect.stringContaining('This room has reached its limit of 1'),
+    ])
   })
 
   test('counts for a reminder of one person there', async () => {

@@ -1,6 +1,6 @@
 /** `/api/rooms`: rules, what is in force, erasing, and transcripts that are played against a rule. */
 import type { Snapshot } from '@sluice/runtime'
-import { type Channel, chatSessionKey, ROOMS } from '@sluice/sdk'
+import { agentKey, type Channel, chatSessionKey, ROOMS } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { testGateways } from '../testing.ts'
 
@@ -15,7 +15,8 @@ async function arrange() {
   const ended: string[] = []
   const services = { endCommands: async (session: string) => void ended.push(session) }
   const service = ((name: string) => services[name as 'endCommands']) as Snapshot['service']
-  const made = gateway({ snapshot: { channels: [channel], service } })
+  const registries = new Map(['main', 'help'].map((agent) => [agent, {}])) as unknown as Snapshot['registries']
+  const made = gateway({ snapshot: { channels: [channel], service, registries } })
   const { token } = await made.pair('operator')
   const call = async (method: string, path: string, body?: object) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -54,7 +55,17 @@ test('a rule is set as a whole, shown with what is in force, and removed', async
   expect(await store.keyValue(ROOMS).list('', 9)).toEqual([])
 })
 
+test('a room of any agent is listed and shown with its last activity', async () => {
+  const { call, say } = await arrange()
+  await say(agentKey('help', chatSessionKey(ROOM)), '1')
+  const last_activity = '1970-01-01T00:00:00.002Z'
+  expect((await call('GET', '/api/rooms')).json).toMatchObject({ rooms: [{ room: 'x/bot/room%2F1', last_activity }] })
+  expect((await call('GET', PATH)).json).toMatchObject({ last_activity })
+  expect((await call('PUT', PATH, { respond: 'judge' })).json).toMatchObject({ last_activity })
+})
+
 test.each([
+  ['an unknown channel', '/api/rooms/y%2Fbot%2Froom', { respond: 'judge' }],
   ['an unknown member', PATH, { mood: 'good' }],
   ['an unknown agent', PATH, { agent: 'nobody' }],
   ['no id of a room', '/api/rooms/room', { respond: 'judge' }],
@@ -63,36 +74,40 @@ test.each([
   expect((await call('PUT', path, rule)).status).toBe(400)
 })
 
-test('a new conversation begins, and the commands of the old one end, when other people share one than before, and only then', async () => {
-  const { call, say, store, ended } = await arrange()
-  const [shared, own] = [chatSessionKey(ROOM), chatSessionKey({ ...ROOM, sender: 'ann' })]
-  await say(shared, '1')
-  await say(own, '2')
-  const read = async () =>
-    (await Promise.all([shared, own].map((id) => store.sessions.conversation(id, 9)))).map(({ messages }) => messages.length)
-  await call('PUT', PATH, { respond: 'always' })
-  expect(await read()).toEqual([1, 1])
-  expect(ended).toEqual([])
-  await call('PUT', PATH, { session: 'person' })
-  expect(await read()).toEqual([1, 0])
-  expect(ended).toEqual([own])
-  await call('PUT', PATH, { session: 'shared' })
-  expect(await read()).toEqual([0, 0])
-  expect(ended).toEqual([own, shared])
-  expect(await store.sessions.history(shared, 9)).toHaveLength(1)
-})
+test.each(['main', 'help'])(
+  'a new conversation with agent %s begins, and the commands of the old one end, when other people share one than before, and only then',
+  async (agent) => {
+    const { call, say, store, ended } = await arrange()
+    const [shared, own] = [agentKey(agent, chatSessionKey(ROOM)), agentKey(agent, chatSessionKey({ ...ROOM, sender: 'ann' }))]
+    await say(shared, '1')
+    await say(own, '2')
+    const read = async () =>
+      (await Promise.all([shared, own].map((id) => store.sessions.conversation(id, 9)))).map(({ messages }) => messages.length)
+    await call('PUT', PATH, { respond: 'always' })
+    expect(await read()).toEqual([1, 1])
+    expect(ended).toEqual([])
+    await call('PUT', PATH, { session: 'person' })
+    expect(await read()).toEqual([1, 0])
+    expect(ended).toEqual([own])
+    await call('PUT', PATH, { session: 'shared' })
+    expect(await read()).toEqual([0, 0])
+    expect(ended).toEqual([own, shared])
+    expect(await store.sessions.history(shared, 9)).toHaveLength(1)
+  },
+)
 
 test('erasing a room takes its rule, shared conversations, threads, memories and overheard messages, and nothing of persons or other rooms', async () => {
   const { call, say, store, ended } = await arrange()
   const shared = chatSessionKey(ROOM)
   const kept = [chatSessionKey({ ...ROOM, sender: 'ann' }), chatSessionKey({ ...ROOM, conversation: 'room' })]
-  for (const [index, id] of [shared, chatSessionKey({ ...ROOM, thread: 't' }), ...kept].entries()) await say(id, String(index + 1))
+  const others = [chatSessionKey({ ...ROOM, thread: 't' }), agentKey('help', shared)]
+  for (const [index, id] of [shared, ...others, ...kept].entries()) await say(id, String(index + 1))
   for (const owner of [OWNER, 'channel:x/bot/ann'])
     await store.memory.put({ owner, key: 'k', content: 'c', category: 'core', untrusted: false, atMs: 0 })
   await store.keyValue('overheard').set(`session:${shared}\0lines`, [])
   await call('PUT', PATH, { respond: 'always' })
-  expect(await call('DELETE', PATH)).toMatchObject({ status: 200, json: { deleted: true, erased: { said: 2, memories: 1 } } })
-  expect(ended.toSorted()).toEqual([shared, chatSessionKey({ ...ROOM, thread: 't' })].toSorted())
+  expect(await call('DELETE', PATH)).toMatchObject({ status: 200, json: { deleted: true, erased: { said: 3, memories: 1 } } })
+  expect(ended.toSorted()).toEqual([shared, ...others].toSorted())
   expect((await store.sessions.list({ limit: 9 })).map(({ id }) => id).toSorted()).toEqual(kept.toSorted())
   expect((await store.memory.list({ limit: 9 })).map(({ owner }) => owner)).toEqual(['channel:x/bot/ann'])
   expect([await store.keyValue(ROOMS).list('', 9), await store.keyValue('overheard').list('', 9)]).toEqual([[], []])
@@ -100,13 +115,15 @@ test('erasing a room takes its rule, shared conversations, threads, memories and
   expect((await call('DELETE', PATH)).status).toBe(404)
 })
 
-test('erasing a person leaves what the person wrote in shared rooms', async () => {
+test('erasing a person takes the conversations with all agents, and leaves what the person wrote in shared rooms', async () => {
   const { call, say, store, ended } = await arrange()
+  const own = chatSessionKey({ ...ROOM, sender: 'ann' })
   await say(chatSessionKey(ROOM), '1')
-  await say(chatSessionKey({ ...ROOM, sender: 'ann' }), '2')
+  await say(own, '2')
+  await say(agentKey('help', own), '3')
   expect((await call('DELETE', '/api/sessions?channel=x&sender=ann')).status).toBe(200)
   expect((await store.sessions.list({ limit: 9 })).map(({ id }) => id)).toEqual([chatSessionKey(ROOM)])
-  expect(ended).toEqual([chatSessionKey({ ...ROOM, sender: 'ann' })])
+  expect(ended.toSorted()).toEqual([own, agentKey('help', own)].toSorted())
 })
 
 test('a transcript is played against the rule of the room, or against another one, and changes nothing', async () => {
@@ -115,14 +132,15 @@ test('a transcript is played against the rule of the room, or against another on
     { sender: 'bob', text: 'lunch?' },
     { sender: 'ann', text: 'bot, book it', addressed: 'mention' },
     { sender: 'eve', text: 'hi', addressed: 'mention' },
+    { sender: 'ann', text: '/stop', addressed: 'command' },
   ]
   const outcomes = async (rule?: object) => {
     const { json } = await call('POST', `${PATH}/try`, { messages, ...(rule && { rule }) })
     return (json.messages as { outcome: string; overheard: number }[]).map(({ outcome, overheard }) => `${outcome} ${overheard}`)
   }
-  expect(await outcomes()).toEqual(['turn 0', 'turn 0', 'denied 0'])
-  expect(await outcomes({ respond: 'mention' })).toEqual(['overheard 0', 'turn 1', 'denied 0'])
-  expect(await outcomes({ respond: 'judge' })).toEqual(['judge 0', 'turn 0', 'denied 0'])
-  expect(await outcomes({ session: 'person', people: ['bob'] })).toEqual(['turn 0', 'ignored 0', 'denied 0'])
+  expect(await outcomes()).toEqual(['turn 0', 'turn 0', 'denied 0', 'command 0'])
+  expect(await outcomes({ respond: 'mention' })).toEqual(['overheard 0', 'turn 1', 'denied 0', 'command 0'])
+  expect(await outcomes({ respond: 'judge' })).toEqual(['judge 0', 'turn 0', 'denied 0', 'command 0'])
+  expect(await outcomes({ session: 'person', people: ['bob'] })).toEqual(['turn 0', 'ignored 0', 'denied 0', 'ignored 0'])
   expect(await store.keyValue(ROOMS).list('', 9)).toEqual([])
 })

@@ -1,13 +1,16 @@
 /** `/api/rooms`: the rooms of channels, their rules, and which turns a rule would run. */
 import { agentsOfChats, operatorsOf, roomsOf } from '@sluice/config'
-import { isAdmitted, judgeInRoom, type Room, Rooms, respondsTo, standingOfSender } from '@sluice/delivery'
+import { commandIn, isAdmitted, judgeInRoom, type Room, Rooms, respondsTo, standingOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { beginRoomAnew, eraseRoom, shownErased } from '@sluice/runtime/conversations'
 import {
   AppError,
+  agentKey,
   type Channel,
+  chatSessionKey,
   defineRoute,
+  MAIN_AGENT,
   parseRoomId,
   RESPONDS,
   ROOM_KEYS,
@@ -19,6 +22,7 @@ import {
   roomId,
   roomKey,
   roomRuleSchema,
+  type SessionRow,
   STANDINGS,
   sharedRoom,
 } from '@sluice/sdk'
@@ -57,9 +61,9 @@ const triedSchema = v.object({
   sender: v.string(),
   text: v.string(),
   outcome: v.pipe(
-    v.picklist(['turn', 'judge', 'overheard', 'ignored', 'denied']),
+    v.picklist(['turn', 'judge', 'command', 'overheard', 'ignored', 'denied']),
     v.description(
-      'turn: the agent answers; judge: it answers or is silent; overheard: kept for the next turn; ignored: dropped by the rule; denied: dropped by the allowlist',
+      'turn: the agent answers; judge: it answers or is silent; command: such as /stop, which starts no turn; overheard: kept for the next turn; ignored: dropped by the rule; denied: dropped by the allowlist',
     ),
   ),
   standing: v.picklist(STANDINGS),
@@ -74,6 +78,16 @@ export function roomRoutes(runtime: Runtime): Route[] {
   const rooms = new Rooms({ store, rooms: (channel) => roomsOf(runtime.snapshot().config, channel) })
 
   const channelOf = ({ channel }: RoomPlace): Channel | undefined => runtime.snapshot().channels.find(({ name }) => name === channel)
+
+  /** Lists the conversations that all people of a room share, of each agent, the newest of each agent first. The prefix is of the main agent. */
+  const sharedSessions = async (prefix: string, limit: number): Promise<SessionRow[]> => {
+    const agents = new Set([MAIN_AGENT, ...runtime.snapshot().registries.keys()])
+    const lists = [...agents].map((agent) => store.sessions.list({ limit, prefix: agentKey(agent, prefix), suffix: '/' }))
+    return (await Promise.all(lists)).flat().toSorted((one, other) => other.lastActiveAtMs - one.lastActiveAtMs)
+  }
+
+  const shownAlone = async (place: RoomPlace): Promise<ShownRoom> =>
+    shown(place, (await sharedSessions(chatSessionKey(place), 1))[0]?.lastActiveAtMs)
 
   const shown = async (place: RoomPlace, lastActiveAtMs?: number): Promise<ShownRoom> => {
     const room = await rooms.at(place)
@@ -93,7 +107,10 @@ export function roomRoutes(runtime: Runtime): Route[] {
   }
 
   /** Throws `invalid_request` for a rule that names what is not configured. */
-  const check = ({ agent }: RoomRule): void => {
+  const check = ({ channel }: RoomPlace, { agent }: RoomRule): void => {
+    const channels = runtime.snapshot().channels.map(({ name }) => name)
+    if (!channels.includes(channel))
+      throw new AppError('invalid_request', `There is no channel "${channel}". The channels are ${channels.join(', ')}.`)
     const agents = [...runtime.snapshot().registries.keys()]
     if (agent !== undefined && !agents.includes(agent))
       throw new AppError('invalid_request', `agent: there is no agent "${agent}". The agents are ${agents.join(', ')}.`)
@@ -108,7 +125,7 @@ export function roomRoutes(runtime: Runtime): Route[] {
       answers: { 200: { description: 'The rooms', schema: v.object({ rooms: v.array(roomSchema) }) } },
       async handle() {
         const found = new Map<string, { readonly place: RoomPlace; readonly lastActiveAtMs?: number }>()
-        for (const { id, lastActiveAtMs } of await store.sessions.list({ limit: ROOMS_MAX, prefix: 'channel:', suffix: '/' })) {
+        for (const { id, lastActiveAtMs } of await sharedSessions('channel:', ROOMS_MAX)) {
           const place = sharedRoom(id)
           if (place && !found.has(roomId(place))) found.set(roomId(place), { place, lastActiveAtMs })
         }
@@ -128,7 +145,7 @@ export function roomRoutes(runtime: Runtime): Route[] {
       summary: 'One room with its rule, and what is in force there',
       auth: 'operator',
       answers: { 200: { description: 'The room', schema: roomSchema } },
-      handle: ({ params }) => shown(placeIn(params)),
+      handle: ({ params }) => shownAlone(placeIn(params)),
     }),
     defineRoute({
       method: 'PUT',
@@ -138,15 +155,15 @@ export function roomRoutes(runtime: Runtime): Route[] {
       body: roomRuleSchema,
       answers: { 200: { description: 'The room', schema: roomSchema } },
       async handle({ by, params, body }) {
-        check(body)
         const place = placeIn(params)
+        check(place, body)
         const before = await rooms.at(place)
         if (Object.keys(body).length === 0) await rules.delete(roomKey(place))
         else await rules.set(roomKey(place), body)
         const { isShared } = await rooms.at(place)
         if (isShared !== before.isShared) await beginRoomAnew({ store, snapshot }, place, { isShared, nowMs: clock.nowMs() })
         await recordAction(runtime, 'room_changed', by, { room: roomId(place), rule: body })
-        return shown(place)
+        return shownAlone(place)
       },
     }),
     defineRoute({
@@ -202,12 +219,17 @@ function play(
   let heard = 0
   return messages.map((message) => {
     const { sender, text } = message
-    const outcome: TriedLine['outcome'] = isAdmitted(channel, sender) ? judgeInRoom(channel, room, message) : 'denied'
+    const outcome = isAdmitted(channel, sender) ? outcomeOf(channel, room, message) : 'denied'
     const isTurn = outcome === 'turn' || outcome === 'judge'
     const line = { sender, text, outcome, standing: standingOfSender(channel, message, operators), overheard: isTurn ? heard : 0 }
     heard = isTurn ? 0 : Math.min(OVERHEARD_MAX, heard + (outcome === 'overheard' ? 1 : 0))
     return line
   })
+}
+
+function outcomeOf(channel: Channel, room: Room, message: v.InferOutput<typeof lineSchema>): TriedLine['outcome'] {
+  const verdict = judgeInRoom(channel, room, message)
+  return (verdict === 'turn' || verdict === 'judge') && commandIn(message.text) ? 'command' : verdict
 }
 
 function placeIn({ id = '' }: Readonly<Record<string, string>>): RoomPlace {

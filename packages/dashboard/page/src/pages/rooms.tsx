@@ -268,6 +268,7 @@ type TriedLine = operations['postApiRoomsIdTry']['responses'][200]['content']['a
 const OUTCOMES = {
   turn: ['it answers', 'ok'],
   judge: ['it decides whether to answer', 'info'],
+  command: ['a command, which starts no turn', 'info'],
   overheard: ['kept for its next answer', 'quiet'],
   ignored: ['dropped by the rule', 'warn'],
   denied: ['dropped by the allowlist', 'bad'],
