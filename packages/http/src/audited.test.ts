@@ -32,7 +32,7 @@ const RECORDED: Readonly<
     body: { from: 'shared', to: 'cli', key: 'one' },
     detail: { from: 'shared', to: 'cli', assigned: 1 },
   },
-  'PUT /api/rooms/{id}': { kind: 'room_changed', body: { respond: 'judge' }, detail: { room: 'x/bot/room', rule: { respond: 'judge' } } },
+  'PUT /api/rooms/{id}': { kind: 'room_changed', body: { respond: 'judge' }, detail: { room: 'phone/bot/room', rule: { respond: 'judge' } } },
   'DELETE /api/rooms/{id}': 'conversations',
   'POST /api/limits/reset': { kind: 'limits_reset', body: { client: 'device:x' }, detail: { client: 'device:x' } },
   'POST /api/deliveries/inbox/{number}/replay': 'deliveries',
@@ -106,7 +106,7 @@ test.each(Object.entries(RECORDED).flatMap(([route, change]) => (typeof change =
     const [method = '', path = ''] = route.split(' ')
     const answer = await call(
       method,
-      path.replace('rooms/{id}', 'rooms/x%2Fbot%2Froom').replace('{id}', other.device).replace('{channel}', 'phone') + query,
+      path.replace('rooms/{id}', 'rooms/phone%2Fbot%2Froom').replace('{id}', other.device).replace('{channel}', 'phone') + query,
       body,
     )
     expect(answer.status, await answer.clone().text()).toBe(200)
