@@ -83,7 +83,7 @@ test('a chat may be named by the word of its channel in the specification', asyn
 
 test('what needs operators is told once in the chats of [approvals], and listed', async () => {
   const { sent, notices, events, emit } = await start('[approvals]\nchannels = ["x:ops", "dashboard"]\n')
-  for (const event of [down('y'), down('y'), down('y', 'ok'), dead('inbound', 'it failed'), dead('outbound', 'refused: too long')])
+  for (const event of [down('y'), down('y'), down('y', 'ok'), dead('inbound', 'it failed.'), dead('outbound', 'refused: too long')])
     emit(event)
   await expect.poll(() => sent).toHaveLength(3)
   expect(sent.toSorted()).toEqual([

@@ -11,7 +11,7 @@ import {
   warn,
 } from '@sluice/runtime/doctor'
 import { withClusterConfig } from '@sluice/runtime/open-backend'
-import { AppError } from '@sluice/sdk'
+import { AppError, withFullStop } from '@sluice/sdk'
 import { type DataDirLock, shareDataDir } from '@sluice/store'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './runtime/open-runtime.ts'
 
@@ -53,7 +53,7 @@ async function openBeside(options: DoctorOptions, problems: Check[]): Promise<Op
     return await withClusterConfig(given, openRuntime)
   } catch (error) {
     if (!(error instanceof AppError && error.code === 'unavailable')) throw error
-    const detail = `the configuration of the cluster cannot be read now: ${error.message}. The lines below are about the file of this node`
+    const detail = `the configuration of the cluster cannot be read now: ${withFullStop(error.message)} The lines below are about the file of this node`
     problems.push(warn('config', detail, 'make the database of [store] url reachable'))
     return openRuntime(given)
   }

@@ -1,6 +1,6 @@
 /** Requests for the authorization at a server. Most of their addresses are named by the server, so they reach nothing inside the network. */
 import { readUpTo, signalScope } from '@sluice/kit'
-import { AppError, type Host } from '@sluice/sdk'
+import { AppError, type Host, withFullStop } from '@sluice/sdk'
 
 const BYTES_MAX = 1024 * 1024
 const TIMEOUT_MS = 30_000
@@ -50,7 +50,7 @@ export function metadataFetch({ server, configured, host }: MetadataFetchOptions
       if (!(cause instanceof AppError) || cause.code !== 'forbidden') throw cause
       throw new AppError(
         'forbidden',
-        `The MCP server '${server}' names ${url.origin} for its authorization: ${cause.message}. If that is its authorization server, set mcp.servers.${server}.oauth.issuer.`,
+        `The MCP server '${server}' names ${url.origin} for its authorization: ${withFullStop(cause.message)} If that is its authorization server, set mcp.servers.${server}.oauth.issuer.`,
         { cause },
       )
     })

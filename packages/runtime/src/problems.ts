@@ -2,7 +2,7 @@
 import { readRecord } from '@sluice/backup'
 import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
-import type { Vitals } from '@sluice/sdk'
+import { type Vitals, withFullStop } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Snapshot } from './features/snapshot.ts'
 import type { HealthWatch } from './health.ts'
@@ -33,7 +33,7 @@ interface ProblemSources {
   vitals(): Pick<Vitals, 'sandbox'>
 }
 
-const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
+const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${withFullStop(text.slice(1))}`
 
 /** Those that stop work come first. */
 export function problemsOf({ health, dataDir, clock, vitals }: ProblemSources, { channels, links, features }: Snapshot): Problem[] {
@@ -67,7 +67,7 @@ export function problemsOf({ health, dataDir, clock, vitals }: ProblemSources, {
     )
   for (const { feature, state, reason } of features)
     if (state === 'failed')
-      add('feature', 'failing', `${feature} does not work: ${reason ?? 'the cause is in the log'}.`, "run 'sluice doctor'", {
+      add('feature', 'failing', withFullStop(`${feature} does not work: ${reason ?? 'the cause is in the log'}`), "run 'sluice doctor'", {
         name: feature,
       })
   for (const channel of channels) {
@@ -75,12 +75,13 @@ export function problemsOf({ health, dataDir, clock, vitals }: ProblemSources, {
     const sinceMs = health.channelSinceMs(channel.name)
     const more = { name: channel.name, ...(sinceMs !== undefined && { sinceMs }) }
     const why = detail ? `: ${detail}` : ''
-    if (state === 'down') add('channel', 'failing', `${channel.name} is down${why}.`, 'check its settings, and send a test message', more)
+    if (state === 'down')
+      add('channel', 'failing', withFullStop(`${channel.name} is down${why}`), 'check its settings, and send a test message', more)
     if (state === 'degraded')
       add(
         'channel',
         'warning',
-        `${channel.name} sends replies of unknown outcome${why}.`,
+        withFullStop(`${channel.name} sends replies of unknown outcome${why}`),
         "look at 'sluice outbox list --state ambiguous'",
         more,
       )

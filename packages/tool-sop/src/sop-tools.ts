@@ -16,6 +16,7 @@ import {
   type Tool,
   type ToolContext,
   wasStartedIn,
+  withFullStop,
 } from '@sluice/sdk'
 import * as v from 'valibot'
 import { runLine, runText } from './run-text.ts'
@@ -97,7 +98,7 @@ export const sopExecute = (host: Host): Tool =>
       const who = { by: `turn:${turn}`, standing, ...(caller !== undefined && { starter: caller }), ...(session !== null && { session }) }
       const runId = await sops.run(name, { payload, atMs: host.clock.nowMs(), ...who, trace: formatTraceContext(trace) })
       const run = await sops.get(runId)
-      const begun = run?.status === 'waiting' ? `The run waits and starts by itself: ${run.reason}.` : 'Started.'
+      const begun = run?.status === 'waiting' ? withFullStop(`The run waits and starts by itself: ${run.reason}`) : 'Started.'
       return `${begun}\n${run && maySeeRun(run, by) ? runText(run) : runId}`
     },
   })

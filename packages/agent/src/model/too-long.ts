@@ -59,20 +59,33 @@ export const isTooLong = ({ name, message, status }: { name: string; message: st
   ABOVE_RATE.test(message) ||
   (STATUSES.has(status) && WORDS.some((words) => words.test(message)))
 
-/** Numbers of tokens, also as `131,072`. */
-const TOKENS = /\d{1,3}(?:,\d{3})+|\d{3,8}/g
+/** Numbers of tokens, also as `131,072`, and not those in the names of models and requests. */
+const TOKENS = /(?<![\w.-])(?:\d{1,3}(?:,\d{3})+|\d{3,8})(?!\w)/g
+/** Refusals that name the length of the input beside the tokens that are kept free for the output. */
+const SUMS = [
+  // Anthropic: input length and `max_tokens` exceed context limit: 190000 + 64000 > 200000
+  /(?<input>\d{1,8}) \+ (?<output>\d{1,8}) > (?<window>\d{1,8})/,
+  // OpenAI: maximum context length is 8192 tokens. However, you requested 10000 tokens (6000 in the messages, 4000 in the completion)
+  // vLLM and earlier models of OpenAI: However, you requested 4353 tokens (253 in your prompt; 4100 for the completion)
+  /context length is (?<window>\d{1,8}) tokens\b[^(]{0,80}\((?<input>\d{1,8}) in (?:the|your) (?:messages|prompt)[^\d)]{1,40}(?<output>\d{1,8}) (?:in|for) the completion/,
+  // vLLM: maximum context length is 8192 tokens and your request has 7000 input tokens (2000 > 8192 - 7000)
+  /\((?<output>\d{1,8}) > (?<window>\d{1,8}) - (?<input>\d{1,8})\)/,
+]
 /** A prompt that is asked again is this much shorter than the refusal allows, because tokens are estimated. */
 const MARGIN = 0.9
 /** The part of a prompt that is asked again where a refusal names no numbers. */
 const HALF = 0.5
 
 /**
- * Returns the part of the refused prompt that fits, between 0 and 1: the smaller of the two numbers in the refusal by the larger one if it
- * names the window and the length of the request.
+ * Returns the part of the refused prompt that fits, between 0 and 1: what the output leaves of the window by the length of the input, or
+ * the smaller of the two numbers in the refusal by the larger one if it names the window and the length of the request.
  */
 export function partThatFits(message: string): number {
+  const sum = SUMS.map((words) => words.exec(message)?.groups).find((groups) => groups !== undefined)
+  if (sum) return asPart((Number(sum.window) - Number(sum.output)) / Number(sum.input))
   const numbers = [...message.matchAll(TOKENS)].map(([text]) => Number(text.replaceAll(',', ''))).filter((tokens) => tokens >= 256)
   const [window, length] = [Math.min(...numbers), Math.max(...numbers)]
-  const part = window / length
-  return numbers.length > 1 && part > 0.05 && part < 1 ? part * MARGIN : HALF
+  return numbers.length > 1 ? asPart(window / length) : HALF
 }
+
+const asPart = (part: number): number => (part > 0.05 && part < 1 ? part * MARGIN : HALF)

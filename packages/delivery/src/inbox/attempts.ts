@@ -13,6 +13,7 @@ import {
   type OwnedStore,
   type SpentMessage,
   type StartedMessage,
+  withFullStop,
 } from '@sluice/sdk'
 import { channelNamed } from '../delivery-options.ts'
 import { waitingReplies } from '../delivery-queue.ts'
@@ -139,7 +140,7 @@ export class Attempts {
     this.#options.limits.notify({
       kind: 'refused',
       about: `${agentOfSession(session)} ${refusal}`,
-      text: `Sluice could not answer a message on ${channel}, and repeating it would fail too: ${reason}. \`sluice inbox replay ${number}\` runs it again.`,
+      text: `Sluice could not answer a message on ${channel}, and repeating it would fail too: ${withFullStop(reason)} \`sluice inbox replay ${number}\` runs it again.`,
     })
   }
 

@@ -64,6 +64,22 @@ describe('a draft', () => {
     expect(kept).toEqual([[7, 'p1']])
   })
 
+  test('takes up the message that a crash left behind, where the platform knows the key of the repeat', async () => {
+    const messages = new Map<string, string>()
+    const send: Channel['send'] = async (_, { clientId, text }) => {
+      messages.set(clientId, text)
+      return { id: `message of ${clientId}` }
+    }
+    const crashed = bench({ send })
+    crashed.kept.push = () => {
+      throw new Error('crash')
+    }
+    expect(await crashed.open()).toBeUndefined()
+    const { open, kept } = bench({ send }, { ...STARTED, attempts: 2 })
+    expect((await open())?.id).toBe('message of draft-turn-1')
+    expect([messages.size, kept]).toEqual([1, [[7, 'message of draft-turn-1']]])
+  })
+
   test('continues the message of an interrupted attempt', async () => {
     const { open, sent } = bench({}, { ...STARTED, draft: 'p0' })
     expect((await open())?.id).toBe('p0')

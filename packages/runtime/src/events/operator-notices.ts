@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { approvalsSection, notifySection } from '@sluice/config'
 import { isoTime, shellWord } from '@sluice/kit'
-import type { OperatorNotice, SluiceEvent, Store } from '@sluice/sdk'
+import { type OperatorNotice, type SluiceEvent, type Store, withFullStop } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
 import { notifyNews } from './notify.ts'
 
@@ -71,7 +71,8 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
     case 'channel_health': {
       const { channel, state, detail } = event
       if (state !== 'down' && state !== 'degraded') return undefined
-      const text = `The channel ${channel} is ${state}${detail === null ? '' : `: ${detail}`}. \`sluice channels\` shows its state.`
+      const about = withFullStop(`The channel ${channel} is ${state}${detail === null ? '' : `: ${detail}`}`)
+      const text = `${about} \`sluice channels\` shows its state.`
       return { kind: 'channel', about: `${channel} ${state}`, text, broken: channel }
     }
     case 'sop_run': {
@@ -118,9 +119,9 @@ function givenUp({ direction, channel, number, error }: Extract<SluiceEvent, { r
   const reason = error ?? 'no reason is known'
   if (direction === 'inbound') {
     if (reason.startsWith('refused: ')) return undefined
-    const text = `A message on ${channel} could not be answered: ${reason}. \`sluice inbox replay ${number}\` runs it again.`
+    const text = `A message on ${channel} could not be answered: ${withFullStop(reason)} \`sluice inbox replay ${number}\` runs it again.`
     return { kind: 'given_up', about: `inbox ${channel}`, text }
   }
-  const text = `A reply on ${channel} could not be delivered: ${reason}. \`sluice outbox show ${number}\` shows it.`
+  const text = `A reply on ${channel} could not be delivered: ${withFullStop(reason)} \`sluice outbox show ${number}\` shows it.`
   return { kind: 'given_up', about: `outbox ${channel}`, text, broken: channel }
 }
