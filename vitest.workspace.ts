@@ -56,7 +56,7 @@ const projects = selections.map((selection) => ({
 const maxWorkers = only ? 1 : availableParallelism() + 1
 
 // A condition that a test waits for may take long on a busy machine.
-const expectation = { poll: { timeout: 20_000 } }
+const expectation = { poll: { timeout: 20_000, interval: 10 } }
 
 // Tests of one file that run at the same time wait for the same daemon, most of the time.
 const maxConcurrency = 40

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Channel, defineFeature, type SluiceEvent } from '@sluice/sdk'
+import { until } from '@sluice/testkit/until'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Daemon, startDaemon } from './daemon.ts'
 
@@ -124,7 +125,7 @@ test('the newest 100 notices are kept', async () => {
   const { notices, events, emit } = await start('[notify]\nevery_mins = 0\n')
   for (let index = 0; index < 104; index++) {
     emit(paused(`s${index}`))
-    await expect.poll(() => events.filter(({ type }) => type === 'operator_notice')).toHaveLength(index + 1)
+    await until(() => events.filter(({ type }) => type === 'operator_notice').length === index + 1)
   }
   const listed = await notices()
   expect(listed).toHaveLength(100)

@@ -8,6 +8,8 @@ const BLOCK_ELEMENTS = new Set(
 )
 const CELL_ELEMENTS = new Set(['td', 'th'])
 const NAME_CHARS_MAX = 20
+/** A `<` that begins an element, a comment or a declaration. Any other is text. */
+const MARKUP = /<(?=[a-z/!?])/gi
 /** Placeholders for the begin and the end of a quote until the text is split into lines. */
 const [QUOTE, UNQUOTE] = ['\ue000', '\ue001']
 const QUOTE_DEPTH_MAX = 5
@@ -30,15 +32,14 @@ const REFERENCE = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z][a-z\d]{1,9}));/gi
 export function htmlToText(html: string): string {
   let text = ''
   let at = 0
-  while (at < html.length) {
-    const open = html.indexOf('<', at)
-    text += plainText(html.slice(at, open < 0 ? html.length : open))
-    if (open < 0) break
-    const { end, replacement } = readMarkup(html, open)
-    text += replacement
+  MARKUP.lastIndex = 0
+  for (let open = MARKUP.exec(html); open; open = MARKUP.exec(html)) {
+    const { end, replacement } = readMarkup(html, open.index)
+    text += plainText(html.slice(at, open.index)) + replacement
     at = end
+    MARKUP.lastIndex = end
   }
-  return tidy(text)
+  return tidy(text + plainText(html.slice(at)))
 }
 
 /** Returns where the markup that starts at a `<` ends, and the text that replaces it. */
@@ -47,11 +48,8 @@ function readMarkup(html: string, open: number): { end: number; replacement: str
   const closing = html[open + 1] === '/'
   const from = open + (closing ? 2 : 1)
   const name = /^[a-z][a-z\d]*/i.exec(html.slice(from, from + NAME_CHARS_MAX))?.[0].toLowerCase()
-  if (name === undefined) {
-    const isMarkup = closing || html[open + 1] === '!' || html[open + 1] === '?'
-    return isMarkup ? { end: after(html, '>', open), replacement: '' } : { end: open + 1, replacement: '<' }
-  }
   const end = after(html, '>', open)
+  if (name === undefined) return { end, replacement: '' }
   if (!closing && IGNORED_ELEMENTS.has(name)) return { end: afterElement(html, name, end), replacement: '' }
   if (name === 'blockquote') return { end, replacement: `\n${closing ? UNQUOTE : QUOTE}\n` }
   if (name === 'li' && !closing) return { end, replacement: '\n- ' }

@@ -43,15 +43,15 @@ describe('a conversation', () => {
   })
 
   test('begins anew at an hour of the time zone, once a day', async () => {
-    const made = await resetting({ dailyAt: '04:30', timezone: 'Asia/Kolkata' })
-    // 04:30 in Kolkata is 23:00 in UTC.
-    await clock.advance(((23 * HOUR_MS - (clock.nowMs() % (24 * HOUR_MS)) + 24 * HOUR_MS) % (24 * HOUR_MS)) - 60_000)
+    const instant = new Date(clock.nowMs() + 60_000)
+    const dailyAt = instant.toLocaleTimeString('en-GB', { timeZone: 'Asia/Kolkata', timeStyle: 'short' })
+    const made = await resetting({ dailyAt, timezone: 'Asia/Kolkata' })
     expect(await say(made, 'm1')).toBe(1)
-    await clock.advance(59_000)
+    await clock.advance(instant.getTime() - 1 - clock.nowMs())
     expect(await say(made, 'm2')).toBe(2)
-    await clock.advance(1000)
+    await clock.advance(1)
     expect(await say(made, 'm3')).toBe(1)
-    await clock.advance(23 * HOUR_MS)
+    await clock.advance(2 * HOUR_MS)
     expect(await say(made, 'm4')).toBe(2)
   })
 

@@ -21,6 +21,8 @@ beforeEach(() => {
   db = new Database(file)
   db.makeDurable()
   db.exec('CREATE TABLE kept (text TEXT UNIQUE)')
+  // The time for which a commit waits for a lock.
+  db.exec('PRAGMA busy_timeout = 200')
   host = testHost()
   commits = []
   writer = new GroupCommit(db, { clock: host.clock, log: host.log, onCommit: (units) => commits.push(units) })
