@@ -190,7 +190,7 @@ function metrics() {
     'The daemon serves its metrics in the text format of Prometheus at `GET /metrics`, in builds with `observability-metrics`:',
     '```toml\n[observability]\nbackends = ["textmetrics"]      # further backends at the same time: "otel", "log"\nmetrics_loopback_only = false   # true: only this machine may read them\n```',
     'The route needs no token: the metrics contain no text of messages, no sender and no secret, only names of routes, channels, models, tools and procedures. [guides/monitoring.md](guides/monitoring.md) sets up Prometheus, alerts and a dashboard with them.',
-    'Counters begin at 0 with each start of the daemon. A series exists from its first value on. A histogram has the series `_bucket`, `_sum` and `_count`. `outcome` is `ok`, `error` or `aborted`; for procedures it is `completed`, `failed`, `cancelled` or `skipped`. A metric has at most 1,000 combinations of labels; further ones count under `other`.',
+    'Counters begin at 0 with each start of the daemon. A series exists from its first value on. A histogram has the series `_bucket`, `_sum` and `_count`. `outcome` is `ok`, `error` or `aborted`; for procedures it is `completed`, `failed` or `cancelled`, `waiting` or `expired` for a run that a limit holds back, and `skipped`. A metric has at most 1,000 combinations of labels; further ones count under `other`.',
     table(['metric', 'type', 'labels', 'meaning'], rows),
   )
 }

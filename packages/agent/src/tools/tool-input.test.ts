@@ -26,6 +26,12 @@ describe('parseToolInput', () => {
     },
   )
 
+  test('names a member that a schema refuses once', () => {
+    const strict = { name: 'note', input: v.strictObject({ text: v.optional(v.string()) }) } as unknown as Tool
+    const { problem } = parseToolInput(strict, '{"txt":"a"}', (text) => text) as { readonly problem: string }
+    expect(problem.split('\n')).toEqual(['The input of note is not valid:', '- "txt" is unknown; did you mean "text"?'])
+  })
+
   test.each([
     ['{"txt":"a"}', '- "txt" is unknown; did you mean "text"?'],
     ['{"body":"a"}', '- "body" is unknown; did you mean "text"?'],

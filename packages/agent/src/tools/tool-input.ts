@@ -24,11 +24,11 @@ export function parseToolInput(tool: Tool, json: string, scrub: Scrub): ParsedIn
   const halt = tool.haltOf?.(raw)
   const result = v.safeParse(tool.input, halt ?? raw)
   if (result.success) return { raw, value: result.output, halts: halt !== undefined }
-  const issues = [...unknownNames(tool, halt ?? raw, result.issues), ...result.issues.map((issue) => issueText(issue))]
-    .slice(0, ISSUES_MAX)
-    .map(clean(scrub))
-  const more = result.issues.length - ISSUES_MAX
-  return { problem: `The input of ${tool.name} is not valid:\n${issues.join('\n')}${more > 0 ? `\nand ${more} more` : ''}` }
+  const others = result.issues.filter((issue) => !isUnknownName(issue)).map(issueText)
+  const issues = [...unknownNames(tool, halt ?? raw, result.issues), ...others]
+  const more = issues.length - ISSUES_MAX
+  const shown = issues.slice(0, ISSUES_MAX).map(clean(scrub))
+  return { problem: `The input of ${tool.name} is not valid:\n${shown.join('\n')}${more > 0 ? `\nand ${more} more` : ''}` }
 }
 
 /**
@@ -62,6 +62,10 @@ function firstObject(text: string): string | undefined {
   }
   return undefined
 }
+
+/** Whether the issue is about a member of the input that `unknownNames` names. */
+const isUnknownName = ({ type, expected, path }: v.BaseIssue<unknown>): boolean =>
+  type === 'strict_object' && expected === 'never' && path?.length === 1
 
 const issueText = (issue: v.BaseIssue<unknown>): string => `- ${v.getDotPath(issue) ?? 'input'}: ${issue.message}`
 
