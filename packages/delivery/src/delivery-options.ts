@@ -28,7 +28,7 @@ import type { RoomDefaults } from './inbox/rooms.ts'
 import type { People } from './people/people.ts'
 
 export interface DeliveryOptions {
-  readonly store: Pick<Store, 'cluster' | 'inbox' | 'keyValue' | 'outbox' | 'turns' | 'onChange'>
+  readonly store: Pick<Store, 'cluster' | 'inbox' | 'keyValue' | 'outbox' | 'sessions' | 'turns' | 'onChange'>
   readonly ownership: Pick<Ownership, 'onShards' | 'ownsAll' | 'whileHolding'>
   readonly features: DeliveryFeatures
   readonly turns: DeliveryTurns

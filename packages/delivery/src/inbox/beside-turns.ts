@@ -64,7 +64,7 @@ export class BesideTurns {
 
   /** Carries out a command. */
   async command({ owned, number, lane }: OwnedRow, channel: Channel, message: Inbound, { permit }: Attempt): Promise<JobOutcome> {
-    const { clock, features, limits, onDue, onReplies, people, rooms, store, turns } = this.#options
+    const { clock, features, limits, onDue, onReplies, people, rooms, stopping, store, turns } = this.#options
     const { attempts, messages, running } = this.#parts
     const entry = await owned.inbox.get(number)
     if (!entry || entry.endedAtMs !== null) return 'done'
@@ -108,6 +108,7 @@ export class BesideTurns {
         admit,
         admitCommand: () => admitCommand(admitting, inSession, this.#commands),
         turns: running,
+        stopping,
         whileWaiting,
         onDue,
         onReplies,

@@ -1,4 +1,4 @@
-import { AppError, type InboxRow } from '@sluice/sdk'
+import { AppError, type InboxRow, type TurnRow } from '@sluice/sdk'
 import { assistant, user } from '@sluice/testkit/store-rules/samples'
 import { describe, expect, test, vi } from 'vitest'
 import { advanceUntil, bench, clock, message, open, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
@@ -373,6 +373,26 @@ describe('outside of the threads of a conversation', () => {
     expect(lastText(made)).toMatch(/^Stopped\. This is a new conversation/)
     expect(await made.store.sessions.conversation(session, 10)).toMatchObject({ summary: { text: '' }, messages: [] })
     release()
+  })
+
+  test('/new stops a turn that another node of a cluster runs, and begins anew in its thread once it has ended', async () => {
+    const aborted: string[] = []
+    const made = await bench({ abort: (id) => aborted.push(id) > 0 })
+    const { store } = made
+    const session = 'channel:x/our-number/room/one/%2B15550002222'
+    await store.turns.finish({ ...ENDED, id: 'before', sessionId: session, messages: [user('earlier'), assistant('answer')] })
+    const elsewhere = runningElsewhere(session)
+    vi.spyOn(store.inbox, 'list').mockImplementation(async ({ state }) => (state === 'running' ? [elsewhere] : []))
+    let status: TurnRow['status'] = 'running'
+    vi.spyOn(store.turns, 'get').mockImplementation(async () => ({ status }) as TurnRow)
+    await made.receive(said('c', undefined, '/new'))
+    await settle()
+    expect(aborted).toEqual(['turn elsewhere'])
+    expect([made.sent, (await store.sessions.conversation(session, 10)).messages.length]).toEqual([[], 2])
+    status = 'aborted'
+    await advanceUntil(() => made.sent.length === 1)
+    expect(lastText(made)).toMatch(/^Stopped\. This is a new conversation/)
+    expect(await store.sessions.conversation(session, 10)).toMatchObject({ summary: { text: '' }, messages: [] })
   })
 
   test('/new is about the conversation itself once that has messages', async () => {

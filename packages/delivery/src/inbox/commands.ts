@@ -28,8 +28,9 @@ import { CODE_MINUTES, codeIn } from '../people/codes.ts'
 import { type LinkedAccount, type LinkingAccount, linkNotices, type People, shownAccount, toldOfLink } from '../people/people.ts'
 import { noticesTo } from './notice.ts'
 import { isInRoom } from './rooms.ts'
-import { isInThreadOf, type RunningTurns } from './running-turns.ts'
+import type { RunningTurns } from './running-turns.ts'
 import { chooseModel, chosenModel, muteUntil, setMute } from './session-settings.ts'
+import { type StoppedElsewhere, stopElsewhere, turnInThread } from './turn-in-thread.ts'
 
 /** `/compact` is left to the agent, because it needs a model. */
 type ChatCommand = Exclude<ChatCommandName, 'compact'>
@@ -52,8 +53,6 @@ const DAY_MS = 24 * 3_600_000
 const TURNS_MAX = 1000
 /** The newest turns in which `/retry` looks for one of the sender. */
 const RETRIED_TURNS_MAX = 100
-/** The most running messages of a channel, on all nodes, among which the turn of a thread is looked for. */
-const RUNNING_MAX = 500
 
 /** Returns the command that a text is; undefined for any other text. */
 export function commandIn(text: string): WrittenCommand | undefined {
@@ -91,7 +90,7 @@ function mayUse(standing: Standing, { least, leastInRoom = least }: ChatCommandR
 export interface CommandOptions {
   readonly clock: Clock
   readonly texts: GatewayTexts
-  readonly store: Pick<Store, 'inbox' | 'outbox' | 'turns'>
+  readonly store: Pick<Store, 'inbox' | 'outbox' | 'sessions' | 'turns'>
   readonly people: People
   /** The channels that are ready. */
   channels(): readonly Channel[]
@@ -104,6 +103,8 @@ export interface CommandOptions {
   /** Ends a message that waits to be tried again, at the request of its sender. Resolves to false when it does not wait. */
   giveUpWaiting(number: number): Promise<boolean>
   readonly turns: Pick<RunningTurns, 'between' | 'inThread'>
+  /** Aborts when the daemon stops. */
+  readonly stopping: AbortSignal
   /** Counts the command for the limit of commands. Resolves to undefined when it may be answered; otherwise the command has ended as `limited`. */
   admitCommand(): Promise<JobOutcome | undefined>
   /** Counts the command as a turn of its sender. Resolves to undefined when the turn may run; otherwise the command has ended as `limited`, or asks again later. */
@@ -184,21 +185,24 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     return [{ key: hasStopped ? 'stopped' : 'nothing_to_stop' }]
   },
 
-  async new({ clock, turns, whileWaiting, endCommands }, running) {
+  async new(options, running) {
+    const { clock, turns, whileWaiting, endCommands } = options
     const { owned, message } = running
+    const isEmpty = async (): Promise<boolean> => (await owned.sessions.conversation(running.session, 1)).upTo === 0
     const inThread = turns.inThread(running.session, message.sender)
-    const isEmpty = inThread !== undefined && (await owned.sessions.conversation(running.session, 1)).upTo === 0
-    const session = isEmpty ? inThread.session : running.session
+    const session = inThread && (await isEmpty()) ? inThread.session : running.session
+    let elsewhere: StoppedElsewhere | undefined
     const hasStopped = await turns.between(session, {
       mayStop: (sender) => mayStop(running, { sender }),
       whileWaiting,
       async work() {
-        await beginConversation(owned.sessions, session, clock.nowMs())
-        await endCommands(session)
+        if (!inThread && (await isEmpty())) elsewhere = await stopElsewhere(options, running)
+        await beginConversation(elsewhere ? options.store.sessions : owned.sessions, elsewhere?.session ?? session, clock.nowMs())
+        await endCommands(elsewhere?.session ?? session)
       },
     })
     if (hasStopped === undefined) return [{ key: 'not_your_turn' }]
-    return [...(hasStopped ? [{ key: 'stopped' } as const] : []), { key: 'new_conversation' }]
+    return [...(hasStopped || elsewhere?.hasStopped ? [{ key: 'stopped' } as const] : []), { key: 'new_conversation' }]
   },
 
   async retry({ admit, onDue, store }, { owned, session, entry, message }) {
@@ -332,18 +336,6 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
   help: async () => [{ key: 'help' }],
 }
 
-/** Resolves to the newest turn that answers the sender in a thread of the conversation, on this node or on another one of a cluster. */
-async function turnInThread(
-  { store, turns }: CommandOptions,
-  { session, channel, message: { account, sender } }: RunningCommand,
-): Promise<{ readonly session: string; readonly turnId: string } | undefined> {
-  const here = turns.inThread(session, sender)
-  if (here) return here
-  const rows = await store.inbox.list({ channel: channel.name, state: 'running', limit: RUNNING_MAX })
-  const row = rows.find((one) => one.account === account && one.sender === sender && isInThreadOf(one.session, session))
-  return row && row.turnId !== null ? { session: row.session, turnId: row.turnId } : undefined
-}
-
 const named = (accounts: readonly Parameters<typeof shownAccount>[0][], texts: GatewayTexts) => ({
   accounts: accounts.map((one) => shownAccount(one, texts)).join(', '),
 })
@@ -399,7 +391,11 @@ async function newestOf(store: CommandOptions['store'], turns: readonly ListedTu
 }
 
 /** Hides the messages of a session from later turns: an empty summary covers all of them. They stay stored and are listed as before. */
-export async function beginConversation(sessions: OwnedStore['sessions'], session: string, nowMs: number): Promise<void> {
+export async function beginConversation(
+  sessions: Pick<Store['sessions'], 'conversation' | 'summarize'>,
+  session: string,
+  nowMs: number,
+): Promise<void> {
   const conversation = await sessions.conversation(session, 1)
   const { upTo } = conversation
   if (upTo > 0) await sessions.summarize(session, conversation, { text: '', upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })

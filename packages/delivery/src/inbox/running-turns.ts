@@ -3,7 +3,7 @@ import { BoundedMap, endsWithin } from '@sluice/kit'
 import { agentOfSession, type Clock, parseChatSession } from '@sluice/sdk'
 
 /** How long a new conversation waits for a turn that does not end when it is stopped, such as one inside a tool. */
-const STOPPING_MS_MAX = 10_000
+export const STOPPING_MS_MAX = 10_000
 /** Beyond this number of interrupts of a turn, its sender's messages wait for its next step. */
 const INTERRUPTS_MAX = 20
 /** The most turns whose interrupts are counted at the same time. */
