@@ -82,7 +82,7 @@ describe.concurrent.each(KIND_NAMES)('%s', (name) => {
     const after = await daemon.write(kind, text)
     await daemon.until(() => askedWith(text) > 0)
     await daemon.write(kind, '/status', { after })
-    await daemon.until(() => countOf(kind, 'Agent main has been working on your message') > 0)
+    await daemon.until(() => countOf(kind, 'Agent main has been at work') > 0)
     await daemon.write(kind, '/stop', { after })
     await daemon.until(() => countOf(kind, 'Stopped.') > 0)
     holding.resolve()

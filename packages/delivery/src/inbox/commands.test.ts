@@ -142,7 +142,7 @@ test('/status tells the agent, the running turn and the messages that wait', asy
   await until(() => made.turns.length === 2)
   await made.receive(message('s2', { text: '/status' }))
   await until(() => made.sent.length === 2)
-  expect(lastText(made)).toBe('Agent main has been working on your message for 0 seconds. Messages that wait: 1.')
+  expect(lastText(made)).toBe('Agent main has been at work for 0 seconds. Messages that wait: 1.')
   release()
   await until(() => made.sent.length === 5)
 })
@@ -339,7 +339,7 @@ describe('outside of the threads of a conversation', () => {
     await until(() => made.turns.length === 2)
     await made.receive(said('c1', undefined, '/status'))
     await until(() => made.sent.length === 1)
-    expect(lastText(made)).toMatch(/has been working on your message/)
+    expect(lastText(made)).toMatch(/has been at work/)
     for (const id of ['c2', 'c3']) {
       await made.receive(said(id, undefined, '/stop'))
       await settle()

@@ -132,7 +132,7 @@ describe('a message beyond the share of waiting turns', () => {
     await made.receive(message('stop', { to: { to: 'room-a1' }, text: '/status' }))
     await settle()
     expect(await limited(made)).toEqual(['a3'])
-    expect(made.sent.at(-1)?.text).toContain('working on your message')
+    expect(made.sent.at(-1)?.text).toContain('has been at work')
     const [row] = await made.store.inbox.list({ limit: 1, state: 'limited' })
     await made.store.inbox.replay(row?.number ?? 0)
     made.deliveries.wake()

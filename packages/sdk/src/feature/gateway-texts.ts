@@ -35,7 +35,7 @@ export const GATEWAY_TEXTS = {
   },
   not_compacted: { text: 'The model wrote no summary. The conversation is as before.', when: '/compact, and the model failed' },
   status_running: {
-    text: 'Agent {agent} has been working on your message for {seconds} seconds. Messages that wait: {waiting}.',
+    text: 'Agent {agent} has been at work for {seconds} seconds. Messages that wait: {waiting}.',
     when: '/status, while a turn runs',
   },
   status_idle: { text: 'Agent {agent} is ready. Messages that wait: {waiting}.', when: '/status, while no turn runs' },
