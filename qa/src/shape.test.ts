@@ -24,7 +24,7 @@ describe('a class', () => {
   const LINES_MAX = 250
   /** The classes that are longer, with their lines. A list that only shrinks. */
   const LONGER: Readonly<Record<string, number>> = {
-    Conversation: 408,
+    Conversation: 401,
     GroupCommit: 290,
     RelayLink: 289,
   }

@@ -240,6 +240,42 @@ describe.skipIf('missing' in foundChromium)(`the look and the weight of the dash
     await page.context().close()
   })
 
+  test('texts follow the size that a person has chosen, and long names stay beside the controls', WALK, async () => {
+    const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
+    await world.gateway.call('POST', '/api/channel-events', {
+      type: 'human_approval_request',
+      content: { title: `${long} ${long}`, message: long },
+      channels: ['dashboard'],
+      run_id: long,
+      step_id: 'long',
+      workflow_name: long,
+    })
+    await world.gateway.call('POST', '/api/devices', { name: long, role: 'client' })
+    const large = await launchChromium(['--blink-settings=defaultFontSize=32'])
+    try {
+      for (const [sized, width, pixels] of [
+        [browser, 320, 14],
+        [browser, 390, 14],
+        [large, 390, 28],
+        [large, 1280, 28],
+      ] as const) {
+        const { page } = await signedIn(sized, world.gateway, { viewport: { width, height: 844 } })
+        for (const [place, title] of [
+          ['/approvals', 'Approvals'],
+          ['/devices', 'Devices'],
+          ['/procedures/deploy-with-approval', 'deploy-with-approval'],
+        ] as const) {
+          await go(page, place, title)
+          expect(await page.evaluate('getComputedStyle(document.body).fontSize'), place).toBe(`${pixels}px`)
+          expect(await page.evaluate<string[]>(CROWDED), `${place} at ${width} and ${pixels} pixels`).toEqual([])
+        }
+        await page.context().close()
+      }
+    } finally {
+      await large.close()
+    }
+  })
+
   test('the page of a browser without a session is accessible too', async () => {
     const context = await browser.newContext({ bypassCSP: true })
     const { page } = await watchedPage(context, world.gateway.address)
@@ -310,6 +346,29 @@ const WATCH_START = `
   }
   requestAnimationFrame(look)
 `
+
+/** Titles and texts that leave the window or lie under a control, and titles that have no room beside their controls. */
+const CROWDED = `(() => {
+  const found = []
+  const boxOf = (element) => element.getBoundingClientRect()
+  const controls = [...document.querySelectorAll('main button, main input, main select, main .badge')]
+  for (const text of document.querySelectorAll('main h1, main h2, main h3, main .approval p')) {
+    const range = document.createRange()
+    range.selectNodeContents(text)
+    for (const { left, right, top, bottom } of range.getClientRects()) {
+      if (right > innerWidth) found.push('out of the window: ' + text.textContent)
+      for (const control of controls) {
+        const box = boxOf(control)
+        const isOver = box.left < right - 1 && box.right > left + 1 && box.top < bottom - 1 && box.bottom > top + 1
+        if (isOver && !text.contains(control)) found.push(control.textContent + ' over ' + text.textContent)
+      }
+    }
+    const { width, height } = boxOf(text)
+    if (height > 8 * width) found.push('no room: ' + text.textContent)
+  }
+  for (const control of controls) if (boxOf(control).right > innerWidth) found.push('out of the window: ' + control.textContent)
+  return [...new Set(found)]
+})()`
 
 async function picture(page: Page, name: string): Promise<void> {
   if (process.env.SLUICE_SCREENSHOTS !== '1') return

@@ -91,6 +91,12 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     await expect.poll(() => page.locator('.question .block').textContent(), SOON).toContain('node --version')
     await page.locator('.question').getByRole('button', { name: 'Approve' }).click()
     await page.getByText('It says:').first().waitFor()
+    await page.reload()
+    await page.getByText('It says:').first().waitFor()
+    expect(await page.locator('.said.tool').count()).toBe(1)
+    await say(page, 'slowly please')
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
+    expect(await page.locator('.said.tool').getByText('running').count()).toBe(0)
   })
 
   test('a dead reply is sent again', async () => {

@@ -119,7 +119,7 @@ export class Conversation {
   readonly problem = signal<unknown>(undefined)
   /** The name of the session. The page gives a new one its name. */
   readonly session: string
-  #stored: readonly { readonly atMs: number; readonly entry: Entry }[] = []
+  #stored: readonly StoredEntry[] = []
   #messages: Outgoing[] = []
   /** The turns of messages that this page has posted. */
   readonly #taken = new Set<string>()
@@ -252,17 +252,10 @@ export class Conversation {
     }
   }
 
-  #show(messages: readonly Stored[], turns: ReadonlyMap<string, Got<'/api/turns'>['turns'][number]>): void {
+  #show(messages: readonly Stored[], turns: EndedTurns): void {
     this.hasMore.value = messages.length > this.#shownMax && this.#shownMax < SHOWN_MAX
     this.#storedTurns = new Set(messages.flatMap(({ at }) => turns.get(at)?.turn_id ?? []))
-    this.#stored = messages.slice(-this.#shownMax).flatMap((message) => {
-      const turn = turns.get(message.at)
-      const facts = {
-        at: message.at,
-        ...(turn && { turn: turn.turn_id, model: turn.model, tokens: turn.input_tokens + turn.output_tokens, costUsd: turn.cost_usd }),
-      }
-      return entriesOf(message, facts).map((entry) => ({ atMs: Date.parse(message.at), entry }))
-    })
+    this.#stored = storedEntries(messages.slice(-this.#shownMax), turns)
     this.problem.value = undefined
   }
 
@@ -526,6 +519,42 @@ function append(parts: Entry[], kind: 'answer' | 'thinking', text: string): void
 /** Events name the session of a client as `<device>/<session>`. */
 const isSession = (named: unknown, id: string | undefined): boolean =>
   id !== undefined && (named === id || String(named).endsWith(`/${id}`))
+
+interface StoredEntry {
+  readonly atMs: number
+  readonly entry: Entry
+}
+
+/** The turns by the times of their ends, which are those of their answers. */
+type EndedTurns = ReadonlyMap<string, Got<'/api/turns'>['turns'][number]>
+
+function storedEntries(messages: readonly Stored[], turns: EndedTurns): readonly StoredEntry[] {
+  const entries = messages.flatMap((message) => {
+    const turn = turns.get(message.at)
+    const facts = {
+      at: message.at,
+      ...(turn && { turn: turn.turn_id, model: turn.model, tokens: turn.input_tokens + turn.output_tokens, costUsd: turn.cost_usd }),
+    }
+    return entriesOf(message, facts).map((entry) => ({ atMs: Date.parse(message.at), entry }))
+  })
+  return withResults(entries)
+}
+
+/** Puts the results of tools into their calls, as an answer that arrives has them. A result whose call is not shown stays as it is. */
+function withResults(stored: readonly StoredEntry[]): readonly StoredEntry[] {
+  const joined: StoredEntry[] = []
+  for (const one of stored) {
+    const { entry } = one
+    const { id, output } = entry.kind === 'tool' ? entry.call : {}
+    const at = joined.findLastIndex(
+      ({ entry: before }) => before.kind === 'tool' && before.call.id === id && before.call.output === undefined,
+    )
+    const asked = joined[at]
+    if (output === undefined || asked?.entry.kind !== 'tool') joined.push(one)
+    else joined[at] = { ...asked, entry: { kind: 'tool', call: { ...asked.entry.call, output } } }
+  }
+  return joined
+}
 
 /** Returns the entries of a stored message. */
 function entriesOf({ role, content, untrusted, tool_calls = [], tool_results = [], at }: Stored, facts: Facts): Entry[] {

@@ -175,6 +175,7 @@ function Rename({
 function Messages({ conversation }: { readonly conversation: Conversation }) {
   const list = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
+  const top = useRef(0)
   /** How many of the last entries are left out, while a reader is at an earlier part. */
   const [left, setLeft] = useState(0)
   const entries = conversation.entries.value
@@ -200,7 +201,10 @@ function Messages({ conversation }: { readonly conversation: Conversation }) {
       aria-label="Messages"
       ref={list}
       onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
-        isAtEnd.current = scrollHeight - scrollTop - clientHeight < END_PIXELS
+        // A text that grows moves the end away from a reader who has not moved: only a way back leaves the end.
+        if (scrollHeight - scrollTop - clientHeight < END_PIXELS) isAtEnd.current = true
+        else if (scrollTop < top.current) isAtEnd.current = false
+        top.current = scrollTop
       }}
     >
       <div class="column">
@@ -230,7 +234,9 @@ function Messages({ conversation }: { readonly conversation: Conversation }) {
         {!isRunning && last
           ? `The answer has ended: ${last.kind === 'answer' || last.kind === 'problem' ? last.text.slice(0, 300) : ''}`
           : isRunning
-            ? 'The agent works.'
+            ? conversation.isWaiting.value
+              ? 'The message waits for the gateway.'
+              : 'The agent works.'
             : ''}
       </div>
     </section>
@@ -518,11 +524,11 @@ function Composer({ conversation }: { readonly conversation: Conversation }) {
       />
       {isRunning && (
         <button type="button" onClick={() => conversation.abort()}>
-          <Icon name="stop" /> Stop
+          <Icon name="stop" /> <span>Stop</span>
         </button>
       )}
       <button type="submit" class="primary" disabled={isUploading}>
-        <Icon name="send" /> Send
+        <Icon name="send" /> <span>Send</span>
       </button>
     </form>
   )

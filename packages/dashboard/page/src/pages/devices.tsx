@@ -64,7 +64,7 @@ export function Devices() {
                         await refresh('/api/devices')
                       }}
                     >
-                      Revoke
+                      Revoke<span class="hidden-text"> {name}</span>
                     </Act>
                   ),
                 },

@@ -10,7 +10,6 @@ import { ClockTime } from '../ui/values.tsx'
 import { Virtual } from '../ui/virtual.tsx'
 import { LogTabs } from './logs.tsx'
 
-const ROW_PIXELS = 28
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 export function LogLines() {
@@ -49,7 +48,6 @@ export function LogLines() {
               <Virtual
                 label="Log lines"
                 rows={found}
-                rowHeight={ROW_PIXELS}
                 followsEnd={!isPaused}
                 show={(line) => (
                   <button type="button" class="log-line" onClick={() => setShown(line)}>

@@ -9,8 +9,6 @@ import { integer, Line, Text } from '../ui/text.tsx'
 import { ClockTime } from '../ui/values.tsx'
 import { Virtual } from '../ui/virtual.tsx'
 
-const ROW_PIXELS = 28
-
 export function Logs() {
   const query = placeQuery()
   const type = query.get('type') ?? ''
@@ -60,7 +58,6 @@ export function Logs() {
           <Virtual
             label="Events"
             rows={found}
-            rowHeight={ROW_PIXELS}
             followsEnd={!isPaused}
             show={(line) => (
               <button type="button" class="log-line" onClick={() => setShown(line)}>

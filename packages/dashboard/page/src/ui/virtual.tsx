@@ -6,17 +6,19 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 interface VirtualProps<Row> {
   readonly label: string
   readonly rows: readonly Row[]
-  readonly rowHeight: number
   readonly show: (row: Row) => ComponentChildren
   /** Whether the end of the list stays in sight as it grows. */
   readonly followsEnd: boolean
 }
 
 const OVERSCAN = 10
+/** The height of a row, in sizes of the text. The styles have it, too. */
+const ROW_REM = 2
 
-export function Virtual<Row>({ label, rows, rowHeight, show, followsEnd }: VirtualProps<Row>) {
+export function Virtual<Row>({ label, rows, show, followsEnd }: VirtualProps<Row>) {
   const place = useRef<HTMLDivElement>(null)
   const [, setDrawn] = useState(0)
+  const [rowHeight] = useState(() => ROW_REM * Number.parseFloat(getComputedStyle(document.documentElement).fontSize))
   const options = {
     count: rows.length,
     getScrollElement: () => place.current,
