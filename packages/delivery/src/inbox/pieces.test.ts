@@ -1,4 +1,4 @@
-import { AppError, type Inbound } from '@sluice/sdk'
+import { AppError, type Channel, type Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import {
   advanceUntil,
@@ -328,14 +328,18 @@ describe('a stop between the messages of a person', () => {
 
   /** Receives the first messages, stops for a minute, and starts again. */
   async function restarted(...messages: Inbound[]) {
+    await stored(...messages)
+    const made = await bench({ store: open(), pacing: { batchMs: undefined } })
+    await settle()
+    return made
+  }
+
+  async function stored(...messages: Inbound[]): Promise<void> {
     const before = await bench({ turnsMax: 0 })
     await before.receive(...messages)
     await settle()
     await running.splice(0)[0]?.stop(0)
     await clock.advance(60_000)
-    const made = await bench({ store: open(), pacing: { batchMs: undefined } })
-    await settle()
-    return made
   }
 
   test.each([
@@ -354,6 +358,30 @@ describe('a stop between the messages of a person', () => {
     const text = texts(made).find((one) => one.includes(last?.text ?? ''))
     expect(text).toContain(first.at(-1)?.text)
     expect(texts(made).filter((one) => one.includes(last?.text ?? ''))).toHaveLength(1)
+  })
+
+  test.each([
+    ['an album', [member('a', 'one')]],
+    ['an album behind another message', [message('m'), member('a', 'one')]],
+  ])('leaves %s in one turn, however long its channel takes to connect', async (_, first) => {
+    await stored(...first)
+    const listen: Channel['listen'] = async (deliver, { signal, report }) => {
+      await clock.sleep(4000, signal)
+      await deliver(member('b', 'two'))
+      report.connected()
+      await clock.sleep(1_000_000, signal)
+    }
+    const made = await bench({ store: open(), pacing: { batchMs: undefined }, channel: { listen } })
+    for (let at = 0; at < 80; at++) await pause(100)
+    expect(texts(made).at(-1)).toMatch(/^one\ntwo\n/)
+  })
+
+  test('waits for no more than 10 seconds for a channel that does not connect', async () => {
+    await stored(member('a', 'one'))
+    const listen: Channel['listen'] = (_deliver, { signal }) => clock.sleep(1_000_000, signal)
+    const made = await bench({ store: open(), channel: { listen } })
+    for (let at = 0; at < 100; at++) await pause(100)
+    expect(texts(made)).toHaveLength(1)
   })
 
   test('delays the turn of an album by no more than 1.5 seconds, and that of another message not at all', async () => {

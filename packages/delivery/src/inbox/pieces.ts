@@ -5,6 +5,7 @@
  * ends them, so that a crash at any instant leaves every message in exactly one turn.
  */
 import type { Channel, Clock, Forwarded, Inbound, MessageKind, OwnedStore, SessionMessage } from '@sluice/sdk'
+import { isConnecting } from '../outbox/channel-health.ts'
 import { ATTACHMENTS_MAX } from './media.ts'
 import { withMessage } from './read-message.ts'
 import { isInRoom } from './rooms.ts'
@@ -81,9 +82,10 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
   const pieces = thatFit(message, found)
   // What a platform sent while this process was down arrives after its start, and may belong to an album or a text that was stored before.
   const hasParts = [message, ...pieces.map((piece) => piece.message)].some((one) => isPart(channel, one))
-  const firstMs = hasParts ? Math.max(own.receivedAtMs, options.takenAtMs(owned)) : own.receivedAtMs
+  const earliestMs = hasParts ? Math.max(own.receivedAtMs, options.takenAtMs(owned)) : own.receivedAtMs
+  const firstMs = hasParts ? pauseFromMs(options, first, own) : own.receivedAtMs
   const newestMs = Math.max(firstMs, ...pieces.map(({ receivedAtMs }) => receivedAtMs))
-  const wholeAtMs = Math.min(newestMs + pauseMs, firstMs + PIECES_WAIT_MS_MAX)
+  const wholeAtMs = Math.min(newestMs + pauseMs, earliestMs + PIECES_WAIT_MS_MAX)
   // A time far ahead means that the clock was set back.
   if (wholeAtMs > nowMs && wholeAtMs - nowMs <= PIECES_WAIT_MS_MAX && found.length < PIECES_MAX) return { retryAtMs: wholeAtMs }
   if (pieces.length === 0) return alone
@@ -150,16 +152,29 @@ function untilGrowing(options: PiecesOptions, first: FirstPiece, pieces: Piece[]
 
 /** Whether more pictures of the album of a message, or the next part of its text, may come. */
 function mayGrow(
-  { clock, takenAtMs }: PiecesOptions,
-  { channel, owned }: FirstPiece,
+  options: PiecesOptions,
+  first: FirstPiece,
   { piece, pieces }: { readonly piece: Piece; readonly pieces: readonly Piece[] },
 ): boolean {
-  if (!isPart(channel, piece.message)) return false
+  if (!isPart(first.channel, piece.message)) return false
   const { group } = piece.message
   const album = pieces.filter(({ message }) => group && message.group?.id === group.id)
-  const ageMs = clock.nowMs() - Math.max(takenAtMs(owned), piece.receivedAtMs, ...album.map(({ receivedAtMs }) => receivedAtMs))
+  const ageMs = options.clock.nowMs() - Math.max(pauseFromMs(options, first, piece), ...album.map(({ receivedAtMs }) => receivedAtMs))
   // A time in the future means that the clock was set back.
   return ageMs >= 0 && ageMs < PIECES_PAUSE_MS
+}
+
+/**
+ * Returns when the pause for the next part of a message begins. The platform brings what it had while this process was down only once the
+ * channel is connected.
+ */
+function pauseFromMs(
+  { clock, takenAtMs }: PiecesOptions,
+  { channel, owned }: FirstPiece,
+  { receivedAtMs }: Pick<Piece, 'receivedAtMs'>,
+): number {
+  if (receivedAtMs >= takenAtMs(owned)) return receivedAtMs
+  return isConnecting(channel) ? clock.nowMs() : takenAtMs(owned)
 }
 
 /** What Sluice itself sends in the name of a person, such as a reminder, is a turn of its own. */

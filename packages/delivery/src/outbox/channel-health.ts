@@ -10,6 +10,9 @@ const DEGRADED_AFTER = 3
 /** Takes the health of a channel from its listener. */
 export const observeHealth = (channel: Channel, health: () => ChannelHealth): void => void listening.set(channel, health)
 
+/** Whether this process listens on the channel and opens its connection just now. */
+export const isConnecting = (channel: Channel): boolean => listening.get(channel)?.().state === 'connecting'
+
 /** Records that the platform accepted a message at this time. */
 export function observeSent(channel: Channel, atMs: number): void {
   sentAtMs.set(channel, atMs)
