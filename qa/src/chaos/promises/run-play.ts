@@ -23,7 +23,9 @@ export interface PlayResult extends Verdict {
   readonly seconds: number
 }
 
-const SHARE = { killedAtStart: 0.1, aimed: 0.7, later: 0.4 }
+const SHARE = { killedAtStart: 0.1, aimed: 0.7, later: 0.4, down: 0.2 }
+/** Some daemons start only this long after the kill. */
+const DOWN_MS = { min: 500, max: 2500 }
 const START_MS = { min: 20, max: 500 }
 const LIFE_MS_MIN = 200
 /** An aimed kill comes after this time, if its moment is not reached. */
@@ -74,6 +76,7 @@ interface OneLife {
 }
 
 async function oneLife({ play, aims, random, lives, signal }: OneLife): Promise<void> {
+  if (random.chance(SHARE.down)) await sleep(random.within(DOWN_MS.min, DOWN_MS.max))
   const life = lives.begin()
   const dead = Promise.withResolvers<void>()
   let ending: Promise<void> | undefined

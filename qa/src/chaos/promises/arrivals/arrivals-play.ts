@@ -36,9 +36,11 @@ const MODEL_MS_MAX = 60
 const ACTS = { min: 4, max: 8 }
 const GAP_MS_MAX = 120
 const EDIT_MS_MAX = 700
-/** Pictures of an album that a platform posts one by one come later than other messages join. */
+/** Pictures of an album that a platform brings one by one come later than other messages join. */
 const PICTURE_GAP_MS_MAX = 600
-const SHARE = { edited: 0.35 }
+/** A burst is a text and albums that one person writes at once. Five albums have more files than a turn takes. */
+const SHARE = { edited: 0.35, burst: 0.3 }
+const BURST_ALBUMS = { min: 1, max: 5 }
 const POLL_MS = 30
 const PICTURES = { min: 2, max: 3 }
 const KINDS: readonly ItemKind[] = ['text', 'album', 'album', 'quote', 'forward']
@@ -51,6 +53,8 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
   /** The life in which a message of an item was acknowledged first. */
   const ackedIn = new Map<Item, number>()
   let [number, life] = [0, 0]
+  /** How many pictures of albums are still to be written. */
+  let unwritten = 0
   const platforms = await Promise.all([telegram(), discord(), slack(), signal(), chatapp(), line()])
   const model = await startModelServer({
     apiKey: null,
@@ -75,15 +79,28 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
       },
     )
 
-  function write(platform: Platform): void {
+  /** Resolves when the next picture of an album is due. A kill may be aimed at the time between the two. */
+  async function gap(): Promise<void> {
+    unwritten += 1
+    await pause(random.within(0, PICTURE_GAP_MS_MAX / 2), AbortSignal.timeout(60_000))
+    aims.reach('between')
+    await pause(random.within(0, PICTURE_GAP_MS_MAX / 2), AbortSignal.timeout(60_000))
+    unwritten -= 1
+  }
+
+  function writeBurst(platform: Platform): void {
     const person = random.pick(platform.people)
+    write(platform, person, 'text')
+    for (let left = random.within(BURST_ALBUMS.min, BURST_ALBUMS.max); left > 0; left--) write(platform, person, 'album')
+  }
+
+  function write(platform: Platform, person = random.pick(platform.people), kind = random.pick(KINDS)): void {
     const mark = markOf(++number)
     const text = `do ${mark}`
     const [channel, own] = [platform.name, items.filter((item) => item.channel === platform.name && item.person === person)]
     const quoted = own.findLast(({ kind, edit }) => kind === 'text' && edit === undefined)
-    const kind = random.pick(KINDS)
     const pictures = picturesOf(mark, channel === 'chatapp' ? 1 : random.within(PICTURES.min, PICTURES.max))
-    if (kind === 'album' && platform.album) add({ kind, pictures, delivered: platform.album(person, text, pictures) })
+    if (kind === 'album' && platform.album) add({ kind, pictures, delivered: platform.album(person, text, pictures, gap) })
     else if (kind === 'forward' && platform.forward) add({ kind, pictures: [], delivered: [platform.forward(person, text)] })
     else if (kind === 'quote' && platform.quote && quoted?.delivered[0])
       add({ kind, pictures: [], delivered: [platform.quote(person, text, quoted.delivered[0], `do ${quoted.mark}`)], quotes: quoted.mark })
@@ -129,7 +146,7 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
           if ((ackedIn.get(item) ?? current) !== current) item.isTornApart = true
           ackedIn.set(item, current)
           aims.reach('posted')
-          if (item.pictures.length > 1) await pause(random.within(0, PICTURE_GAP_MS_MAX), signal)
+          if (item.pictures.length > 1) await gap()
         }
       }),
     )
@@ -137,7 +154,7 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
 
   return {
     config: `${settings({ modelUrl: model.url })}\n${platforms.map(({ name, section }) => sectionToml(name, { ...section, ...PACE })).join('\n')}`,
-    moments: ['asked', 'answered', 'sending', 'fetching', 'posted', 'written', 'edited'],
+    moments: ['asked', 'answered', 'sending', 'fetching', 'posted', 'written', 'edited', 'between'],
     lifeMsMax: LIFE_MS_MAX,
     async act(acted) {
       life += 1
@@ -148,6 +165,7 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
     },
     left() {
       const waiting = [...undelivered.values()].reduce((sum, lane) => sum + lane.length, 0)
+      if (unwritten > 0) return `${unwritten} pictures were not written`
       if (waiting > 0) return `${waiting} messages were not acknowledged`
       const unasked = items.find(({ mark, edit = '' }) => !asked.has(mark) && !asked.has(edit))
       return unasked && `${unasked.mark} on ${unasked.channel} did not reach the model`
@@ -167,7 +185,9 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
 
   async function writeSome(signal: AbortSignal): Promise<void> {
     for (let left = random.within(ACTS.min, ACTS.max); left > 0 && !signal.aborted; left--) {
-      write(random.pick(platforms.filter((platform) => platform.isReady())))
+      const platform = random.pick(platforms.filter((one) => one.isReady()))
+      if (random.chance(SHARE.burst)) writeBurst(platform)
+      else write(platform)
       await pause(random.within(0, GAP_MS_MAX), signal)
     }
   }

@@ -3,7 +3,7 @@ import { DISCORD_DIRECT, DISCORD_TOKEN, startDiscordFake } from '@sluice/channel
 import { SIGNAL_ACCOUNT, startSignalFake, uuidOf } from '@sluice/channel-signal/testing'
 import { SLACK_APP_TOKEN, SLACK_BOT_TOKEN, startSlackFake } from '@sluice/channel-slack/testing'
 import { startTelegramFake, TELEGRAM_TOKEN } from '@sluice/channel-telegram/testing'
-import type { Platform } from './platform.ts'
+import type { Delivered, Platform } from './platform.ts'
 
 const GREETING_MS = 2000
 
@@ -21,13 +21,19 @@ export async function telegram(): Promise<Platform> {
     people: ['2001', '2002', '2003'],
     isReady: () => true,
     text: said,
-    album(person, caption, pictures) {
+    album(person, caption, pictures, gap) {
       const album = String(++albums)
-      return pictures.map((bytes, at) => {
-        const file_id = fake.file(bytes, `photos/${album}-${at}.png`)
-        const photo = [{ file_id, file_unique_id: file_id, width: 9, height: 9 }]
-        return said(person, '', { extra: { media_group_id: album, photo, ...(at === 0 && { caption }) } })
-      })
+      const delivered: Delivered[] = []
+      const writeAll = async (): Promise<void> => {
+        for (const [at, bytes] of pictures.entries()) {
+          if (at > 0) await gap()
+          const file_id = fake.file(bytes, `photos/${album}-${at}.png`)
+          const photo = [{ file_id, file_unique_id: file_id, width: 9, height: 9 }]
+          delivered.push(said(person, '', { extra: { media_group_id: album, photo, ...(at === 0 && { caption }) } }))
+        }
+      }
+      void writeAll()
+      return delivered
     },
     quote: (person, text, { id }) => said(person, text, { replyTo: Number(id.split(':')[1]) }),
     forward: (person, text) => said(person, text, { extra: { forward_origin: { type: 'hidden_user', date: 1, sender_user_name: 'Eve' } } }),
