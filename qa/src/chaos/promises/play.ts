@@ -45,6 +45,8 @@ export interface Play {
   readonly config: string
   /** The moments at which a kill can be aimed; the play calls `Aims.reach` with them. */
   readonly moments: readonly [string, ...string[]]
+  /** The moment after whose kill the daemon stays down for a while. */
+  readonly downAfter?: string
   /** The longest life before a kill, in milliseconds. */
   readonly lifeMsMax: number
   /** Called once, before the first life. */

@@ -23,9 +23,9 @@ export interface PlayResult extends Verdict {
   readonly seconds: number
 }
 
-const SHARE = { killedAtStart: 0.1, aimed: 0.7, later: 0.4, down: 0.2 }
-/** Some daemons start only this long after the kill. */
-const DOWN_MS = { min: 500, max: 2500 }
+const SHARE = { killedAtStart: 0.1, aimed: 0.7, later: 0.4 }
+/** How long the daemon stays down after a kill at the moment `Play.downAfter`. */
+const DOWN_MS = { min: 1500, max: 2500 }
 const START_MS = { min: 20, max: 500 }
 const LIFE_MS_MIN = 200
 /** An aimed kill comes after this time, if its moment is not reached. */
@@ -76,10 +76,10 @@ interface OneLife {
 }
 
 async function oneLife({ play, aims, random, lives, signal }: OneLife): Promise<void> {
-  if (random.chance(SHARE.down)) await sleep(random.within(DOWN_MS.min, DOWN_MS.max))
   const life = lives.begin()
   const dead = Promise.withResolvers<void>()
   let ending: Promise<void> | undefined
+  let downMs = 0
   const kill = (): void => {
     ending ??= life.end('SIGKILL')
     dead.resolve()
@@ -93,7 +93,9 @@ async function oneLife({ play, aims, random, lives, signal }: OneLife): Promise<
   const isAimed = random.chance(SHARE.aimed)
   if (isAimed) {
     const laterMs = random.chance(SHARE.later) ? random.within(1, LATER_MS_MAX) : 0
-    aims.arm(random.pick(play.moments), random.within(1, NTH_MAX), () => {
+    const moment = random.pick(play.moments)
+    aims.arm(moment, random.within(1, NTH_MAX), () => {
+      if (moment === play.downAfter) downMs = random.within(DOWN_MS.min, DOWN_MS.max)
       if (laterMs === 0) kill()
       else void sleep(laterMs).then(kill)
     })
@@ -101,7 +103,8 @@ async function oneLife({ play, aims, random, lives, signal }: OneLife): Promise<
   const url = await Promise.race([listening(life).catch(() => undefined), dead.promise])
   if (typeof url !== 'string') {
     if (!ending) throw new Error('The daemon ended before it listened. Read daemon.log.')
-    return ending
+    await ending
+    return void (await sleep(downMs))
   }
   const over = new AbortController()
   const acting = play.act({ url, signal: AbortSignal.any([signal, over.signal]), isLast: false })
@@ -112,6 +115,7 @@ async function oneLife({ play, aims, random, lives, signal }: OneLife): Promise<
   await ending
   over.abort()
   await acting
+  await sleep(downMs)
 }
 
 /** The last life, in which all work ends. Resolves to the work that is left once nothing moves any more. */

@@ -79,7 +79,7 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
       },
     )
 
-  /** Resolves when the next picture of an album is due. A kill may be aimed at the time between the two. */
+  /** Resolves when a platform writes the next picture of an album. A kill may be aimed at the time between two of them. */
   async function gap(): Promise<void> {
     unwritten += 1
     await pause(random.within(0, PICTURE_GAP_MS_MAX / 2), AbortSignal.timeout(60_000))
@@ -146,7 +146,7 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
           if ((ackedIn.get(item) ?? current) !== current) item.isTornApart = true
           ackedIn.set(item, current)
           aims.reach('posted')
-          if (item.pictures.length > 1) await gap()
+          if (item.pictures.length > 1) await pause(random.within(0, PICTURE_GAP_MS_MAX), signal)
         }
       }),
     )
@@ -154,7 +154,8 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
 
   return {
     config: `${settings({ modelUrl: model.url })}\n${platforms.map(({ name, section }) => sectionToml(name, { ...section, ...PACE })).join('\n')}`,
-    moments: ['asked', 'answered', 'sending', 'fetching', 'posted', 'written', 'edited', 'between'],
+    moments: ['asked', 'answered', 'sending', 'fetching', 'posted', 'written', 'edited', 'between', 'between', 'between'],
+    downAfter: 'between',
     lifeMsMax: LIFE_MS_MAX,
     async act(acted) {
       life += 1
