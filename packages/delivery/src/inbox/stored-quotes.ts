@@ -15,7 +15,9 @@ export async function withStoredQuote(
   const { account, sender, to, inReplyTo: id } = message
   if (id === undefined || message.quoted || message.quotedFrom !== undefined) return message
   const found = await owned.inbox.find(channel, { account, id })
-  const quoted = found && (await withMessage(channels, found)).message
+  const whole = found && (await withMessage(channels, found)).message
+  // Others may have joined the message: their words and files are not quoted.
+  const quoted = whole?.pieces?.find((piece) => piece.id === id) ?? whole
   // An id from another conversation would show its words here.
   if (!quoted || quoted.to.to !== to.to) return message
   const by = quoted.sender === sender && !hasWordsOfOthers(quoted) ? 'sender' : undefined
