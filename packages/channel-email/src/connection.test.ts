@@ -149,6 +149,21 @@ describe('texts', () => {
     expect(received[2]).toMatchObject({ typed: '', inReplyTo: '<q@example.net>' })
   })
 
+  test.each([
+    ['text/plain; charset=utf-8; format=flowed', 'yes', ['yes']],
+    ['text/plain; charset=utf-8', '', []],
+    ['text/plain; charset=utf-8; format=flowed; delsp=yes', '', []],
+  ])('takes words below a quote of %s for those of the sender: "%s"', async (type, typed, own) => {
+    const { received } = await connected()
+    const head = ['From: ada@example.com', 'Subject: Re: x', 'In-Reply-To: <q@example.net>', 'Message-ID: <below@example.com>']
+    const body = ['On 29/11/2026 01:52, Bot wrote:', '> Deploy?', '', 'yes']
+    bench.fake.deliver([...head, 'MIME-Version: 1.0', `Content-Type: ${type}`, '', ...body].join('\r\n'))
+    await soon(() => expect(received).toHaveLength(1))
+    const [{ text, ownBelow = [], typed: found } = { text: '', typed: undefined }] = received
+    expect(ownBelow.map(({ from, to }) => text.slice(from, to))).toEqual(own)
+    expect(found).toBe(typed)
+  })
+
   test('a mail without a Message-ID has the same id whenever it is read', async () => {
     const raw = `Authentication-Results: ${AUTHSERV_ID}; dmarc=pass header.from=example.com\r\nFrom: ada@example.com\r\nSubject: x\r\n\r\nhi\r\n`
     const { received } = await connected()

@@ -3,13 +3,16 @@ import { attachmentKind } from '@sluice/kit'
 import { messageIds, normaliseAddress, onlyAddress } from '@sluice/mail-common'
 import {
   automaticBecause,
+  type Body,
   decodeText,
   displayName,
   type Headers,
-  htmlToText,
+  htmlBody,
+  joinBodies,
   messageText,
   oneLineSubject,
-  quoteStart,
+  plainBody,
+  quotesIn,
   referencesOf,
   typedIn,
 } from '@sluice/mail-common/reading'
@@ -69,9 +72,8 @@ export function readMail(mail: FetchedMail, policy: MailPolicy): Reading {
   const { address, isVerified } = verdict
   const sender = senderOf(address, isVerified)
   const subject = oneLineSubject(headers('subject')[0] ?? '')
-  const body = bodyOf(mail)
+  const { text: body, marksAreKept } = bodyOf(mail)
   const text = messageText({ subject, body })
-  const quotedFrom = quoteStart(text)
   const attachments = attachmentsOf(mail)
   const [messageId] = messageIds(headers('message-id').join(' '))
   const [inReplyTo] = messageIds(headers('in-reply-to').join(' '))
@@ -95,9 +97,9 @@ export function readMail(mail: FetchedMail, policy: MailPolicy): Reading {
       addressed: 'direct',
       text,
       // The subject of an answer is not what its sender typed.
-      typed: typedIn(inReplyTo === undefined ? subject : '', body),
+      typed: typedIn(inReplyTo === undefined ? subject : '', body, marksAreKept),
       ...(!isVerified && { unverified: true }),
-      ...(quotedFrom >= 0 && { quotedFrom }),
+      ...quotesIn(text, marksAreKept),
       sentAtMs: mail.receivedAtMs,
       // An unverified mail must not answer a question that was put to the verified sender.
       ...(inReplyTo !== undefined && isVerified && { inReplyTo }),
@@ -114,14 +116,14 @@ function replyAddress(headers: Headers, address: string, isVerified: boolean, { 
   return isVerified && isNamed ? replyTo : address
 }
 
-function bodyOf({ texts }: FetchedMail): string {
+function bodyOf({ texts }: FetchedMail): Body {
   let left = DECODED_CHARS_MAX
   const read = texts.map(({ part, bytes }) => {
     const text = decodeText(decodeTransfer(bytes, part.encoding), part.charset).slice(0, left)
     left -= text.length
-    return part.type === 'text/html' ? htmlToText(text) : text.replace(/\r\n?/g, '\n').trim()
+    return part.type === 'text/html' ? htmlBody(text) : plainBody(text, part.keepsMarks)
   })
-  return read.filter((text) => text !== '').join('\n\n')
+  return joinBodies(read)
 }
 
 /** Returns the first 20 attachments, with ids that `fetchMedia` accepts. */

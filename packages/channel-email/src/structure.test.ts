@@ -13,6 +13,7 @@ test('reads a mail of one part', () => {
     number: '1',
     type: 'text/plain',
     charset: 'UTF-8',
+    keepsMarks: false,
     encoding: 'quoted-printable',
     size: 12,
     isAttachment: false,

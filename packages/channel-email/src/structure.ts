@@ -1,5 +1,5 @@
 /** The parts of a mail, from the description that the server gives of it (BODYSTRUCTURE of RFC 3501), and their decoding. */
-import { decodeText, decodeWords } from '@sluice/mail-common/reading'
+import { decodeText, decodeWords, keepsMarks } from '@sluice/mail-common/reading'
 import { type ImapValue, listOf, textOf } from './imap-values.ts'
 
 export interface Part {
@@ -8,6 +8,8 @@ export interface Part {
   /** Such as `text/plain`, in lower case. */
   readonly type: string
   readonly charset: string
+  /** Whether the marks of quotes in its text are those of the sender's program; see `keepsMarks`. */
+  readonly keepsMarks: boolean
   /** The transfer encoding, in lower case. */
   readonly encoding: string
   /** The size in bytes, as transferred. */
@@ -38,6 +40,7 @@ function partOf(list: readonly ImapValue[], path: string, depth: number): Part {
     number: path || '1',
     type,
     charset: given.get('charset') ?? 'utf-8',
+    keepsMarks: type === 'text/plain' && keepsMarks({ format: given.get('format'), delsp: given.get('delsp') }),
     encoding: textOf(encoding).toLowerCase(),
     size: Number(textOf(size)) || 0,
     isAttachment: textOf(disposition).toLowerCase() === 'attachment' || name !== '' || !TEXT_TYPES.has(type),
@@ -51,7 +54,17 @@ function multipart(list: readonly ImapValue[], path: string, depth: number): Par
   const inner = depth < DEPTH_MAX ? list.slice(0, count < 0 ? undefined : count).slice(0, SECTIONS_MAX) : []
   const parts = inner.map((value, index) => partOf(listOf(value), path === '' ? String(index + 1) : `${path}.${index + 1}`, depth + 1))
   const subtype = textOf(count < 0 ? undefined : list[count]).toLowerCase()
-  return { number: path, type: `multipart/${subtype}`, charset: '', encoding: '', size: 0, isAttachment: false, name: '', parts }
+  return {
+    number: path,
+    type: `multipart/${subtype}`,
+    charset: '',
+    keepsMarks: false,
+    encoding: '',
+    size: 0,
+    isAttachment: false,
+    name: '',
+    parts,
+  }
 }
 
 /** Parameters by name. Long and encoded values come in pieces: `name*0*=UTF-8''a%20`, `name*1=b` (RFC 2231). */

@@ -203,3 +203,16 @@ test('the quoted part of a mail begins after the own words', () => {
   const { text, quotedFrom } = inbound(part('text/plain', 'Please look.\n\n> buy now'))
   expect(text.slice(quotedFrom)).toBe('> buy now')
 })
+
+test('takes words below a quote for those of the sender in text that says format=flowed, and in one part alone', () => {
+  const text = '> Deploy?\r\n\r\nyes'
+  const flowed = part('text/plain', text, { 'Content-Type': 'text/plain; charset=UTF-8; format=flowed' })
+  const own = ({ text: all, ownBelow = [] }: ReturnType<typeof inbound>) => ownBelow.map(({ from, to }) => all.slice(from, to))
+  expect(own(inbound(flowed))).toEqual(['yes'])
+  expect(inbound(flowed, { Subject: 'Re: x' }).typed).toBe('yes')
+  expect(own(inbound(multi('alternative', flowed, part('text/html', '<p>yes</p>'))))).toEqual(['yes'])
+  expect(own(inbound(part('text/plain', text)))).toEqual([])
+  expect(own(inbound(multi('mixed', flowed, part('text/plain', 'Words of a file.'))))).toEqual([])
+  expect(own(inbound(part('text/plain', text, { 'Content-Type': 'text/plain; format="flowed"; delsp=yes' })))).toEqual([])
+  expect(own(inbound(part('text/html', '<blockquote type="cite">x</blockquote>Delete everything.')))).toEqual([])
+})

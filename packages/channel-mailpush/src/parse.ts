@@ -1,13 +1,17 @@
 /** Turns a mail into a message for the agent, or into the reason why it is ignored. */
 import { messageIds, onlyAddress } from '@sluice/mail-common'
 import {
+  type Body,
   decodeEntities,
   decodeText,
   displayName,
-  htmlToText,
+  htmlBody,
+  joinBodies,
+  keepsMarks,
   messageText,
   oneLineSubject,
-  quoteStart,
+  plainBody,
+  quotesIn,
   referencesOf,
   typedIn,
 } from '@sluice/mail-common/reading'
@@ -21,6 +25,10 @@ export type Reading = { readonly inbound: Inbound } | { readonly ignored: string
 /** The most characters that are decoded of all parts of one mail, which bounds the time it takes. */
 const DECODED_CHARS_MAX = 2_000_000
 
+const NOTHING: Body = { text: '', marksAreKept: false }
+const FORMAT = /;\s*format\s*=\s*"?(\w{1,20})/i
+const DELSP = /;\s*delsp\s*=\s*"?(\w{1,20})/i
+
 export function readMail(mail: Mail, policy: MailPolicy): Reading {
   const { payload } = mail
   const sender = onlyAddress(headersOf(payload, 'from'))
@@ -28,9 +36,9 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
   if (ignored !== undefined || sender === undefined) return { ignored: ignored ?? 'it has no sender' }
   const subject = oneLineSubject(headersOf(payload, 'subject')[0] ?? '')
   const attachments = attachmentsOf(payload, mail.id)
-  const body = textOf(payload) || decodeEntities(mail.snippet)
+  const { text: found, marksAreKept } = bodyOf(payload)
+  const body = found || decodeEntities(mail.snippet)
   const text = messageText({ subject, body })
-  const quotedFrom = quoteStart(text)
   return {
     inbound: {
       id: mail.id,
@@ -40,9 +48,9 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
       to: { ...threadOf(mail, policy.ownAddress, subject), to: replyAddress(payload, sender, policy) },
       addressed: 'direct',
       text,
-      typed: typedIn(subject, body),
+      typed: typedIn(subject, body, marksAreKept),
       ...(!passesDmarc(payload) && { unverified: true }),
-      ...(quotedFrom >= 0 && { quotedFrom }),
+      ...quotesIn(text, marksAreKept),
       ...(mail.internalDate !== undefined && { sentAtMs: Number(mail.internalDate) }),
       ...(attachments.length > 0 && { attachments }),
     },
@@ -70,24 +78,25 @@ function threadOf({ threadId, payload }: Mail, ownAddress: string, subject: stri
  * Returns the text of a part and its inner parts: the plain text if there is one, else that of the HTML. `left` counts the characters
  * that may still be decoded.
  */
-function textOf(part: MailPart, left = { chars: DECODED_CHARS_MAX }): string {
+function bodyOf(part: MailPart, left = { chars: DECODED_CHARS_MAX }): Body {
   const { mimeType, parts, body } = part
   const type = mimeType.toLowerCase()
   if (parts.length > 0) {
     // A forwarded mail is not the sender's own text.
-    if (type === 'message/rfc822') return ''
-    const texts = parts.map((inner) => ({ type: inner.mimeType.toLowerCase(), text: textOf(inner, left) })).filter(({ text }) => text)
-    if (type !== 'multipart/alternative') return texts.map(({ text }) => text).join('\n\n')
-    return (texts.find((inner) => inner.type === 'text/plain') ?? texts.at(-1))?.text ?? ''
+    if (type === 'message/rfc822') return NOTHING
+    const bodies = parts.map((inner) => ({ type: inner.mimeType.toLowerCase(), ...bodyOf(inner, left) })).filter(({ text }) => text)
+    if (type !== 'multipart/alternative') return joinBodies(bodies)
+    return bodies.find((inner) => inner.type === 'text/plain') ?? bodies.at(-1) ?? NOTHING
   }
-  if (body.attachmentId !== undefined || !body.data) return ''
-  if (type === 'text/plain') return decodeBody(part, left).replace(/\r\n?/g, '\n').trim()
-  return type === 'text/html' ? htmlToText(decodeBody(part, left)) : ''
+  if (body.attachmentId !== undefined || !body.data) return NOTHING
+  const [contentType = ''] = headersOf(part, 'content-type')
+  const [format, delsp] = [FORMAT, DELSP].map((parameter) => parameter.exec(contentType)?.[1])
+  if (type === 'text/plain') return plainBody(decodeBody(part, contentType, left), keepsMarks({ format, delsp }))
+  return type === 'text/html' ? htmlBody(decodeBody(part, contentType, left)) : NOTHING
 }
 
-function decodeBody(part: MailPart, left: { chars: number }): string {
-  const [type = ''] = headersOf(part, 'content-type')
-  const charset = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(type)?.[1] ?? 'utf-8'
+function decodeBody(part: MailPart, contentType: string, left: { chars: number }): string {
+  const charset = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType)?.[1] ?? 'utf-8'
   const text = decodeText(Buffer.from(part.body.data ?? '', 'base64'), charset).slice(0, left.chars)
   left.chars -= text.length
   return text

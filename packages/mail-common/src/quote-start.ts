@@ -53,20 +53,36 @@ const HEADERS_MIN = 4
  * Returns the index at which the first quoted or forwarded text begins; -1 without any. It knows the marks that mail programs write: a
  * sender who pastes text without a mark vouches for it.
  */
-export function quoteStart(text: string): number {
-  const lines = linesOf(text)
+export const quoteStart = (text: string): number => firstQuote(linesOf(text))?.at ?? -1
+
+export interface FoundQuote {
+  /** Where it begins, with its attribution. */
+  readonly at: number
+  /** The index of the first line that the mark begins; undefined for a quote or a forward whose lines have no marks. */
+  readonly marked?: number
+}
+
+/** Finds the first quoted or forwarded text. */
+export function firstQuote(lines: readonly Line[]): FoundQuote | undefined {
   for (const [index, { at, line }] of lines.entries()) {
-    if (beginsHeaders(lines, index)) return lines[ruleAbove(lines, index)]?.at ?? at
-    if (FORWARDED.test(line) || isOneLine(line) || isBeginningRule(lines, index)) return at
-    if (MARK.test(line) && !isEndOfBracket(lines, index)) return lines[attributionAbove(lines, index)]?.at ?? at
+    if (beginsHeaders(lines, index)) return { at: lines[ruleAbove(lines, index)]?.at ?? at }
+    if (FORWARDED.test(line) || isOneLine(line) || isBeginningRule(lines, index)) return { at }
+    if (MARK.test(line) && !isEndOfBracket(lines, index))
+      return { at: lines[attributionAbove(lines, index)]?.at ?? at, ...markedFrom(lines, index) }
     if (!COLON.test(line)) continue
     // Some programs put the attribution behind the last words of the sender.
     const behind = WROTE.test(line) ? line.search(BEHIND) : -1
-    if (behind > 0) return at + behind
+    if (behind > 0) return { at: at + behind, ...markedFrom(lines, index + 1) }
     const first = beginningOfAttribution(lines, index)
-    if (first !== undefined) return lines[first]?.at ?? at
+    if (first !== undefined) return { at: lines[first]?.at ?? at, ...markedFrom(lines, index + 1) }
   }
-  return -1
+  return undefined
+}
+
+/** The line with the first mark, if this line has it, or the next one below an empty line. */
+function markedFrom(lines: readonly Line[], index: number): Pick<FoundQuote, 'marked'> {
+  const marked = lines[index]?.line === '' ? index + 1 : index
+  return lines[marked]?.line.startsWith('>') ? { marked } : {}
 }
 
 /** Whether a line begins with the `>` that ends a link or an address of the line above. */
@@ -87,16 +103,18 @@ function ruleAbove(lines: readonly Line[], headers: number): number {
   return BARE_RULE.test(lines[above]?.line ?? '') ? above : headers
 }
 
-interface Line {
+export interface Line {
   readonly at: number
   /** Without blanks at its end. */
   readonly line: string
+  /** Whether it has no characters at all. */
+  readonly isEmpty: boolean
 }
 
-function linesOf(text: string): readonly Line[] {
+export function linesOf(text: string): readonly Line[] {
   let at = 0
   return text.split('\n').map((raw) => {
-    const line = { at, line: raw.trimEnd() }
+    const line = { at, line: raw.trimEnd(), isEmpty: raw === '' }
     at += raw.length + 1
     return line
   })

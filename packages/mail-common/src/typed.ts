@@ -1,4 +1,5 @@
-/** Finds what the sender of a mail typed: the text above the quote and the signature. */
+/** Finds what the sender of a mail typed: the text above the quote, or below it, without the signature. */
+import { ownBelow } from './own-below.ts'
 import { quoteStart } from './quote-start.ts'
 
 /** Longer than an answer to an approval with its feedback. */
@@ -13,14 +14,18 @@ const FROM_PHONE =
 const REPLY = /^(?:re|aw|sv|antw|fwd?|wg)\s{0,5}:/i
 
 /**
- * Returns the subject of a mail whose sender typed no text, unless it is the subject of the mail that it answers, which somebody else may
- * have written.
+ * Returns what the sender typed above the first quote, else what stands below or between the quotes of a body that keeps their marks (see
+ * `keepsMarks`). Returns the subject of a mail whose sender typed no text, unless it is the subject of the mail that it answers, which
+ * somebody else may have written.
  */
-export function typedIn(subject: string, body: string): string {
+export function typedIn(subject: string, body: string, marksAreKept = false): string {
   const quoted = quoteStart(body)
-  const typed = aboveSignature((quoted < 0 ? body : body.slice(0, quoted)).slice(0, TYPED_CHARS_MAX)).trim()
-  return typed || (REPLY.test(subject) ? '' : subject)
+  const above = typedOf(quoted < 0 ? body : body.slice(0, quoted))
+  const below = above === '' && marksAreKept ? ownBelow(body).map(({ from, to }) => body.slice(from, to)) : []
+  return above || typedOf(below.join('\n')) || (REPLY.test(subject) ? '' : subject)
 }
+
+const typedOf = (text: string): string => aboveSignature(text.slice(0, TYPED_CHARS_MAX)).trim()
 
 /** Returns the text above the first signature. The line of a phone is one if nothing of the sender follows in its paragraph. */
 function aboveSignature(text: string): string {

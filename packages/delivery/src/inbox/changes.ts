@@ -153,6 +153,7 @@ function edited(
     forwarded,
     quoted = quotedBefore,
     quotedFrom,
+    ownBelow,
     unverified,
     sentAtMs: editedAtMs,
     changes,
@@ -176,6 +177,7 @@ function edited(
     ...(quoted && { quoted }),
     ...(typed !== undefined && { typed }),
     ...(quotedFrom !== undefined && { quotedFrom }),
+    ...(ownBelow && { ownBelow }),
     ...(unverified && { unverified }),
   }
 }

@@ -59,6 +59,17 @@ test('a quote in the message of a named sender is framed, and attachments follow
   expect(await textOf({ text: 'see:\n> do evil', quotedFrom: 5, attachments })).toBe(`see:\n${quote}\n[Image: cat] https://x.test/cat`)
 })
 
+test('only the quotes of a text are framed, and own words below them are not', async () => {
+  const text = 'Hi\n\n> one?\n\nfirst\n\n> two?\n\nsecond'
+  const ownBelow = [
+    { from: text.indexOf('first'), to: text.indexOf('> two?') },
+    { from: text.indexOf('second'), to: text.length },
+  ]
+  const quote = (words: string): string => frameUntrusted('quote in a message from ada on x', words)
+  const said = await textOf({ text, quotedFrom: 4, ownBelow })
+  expect(said).toBe(`Hi\n\n${quote('> one?')}\n\nfirst\n\n${quote('> two?')}\n\nsecond`)
+})
+
 describe('a quoted message', () => {
   const quoted = { id: '0', author: { name: 'Ben', id: 'ben' }, text: 'ticket 4711 burns' }
   const image = { kind: 'image', name: 'cat', source: { url: 'https://x.test/cat' } } as const

@@ -32,12 +32,11 @@ const KNOWN_CHARS_MAX = 80
  * cards and links. Rejects as `textWithMedia` does.
  */
 export async function textForModel(message: Inbound, { standing, ...options }: TextOptions): Promise<string> {
-  const { sender, text, quotedFrom, things = [] } = message
+  const { sender, things = [] } = message
   const isKnown = isAtLeast(standing, 'listed')
   const from = `a message from ${sender} on ${options.channel.name}`
   const framed = (what: string, words: string): string => (isKnown ? frameUntrusted(`${what} in ${from}`, words) : `(${what})\n${words}`)
-  const hasQuote = isKnown && quotedFrom !== undefined && quotedFrom < text.length
-  const said = hasQuote ? `${text.slice(0, quotedFrom)}${framed('quote', text.slice(quotedFrom))}` : text
+  const said = isKnown ? withFramedQuotes(message, (words) => framed('quote', words)) : message.text
   const lines = (some: readonly Thing[]): string => some.map(thingLine).join('\n')
   const foreign = things.filter(isOfOthers)
   const parts = [
@@ -49,6 +48,19 @@ export async function textForModel(message: Inbound, { standing, ...options }: T
   ]
   const all = parts.filter((part) => part !== '').join('\n')
   return isKnown ? all : frameUntrusted(sourceOfMessage(options.channel.name, sender), all)
+}
+
+/** Returns the text with a frame around each quote in it. */
+function withFramedQuotes({ text, quotedFrom = text.length, ownBelow = [] }: Inbound, framed: (words: string) => string): string {
+  let said = text.slice(0, quotedFrom)
+  let at = quotedFrom
+  for (const { from, to } of [...ownBelow, { from: text.length, to: text.length }]) {
+    const quote = text.slice(at, from).trimEnd()
+    if (quote !== '') said += from < text.length ? `${framed(quote)}\n\n` : framed(text.slice(at))
+    said += text.slice(from, to)
+    at = to
+  }
+  return said
 }
 
 type Frame = (what: string, words: string) => string

@@ -72,6 +72,11 @@ export interface Inbound {
    */
   readonly quotedFrom?: number
   /**
+   * The parts of `text` behind `quotedFrom` that are the sender's own words, such as an answer below a quote: the index of the first
+   * character of each, and the one after its last. They are in order, and don't overlap.
+   */
+  readonly ownBelow?: readonly { readonly from: number; readonly to: number }[]
+  /**
    * What the sender typed, where `text` has more, such as the subject of a mail and the mail that it answers. Commands and answers to
    * approvals are recognised in it; the model gets `text`.
    */

@@ -1,0 +1,64 @@
+/**
+ * Finds the words of the sender below and between the quotes of a mail. They count as the sender's own only if nobody else can have put
+ * words there: the text says `format=flowed`, whose programs keep the mark on each line of a quote that they wrap (RFC 3676, section 4.5),
+ * and an empty line without a mark ends the quote, because the second half of a line that was wrapped without one stands right below it.
+ */
+import type { Inbound } from '@sluice/sdk'
+import { type FoundQuote, firstQuote, type Line, linesOf, quoteStart } from './quote-start.ts'
+
+/** A part of a text: the index of its first character, and the one after its last. */
+export interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** The rest of a mail with more quotes counts as a quote. */
+const QUOTES_MAX = 20
+
+/**
+ * Whether a text with these parameters of its content type keeps the marks of quotes. Apple Mail, which writes `delsp=yes`, can quote
+ * without marks, so that marks in its text may be those of the quoted mail.
+ */
+export const keepsMarks = ({
+  format = '',
+  delsp = '',
+}: {
+  readonly format?: string | undefined
+  readonly delsp?: string | undefined
+}): boolean => format.toLowerCase() === 'flowed' && delsp.toLowerCase() !== 'yes'
+
+/** Returns the members of a message that say where the words of others are in its text; no member without any. */
+export function quotesIn(text: string, marksAreKept: boolean): Pick<Inbound, 'quotedFrom' | 'ownBelow'> {
+  const quotedFrom = quoteStart(text)
+  if (quotedFrom < 0) return {}
+  const below = marksAreKept ? ownBelow(text) : []
+  return { quotedFrom, ...(below.length > 0 && { ownBelow: below }) }
+}
+
+/** Returns the parts of a text behind its first quote that are the sender's own words, in their order. Call it only if `keepsMarks`. */
+export function ownBelow(text: string): readonly Span[] {
+  const spans: Span[] = []
+  let lines = linesOf(text)
+  let quote = firstQuote(lines)
+  for (let count = 0; quote && count < QUOTES_MAX; count++) {
+    const end = endOf(lines, quote)
+    if (end === undefined) break
+    lines = lines.slice(end)
+    quote = firstQuote(lines)
+    const [from, to] = [lines[0]?.at ?? text.length, quote?.at ?? text.length]
+    if (text.slice(from, to).trim() !== '') spans.push({ from, to })
+  }
+  return spans
+}
+
+/** Returns the index of the first line below a quote; undefined for a quote that goes on to the end of the mail. */
+function endOf(lines: readonly Line[], { marked }: FoundQuote): number | undefined {
+  if (marked === undefined) return undefined
+  let isAfterEmpty = false
+  for (let index = marked; index < lines.length; index++) {
+    const { line, isEmpty } = lines[index] ?? { line: '', isEmpty: true }
+    if (isAfterEmpty && !isEmpty && !line.startsWith('>')) return index
+    isAfterEmpty = isEmpty
+  }
+  return undefined
+}
