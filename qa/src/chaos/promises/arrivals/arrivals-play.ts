@@ -39,7 +39,7 @@ const EDIT_MS_MAX = 700
 /** Pictures of an album that a platform brings one by one come later than other messages join. */
 const PICTURE_GAP_MS_MAX = 600
 /** A burst is a text and albums that one person writes at once. Five albums have more files than a turn takes. */
-const SHARE = { edited: 0.35, burst: 0.3 }
+const SHARE = { edited: 0.35, burst: 0.3, polledBurst: 0.7 }
 const BURST_ALBUMS = { min: 1, max: 5 }
 const POLL_MS = 30
 const PICTURES = { min: 2, max: 3 }
@@ -185,6 +185,9 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
   }
 
   async function writeSome(signal: AbortSignal): Promise<void> {
+    // Only Telegram is asked for the pictures of an album one by one, so that kills aimed between them need albums there.
+    const [polled] = platforms
+    if (random.chance(SHARE.polledBurst)) writeBurst(polled)
     for (let left = random.within(ACTS.min, ACTS.max); left > 0 && !signal.aborted; left--) {
       const platform = random.pick(platforms.filter((one) => one.isReady()))
       if (random.chance(SHARE.burst)) writeBurst(platform)
