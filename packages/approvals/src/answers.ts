@@ -1,19 +1,15 @@
-/** Who answers a question in a chat, and what a person is told who writes something else. */
+/** Who answers a question in a chat. */
 import { type People, standingOfSender } from '@sluice/delivery'
 import {
   type Answerer,
   type Approval,
-  type ApprovalStore,
   type Channel,
-  type GatewayTexts,
-  gatewayText,
   isAtLeast,
   parseSenderKey,
   type StartedMessage,
   senderKey,
   sourceOfMessage,
 } from '@sluice/sdk'
-import type { OpenApproval } from './open-approvals.ts'
 import { answeredPrompt } from './replies.ts'
 import { isOperatorsConversation, type PromptTargetOptions } from './targets.ts'
 
@@ -24,7 +20,11 @@ interface Answering extends PromptTargetOptions {
 }
 
 /** The sender of a reply: an operator in a conversation of `[approvals] channels`, where an entry of the allowlist names the sender. */
-export function answererOf(approval: Approval, { channel: name, message }: StartedMessage, options: Answering): Answerer {
+export function answererOf(
+  approval: Pick<Approval, 'prompts' | 'sources'>,
+  { channel: name, message }: Pick<StartedMessage, 'channel' | 'message'>,
+  options: Answering,
+): Answerer {
   const channel = options.channels().find((candidate) => candidate.name === name)
   if (!channel) return { standing: 'unverified', isAsked: false }
   const account = senderKey(name, message)
@@ -40,7 +40,7 @@ export function answererOf(approval: Approval, { channel: name, message }: Start
 
 /** Returns the source that stands for a person: one of the linked accounts whose words the question is about, else the account itself. */
 function sourceOf(
-  { sources }: Approval,
+  { sources }: Pick<Approval, 'sources'>,
   { channel, sender, account }: { readonly channel: string; readonly sender: string; readonly account: string },
   { people }: Answering,
 ): string {
@@ -48,13 +48,4 @@ function sourceOf(
   const own = sourceOfMessage(channel, sender)
   const all = [own, ...linked.map((one) => sourceOfMessage(one.channel, one.sender))]
   return all.find((source) => sources.includes(source)) ?? own
-}
-
-/** Resolves to the hint that a question waits and which words decide it; to undefined once it is decided. */
-export async function hintOf(open: OpenApproval, store: Pick<ApprovalStore, 'get'>, texts: GatewayTexts): Promise<string | undefined> {
-  const approval = await store.get(open)
-  if (approval?.state !== 'pending') return undefined
-  const [approve = ''] = open.approveKeywords
-  const [reject = ''] = open.rejectKeywords
-  return gatewayText('open_question', texts, { question: approval.title, approve, reject })
 }

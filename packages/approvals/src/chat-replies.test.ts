@@ -432,11 +432,61 @@ describe('in a conversation with one person', () => {
     expect(await state()).toBe('approved')
   })
 
-  test('a keyword alone does not decide the question of another person, which is shown there too', async () => {
+  describe('of an operator who is asked about the call of another person', () => {
     const room = { channel: 'messenger', account: 'bot', to: { to: 'room' }, sender: 'bob' }
-    const { say, state } = await asked(rich, { origin: room, channels: ['messenger:ann'] })
-    await say('messenger', { ...direct, text: 'approve' })
-    expect(await state()).toBe('pending')
+    const ofBob = { origin: room, channels: ['messenger:ann'], decider: 'operator', person: 'bob' }
+    const operator = { ...rich, operators: ['ann'] }
+
+    test.each([
+      ['approve', 'approved'],
+      ['reject', 'rejected'],
+      ['reject too risky', 'rejected'],
+    ])('`%s` without a quote decides', async (text, wanted) => {
+      const { say, state, turns } = await asked(operator, ofBob)
+      await say('messenger', { ...direct, text })
+      expect(await state()).toBe(wanted)
+      expect(turns).toEqual([])
+    })
+
+    test('a word that may answer the agent decides nothing and is answered once with the words that decide', async () => {
+      const { say, state, sent, turns } = await asked(operator, ofBob)
+      await say('messenger', { ...direct, text: 'yes' })
+      await say('messenger', { ...direct, text: 'no' })
+      expect(await state()).toBe('pending')
+      expect(turns).toHaveLength(2)
+      expect(sent.flatMap(({ text }) => (text.includes('for your answer') ? [text] : []))).toEqual([
+        'A question waits for your answer: “Deploy 1.2?” Reply with `approve` or `reject`.',
+      ])
+    })
+
+    test('a keyword of a sender who may not decide starts a turn', async () => {
+      const { say, state, turns, sent } = await asked({ ...rich, operators: [], targets: [] }, ofBob)
+      await say('messenger', { ...direct, text: 'approve' })
+      expect(await state()).toBe('pending')
+      expect(turns).toHaveLength(1)
+      expect(sent.filter(({ text }) => text.includes('for your answer'))).toEqual([])
+    })
+
+    test('with several open questions, a keyword is answered with a hint and decides none', async () => {
+      const { say, ask, settle, state, sent, turns } = await asked(operator, ofBob)
+      await ask({ stepId: 'second', ...ofBob } as never)
+      await settle()
+      await say('messenger', { ...direct, text: 'what is new?' })
+      await say('messenger', { ...direct, text: 'reject' })
+      expect(await state()).toBe('pending')
+      expect(turns).toHaveLength(2)
+      expect(sent.flatMap(({ text }) => (text.includes('for your answer') ? [text] : []))).toEqual([
+        '2 questions wait for your answer. Reply to the message of the one that you mean.',
+      ])
+    })
+
+    test('a keyword decides the only question that the sender may decide', async () => {
+      const { say, ask, settle, state, approvals } = await asked(operator, ofBob)
+      await ask({ stepId: 'second', ...ofBob, sources: ['message from ann on messenger'] } as never)
+      await settle()
+      await say('messenger', { ...direct, text: 'reject' })
+      expect([await state(), (await approvals.get({ ...KEY, stepId: 'second' }))?.state]).toEqual(['rejected', 'pending'])
+    })
   })
 
   test('forwarded words decide nothing', async () => {

@@ -2,10 +2,11 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Address, Approval, ApprovalKey, ApprovalPrompt, ApprovalStore, OwnedApprovalStore } from '@sluice/sdk'
 import { APPROVE_KEYWORDS, type Keywords, REJECT_KEYWORDS } from './keywords.ts'
+import type { Decided } from './may-decide.ts'
 import { keyText } from './new-approval.ts'
 
 /** The part of an approval that is needed to match a reply. Everything else stays in the store. */
-export interface OpenApproval extends ApprovalKey, Keywords {
+export interface OpenApproval extends ApprovalKey, Keywords, Decided {
   readonly expiresAtMs: number | null
   readonly prompts: readonly ApprovalPrompt[]
   /** The sender of the message that led to the question; null where that is not known. */
@@ -28,7 +29,7 @@ const placeText = ({ channel, account, to }: Place): string => JSON.stringify([c
 export const messageKey = (channel: string, account: string, providerId: string): string => `${channel}\0${account}\0${providerId}`
 
 export function openApprovalOf(approval: Approval): OpenApproval {
-  const { runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts, person } = approval
+  const { runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts, person, decider, standing, sources } = approval
   return {
     runId,
     stepId,
@@ -37,6 +38,9 @@ export function openApprovalOf(approval: Approval): OpenApproval {
     expiresAtMs,
     prompts,
     person,
+    decider,
+    standing,
+    sources,
   }
 }
 

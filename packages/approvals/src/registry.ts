@@ -1,7 +1,6 @@
 /** The approval registry: asks people durably, accepts the first answer, dispatches it to its gate, then confirms it everywhere. */
 
 import { type DeliveryApprovals, type People, type QueuedReply, waitingReplies } from '@sluice/delivery'
-import { BoundedMap } from '@sluice/kit'
 import {
   type Answerer,
   AppError,
@@ -24,16 +23,17 @@ import {
   type StartedMessage,
   type StoreChange,
 } from '@sluice/sdk'
-import { answererOf, hintOf } from './answers.ts'
+import { answererOf } from './answers.ts'
 import { type Access, type ApprovalCaller, accessOf, notYours, operatorsSee, unknownApproval } from './api.ts'
 import { type DecisionHandler, Dispatcher } from './dispatch.ts'
 import { type ApprovalEvents, emitRequested, emitResolved } from './events.ts'
 import { ExpiryTimer, firstExpiry } from './expiry.ts'
 import { EventFollower } from './follow-events.ts'
 import { handleReply } from './handle-reply.ts'
+import { Hints } from './hints.ts'
 import { boundedFeedback } from './keywords.ts'
 import { mayDecide } from './may-decide.ts'
-import { keyText, newApproval } from './new-approval.ts'
+import { newApproval } from './new-approval.ts'
 import { OpenApprovals } from './open-approvals.ts'
 import { type OtherProcesses, otherProcesses } from './other-processes.ts'
 import { type ApprovalOwnership, OwnApprovals } from './own-approvals.ts'
@@ -75,12 +75,11 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   readonly #others: OtherProcesses
   readonly #events: EventFollower
   readonly #matcher: ReplyMatcher
+  readonly #hints: Hints
   readonly #dispatcher: Dispatcher
   readonly #expiry: ExpiryTimer
   readonly #waiters: Waiters
   #leaveShards: (() => void) | undefined
-  /** The approvals whose people were told that a question waits. */
-  readonly #hinted = new BoundedMap<string, true>(PENDING_MAX)
   /** Approvals that are being written to the store. */
   #opening = 0
   #state: 'new' | 'running' | 'stopped' = 'new'
@@ -94,7 +93,11 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     this.#others = otherProcesses({ ownership, notices, store, open: this.#open, isOwn, log, noticed: (key) => this.#noticed(key) })
     const look = async (): Promise<void> => (this.isRunning ? this.look() : undefined)
     this.#events = new EventFollower({ bus, log, open: this.#open, look, sent: (key) => this.#open.readAgain(store, key) })
-    this.#matcher = new ReplyMatcher(store, this.#open)
+    this.#matcher = new ReplyMatcher(store, this.#open, {
+      refresh: () => options.people.refresh(),
+      mayDecide: (open, { name: channel }, message) => mayDecide(open, answererOf(open, { channel, message }, options)),
+    })
+    this.#hints = new Hints({ store, matcher: this.#matcher, texts: () => this.#texts() })
     this.#waiters = new Waiters((key) => store.get(key))
     this.#expiry = new ExpiryTimer(clock, () => this.#expire())
     this.#dispatcher = new Dispatcher({
@@ -206,10 +209,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   }
 
   hint(channel: Channel, inbound: Inbound): Promise<string | undefined> | undefined {
-    const open = this.#matcher.openQuestion(channel, inbound)
-    if (!open || this.#hinted.has(keyText(open))) return undefined
-    this.#hinted.set(keyText(open), true)
-    return hintOf(open, this.#options.store, this.#texts())
+    return this.#hints.hint(channel, inbound)
   }
 
   isAsking(channel: Channel, inbound: Inbound): boolean {

@@ -10,7 +10,7 @@ import {
   type Inbound,
   typedText,
 } from '@sluice/sdk'
-import { type Verdict, verdictOf } from './keywords.ts'
+import { type Keywords, type Verdict, verdictOf } from './keywords.ts'
 import { ANY_ACCOUNT, isSameAccount, messageKey, type OpenApproval, type OpenApprovals, openApprovalOf } from './open-approvals.ts'
 
 /** Decided approvals that are remembered, so that the sender of a late reply learns the decision. */
@@ -30,15 +30,24 @@ export const tokenIn = (value: string): string | undefined => (BUTTON_VALUE.test
 
 type Message = Pick<Inbound, 'account' | 'sender' | 'to' | 'inReplyTo' | 'addressed'>
 
+export interface Deciders {
+  /** Reads which accounts belong to one person. */
+  refresh(): Promise<void>
+  /** Whether the sender of a message may decide a question that is put in its conversation. */
+  mayDecide(open: OpenApproval, channel: Channel, inbound: Inbound): boolean
+}
+
 export class ReplyMatcher {
   readonly #store: Pick<ApprovalStore, 'get' | 'byToken'>
   readonly #open: OpenApprovals
+  readonly #deciders: Deciders
   /** Decided approvals, by each message that asked. */
   readonly #decided = new BoundedMap<string, OpenApproval>(DECIDED_MAX)
 
-  constructor(store: Pick<ApprovalStore, 'get' | 'byToken'>, open: OpenApprovals) {
+  constructor(store: Pick<ApprovalStore, 'get' | 'byToken'>, open: OpenApprovals, deciders: Deciders) {
     this.#store = store
     this.#open = open
+    this.#deciders = deciders
   }
 
   /**
@@ -74,20 +83,22 @@ export class ReplyMatcher {
   }
 
   /**
-   * Returns the only approval that is open in the conversation of a message that decides nothing, if its sender could decide it by a
-   * keyword alone or is the person whom the question concerns.
+   * Resolves to the approvals that are open in the conversation of a message that decides nothing, and that its sender could decide by a
+   * keyword alone or that concern the sender.
    */
-  openQuestion(channel: Channel, inbound: Inbound): OpenApproval | undefined {
-    if (this.#open.size === 0) return undefined
-    const there = this.#open.at({ channel: channel.name, account: inbound.account, to: inbound.to })
-    const [only] = there
-    if (there.size !== 1 || !only) return undefined
-    return inbound.sender === only.person || mayOmitQuote(inbound, channel, only) ? only : undefined
+  async openQuestions(channel: Channel, inbound: Inbound): Promise<readonly OpenApproval[]> {
+    await this.#deciders.refresh()
+    const questions = this.#questionsFor(channel, inbound)
+    return questions.filter((open) => inbound.sender === open.person || this.#mayOmitQuote(channel, inbound, open))
   }
 
   /** Whether an approval is open in the conversation of a message. */
-  isAsking(channel: Channel, { account, to }: Inbound): boolean {
-    return this.#open.size > 0 && this.#open.at({ channel: channel.name, account, to }).size > 0
+  isAsking(channel: Channel, inbound: Inbound): boolean {
+    return this.#open.size > 0 && this.#at(channel, inbound).length > 0
+  }
+
+  #at({ name: channel }: Channel, { account, to }: Inbound): readonly OpenApproval[] {
+    return [...this.#open.at({ channel, account, to })]
   }
 
   async #find(channel: Channel, inbound: Inbound): Promise<OpenApproval | undefined> {
@@ -96,7 +107,11 @@ export class ReplyMatcher {
       const named = this.#open.ofMessage(name, inbound.account, id) ?? this.#decidedOf(name, inbound.account, id)
       if (named && answers(named, channel, inbound)) return named
     }
-    return this.#matchWithoutQuote(channel, inbound) ?? (await this.#matchJustSent(channel, inbound))
+    // Reads prompts that were just sent, also by another process, which a keyword alone may answer.
+    const justSent = await this.#matchJustSent(channel, inbound)
+    if (justSent || !this.#at(channel, inbound).some((open) => verdictOf(typedText(inbound), open))) return justSent
+    await this.#deciders.refresh()
+    return this.#matchWithoutQuote(channel, inbound)
   }
 
   #decidedOf(channel: string, account: string, id: string): OpenApproval | undefined {
@@ -104,14 +119,25 @@ export class ReplyMatcher {
   }
 
   /**
-   * Returns the only approval that is open in the conversation, if the message clearly decides it: in a conversation with one person, in
-   * the thread that the prompt was put into, or, on a platform without quotes, from the person whom the question concerns or in a conversation of operators.
+   * Returns the only approval that is open in the conversation, if the message clearly decides it: in a conversation with one person who
+   * may decide it, in the thread that the prompt was put into, or, on a platform without quotes, from the person whom the question
+   * concerns or in a conversation of operators.
    */
   #matchWithoutQuote(channel: Channel, inbound: Inbound): OpenApproval | undefined {
-    const there = this.#open.at({ channel: channel.name, account: inbound.account, to: inbound.to })
-    if (there.size !== 1) return undefined
-    const [only] = there
-    return only && mayOmitQuote(inbound, channel, only) && isClear(typedText(inbound), only) ? only : undefined
+    const [only, ...others] = this.#questionsFor(channel, inbound)
+    if (!only || others.length > 0 || !this.#mayOmitQuote(channel, inbound, only)) return undefined
+    return isClear(typedText(inbound), unquotedKeywords(channel, inbound, only)) ? only : undefined
+  }
+
+  /** Returns the approvals of the conversation that the sender may decide; where there are none, all of it, so that the sender learns that others decide. */
+  #questionsFor(channel: Channel, inbound: Inbound): readonly OpenApproval[] {
+    const there = this.#at(channel, inbound)
+    const own = there.filter((open) => this.#deciders.mayDecide(open, channel, inbound))
+    return own.length > 0 ? own : there
+  }
+
+  #mayOmitQuote(channel: Channel, inbound: Inbound, open: OpenApproval): boolean {
+    return mayOmitQuote(inbound, channel, open, this.#deciders.mayDecide(open, channel, inbound))
   }
 
   /** Reads approvals whose prompts are being sent: a reply may arrive before the platform id of its prompt is known here. */
@@ -128,18 +154,31 @@ export class ReplyMatcher {
 }
 
 /** Returns the prompt that the message answers; undefined where no prompt is in its conversation. */
-export const answeredPrompt = ({ prompts }: Approval, channel: string, message: Message): ApprovalPrompt | undefined =>
+export const answeredPrompt = ({ prompts }: Pick<Approval, 'prompts'>, channel: string, message: Message): ApprovalPrompt | undefined =>
   prompts.find((prompt) => quotesPrompt(message, channel, prompt)) ?? prompts.find((prompt) => isWhere(message, channel, prompt))
 
 /** Whether a message is in the conversation of a prompt, or in the thread below it. */
 const isWhere = ({ account, to }: Pick<Message, 'account' | 'to'>, channel: string, prompt: ApprovalPrompt): boolean =>
   prompt.channel === channel && isSameAccount(prompt.account, account) && (isConversationOf(to.to, prompt) || prompt.providerId === to.to)
 
+/** Whether the whole text is a keyword of the question. */
+export const isBareWord = (inbound: Inbound, keywords: Keywords): boolean => verdictOf(typedText(inbound), keywords)?.feedback === null
+
 const answers = (candidate: OpenApproval, channel: Channel, inbound: Inbound): boolean =>
   candidate.prompts.some((prompt) => quotesPrompt(inbound, channel.name, prompt)) && verdictOf(typedText(inbound), candidate) !== undefined
 
+/**
+ * Returns the keywords that decide without a quote. In a direct chat on a platform with quotes, only the first ones decide the question
+ * of another person: a word such as "yes" may answer the agent, which goes on talking there.
+ */
+function unquotedKeywords(channel: Channel, { addressed, sender }: Inbound, open: OpenApproval): Keywords {
+  const { approveKeywords, rejectKeywords, person } = open
+  if (addressed !== 'direct' || !channel.notifications || (person !== null && isSamePerson(channel, sender, person))) return open
+  return { approveKeywords: approveKeywords.slice(0, 1), rejectKeywords: rejectKeywords.slice(0, 1) }
+}
+
 /** A keyword alone, or the rejection that the prompt asks for. Any other text that begins with a keyword may be conversation. */
-function isClear(text: string, candidate: OpenApproval): boolean {
+function isClear(text: string, candidate: Keywords): boolean {
   const verdict = verdictOf(text, candidate)
   if (!verdict || verdict.feedback === null) return verdict !== undefined
   return !verdict.approved && verdictOf(text, { approveKeywords: [], rejectKeywords: candidate.rejectKeywords.slice(0, 1) }) !== undefined
@@ -164,13 +203,17 @@ const isConversationOf = (conversation: string, { to, providerId }: Pick<Approva
   conversation === to.to || providerId?.startsWith(`${conversation}:`) === true
 
 /** Whether a message in the conversation of a prompt may answer it without a quote. */
-function mayOmitQuote({ to, sender, inReplyTo, addressed }: Message, channel: Channel, { person, prompts }: OpenApproval): boolean {
+function mayOmitQuote(
+  { to, sender, inReplyTo, addressed }: Message,
+  channel: Channel,
+  { person, prompts }: OpenApproval,
+  mayDecide: boolean,
+): boolean {
   const { notifications } = channel
   const quotesAnother = inReplyTo !== undefined && inReplyTo !== to.thread
   if (quotesAnother) return false
-  // Only the person of a question that is shown there: others read a word such as "yes" as an answer to something else.
   const isShown = prompts.some((prompt) => prompt.providerId !== null && prompt.channel === channel.name && isConversationOf(to.to, prompt))
-  if (addressed === 'direct' && isShown && person !== null && isSamePerson(channel, sender, person)) return true
+  if (addressed === 'direct' && isShown && (mayDecide || (person !== null && isSamePerson(channel, sender, person)))) return true
   // The prompt is in a thread. Where a message opens no thread, threads are rooms with other conversations, and people can quote.
   if (notifications) return to.thread !== undefined && notifications.opensThreads
   // A platform without notifications has neither quotes nor threads. Its conversations of operators have prompts without an account.

@@ -182,6 +182,16 @@ export const GATEWAY_TEXTS = {
     when: 'a sender writes something else while a question waits, once for each question',
     maySayNothing: true,
   },
+  open_question_of_others: {
+    text: 'A question waits for your answer: “{question}” Reply with `{approve}` or `{reject}`.',
+    when: "a person who may decide the question of another's turn writes something else, once for each question",
+    maySayNothing: true,
+  },
+  open_questions: {
+    text: '{count} questions wait for your answer. Reply to the message of the one that you mean.',
+    when: 'a sender answers with a keyword alone while several questions wait',
+    maySayNothing: true,
+  },
   already_decided: { text: 'Already {decision}', when: 'a sender answers an approval that was decided before' },
   not_your_decision: {
     text: 'You cannot decide this. An operator decides it.',
