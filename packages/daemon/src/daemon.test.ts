@@ -12,8 +12,9 @@ import { openStore } from '@sluice/store'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Daemon, type DaemonOptions, STOP_MS_MAX, startDaemon } from './daemon.ts'
+import { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts'
 import { openInProcess } from './in-process.ts'
+import { STOP_MS_MAX } from './stop-times.ts'
 
 let dataDir: string
 let running: Daemon | undefined

@@ -16,6 +16,7 @@ import { logTurn } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './runtime/open-runtime.ts'
 import { startWork } from './start-work.ts'
+import { DRAIN_MS, STOP_MS_MAX } from './stop-times.ts'
 import { watchClock } from './watch-clock.ts'
 
 export interface DaemonOptions extends RuntimeOptions, ListenAddress {
@@ -54,12 +55,8 @@ export interface ListenAddress {
   readonly socket?: number | undefined
 }
 
-/** The longest time that a stop waits for running turns and open responses. */
-export const DRAIN_MS = 10_000
 /** How long a stop waits for the release of leases whose work has ended; another node takes over what is left. */
 const RELEASE_MS = 1000
-/** The longest time of a stop. A step that has not ended by then may never end; the next start recovers its work as after a crash. */
-export const STOP_MS_MAX = DRAIN_MS + 7_000
 const SANDBOX_RETRY_MS = 60_000
 const HISTORY_MS = 60_000
 /** The shorter wait while commands are refused: a sandbox is installed, and may only be slow. */

@@ -3,6 +3,6 @@
  * `@sluice/daemon/agent`, `/procedures` and `/sandbox` start parts of it.
  */
 export { createSluice, type Sluice, type SluiceOptions } from './create-sluice.ts'
-export { type Daemon, type DaemonOptions, DRAIN_MS, type ListenAddress, STOP_MS_MAX, startDaemon } from './daemon.ts'
+export { type Daemon, type DaemonOptions, type ListenAddress, startDaemon } from './daemon.ts'
 export type { EventOf, RunOptions, RunResult } from './embedded-turns.ts'
 export type { EmbeddingOptions } from './embedding-options.ts'

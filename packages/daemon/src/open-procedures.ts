@@ -6,8 +6,8 @@ import { embeddedTurns } from './embedded-turns.ts'
 import type { EmbeddingOptions } from './embedding-options.ts'
 import { keepAlive, openAlone } from './open-agent.ts'
 import { startProcedures } from './procedures.ts'
+import { DRAIN_MS } from './stop-times.ts'
 
-const DRAIN_MS = 10_000
 /** The actor of runs and decisions in the audit log. */
 const PROGRAM = 'cli:embedded'
 

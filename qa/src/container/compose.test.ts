@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DRAIN_MS } from '@sluice/daemon'
+import { DRAIN_MS } from '@sluice/daemon/stop-times'
 import { expect, test } from 'vitest'
 import { ROOT } from '../daemons/bundle.ts'
 

@@ -1,7 +1,7 @@
 /** What a build consists of besides its bundle, in the folders of the three shipped profiles. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
@@ -48,6 +48,30 @@ test.each(PROFILES)('%s contains packages under permissive licences only, and th
   const counted: { package: string; startBytes: number; laterBytes: number }[] = readJson(profile, 'bundle-report.json').packages
   const others = counted.filter((row) => row.startBytes + row.laterBytes > 0 && !/^(?:@sluice\/|profile$)/.test(row.package))
   for (const row of others) expect(licences.map(([name]) => name.slice(0, name.lastIndexOf('@')))).toContain(row.package)
+})
+
+// A command that imports one value through the index of a large package loads whatever else that index offers.
+test('commands that ask the daemon load little besides the profile', () => {
+  const files = read('full', 'SHA256SUMS')
+    .trim()
+    .split('\n')
+    .map((line) => line.slice(66))
+  /** Returns the file of the bundle with this name, and what it imports. */
+  const loadedBy = (name: string): ReadonlySet<string> => {
+    const found = new Set(files.filter((file) => new RegExp(`^${name}-[A-Z0-9]{8}\\.mjs$`).test(file)))
+    expect(found.size, name).toBe(1)
+    for (const file of found)
+      for (const [, imported = ''] of read('full', file).matchAll(/\bimport\s*(?:\{[^}]*\}\s*from\s*)?"\.\/([\w.-]+\.mjs)"/g))
+        found.add(imported)
+    return found
+  }
+  const profile = loadedBy('full')
+  expect(profile.size).toBeGreaterThan(5)
+  for (const command of ['status', 'logs', 'pair', 'turns', 'sessions', 'approvals', 'people', 'rooms', 'limits', 'inbox', 'outbox']) {
+    const own = [...loadedBy(command)].filter((file) => !profile.has(file))
+    const bytes = own.reduce((sum, file) => sum + statSync(join(dist('full'), file)).size, 0)
+    expect(bytes, command).toBeLessThan(40_000)
+  }
 })
 
 test('copyleft and unknown licences are not permissive', async () => {

@@ -6,7 +6,7 @@ import { backupFolder, dropOldBackups, newBackupFile } from '@sluice/backup/fold
 import { type Backup, type BackupOptions, type Progress, writeBackup } from '@sluice/backup/write'
 import { type BackupConfig, backupSection, readConfig, storeSection } from '@sluice/config'
 import { AppError, errorText } from '@sluice/sdk'
-import { shareDataDir } from '@sluice/store'
+import { shareDataDir } from '@sluice/store/lock-data-dir'
 import type { CliContext } from '../context.ts'
 import { megabytes } from '../megabytes.ts'
 import { givenPassphrase, passphraseMissing, typedPassphrase } from '../passphrase.ts'

@@ -5,7 +5,7 @@ import { systemClock } from '@sluice/kit'
 import { createLogger } from '@sluice/runtime/log'
 import { openStoreTools } from '@sluice/runtime/open-backend'
 import { AppError, type StoreMove, type StoreMoveProgress } from '@sluice/sdk'
-import { lockDataDir } from '@sluice/store'
+import { lockDataDir } from '@sluice/store/lock-data-dir'
 import type { CliContext } from '../context.ts'
 
 /** Not by `URL.parse`, which refuses the list of several hosts. */

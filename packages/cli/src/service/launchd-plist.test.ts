@@ -1,4 +1,4 @@
-import { DRAIN_MS } from '@sluice/daemon'
+import { DRAIN_MS } from '@sluice/daemon/stop-times'
 import { expect, test } from 'vitest'
 import { launchdPlist } from './launchd-plist.ts'
 import type { ServicePlan } from './service-plan.ts'

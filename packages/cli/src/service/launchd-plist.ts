@@ -1,6 +1,6 @@
 /** Writes the property list of launchd. */
 import { join } from 'node:path'
-import { DRAIN_MS } from '@sluice/daemon'
+import { DRAIN_MS } from '@sluice/daemon/stop-times'
 import { SERVICE_NAME, type ServicePlan } from './service-plan.ts'
 
 /** The time that launchd waits beyond the drain before it kills the service. */

@@ -3,7 +3,7 @@
  * domain, so `systemd-notify`, which is part of systemd, sends each report.
  */
 import { systemClock } from '@sluice/kit'
-import { createRunBare } from '@sluice/runtime'
+import { createRunBare } from '@sluice/runtime/run-process'
 import { errorText, type Logger, type RunBare } from '@sluice/sdk'
 
 export interface SystemdReports {

@@ -1,5 +1,5 @@
 /** Writes the units of systemd: a service that reports its state, and a socket that keeps the port open while the service restarts. */
-import { DRAIN_MS } from '@sluice/daemon'
+import { DRAIN_MS } from '@sluice/daemon/stop-times'
 import { isHidden, type Need, SERVICE_NAME, type ServicePlan, SYSTEM_DATA_DIR } from './service-plan.ts'
 
 /** The exit code of a wrong configuration: a restart would not repair it. */

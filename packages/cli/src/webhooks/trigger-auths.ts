@@ -1,6 +1,6 @@
 /** Finds how triggers on a path verify their requests, in the files of the procedures, and the secrets of the configuration. */
 import { gatewaySection, readConfig, sopSection } from '@sluice/config'
-import { sopSettings } from '@sluice/runtime'
+import { sopSettings } from '@sluice/runtime/sop-settings'
 import { AppError, authKey, SENDER_SCHEMES, type SenderName, type WebhookAuth } from '@sluice/sdk'
 import { loadSops } from '@sluice/sop/load-sops'
 import type { CliContext } from '../context.ts'

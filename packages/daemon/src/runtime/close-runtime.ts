@@ -1,10 +1,9 @@
 /** How a runtime closes: features, approvals and turns end, in this order, before the store does. */
 import { OpenSteps } from '@sluice/kit'
+import { DRAIN_MS } from '../stop-times.ts'
 import type { Features } from './open-features.ts'
 import type { Opened } from './opened.ts'
 import type { Parts } from './put-together.ts'
-
-const DRAIN_MS = 10_000
 
 export interface Closing {
   /** The steps of a stop that have begun and not ended. */

@@ -1,7 +1,7 @@
 /** `GET /health`, `GET /ready` and `GET /metrics`: routes that ask for no token. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Runtime } from '@sluice/runtime'
-import { healthSchema, readySchema } from '@sluice/runtime/health'
+import { healthSchema, readySchema } from '@sluice/runtime/health-answer'
 import { howToGet } from '@sluice/sdk'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'

@@ -1,4 +1,4 @@
-import type { Health } from '@sluice/runtime/health'
+import type { Health } from '@sluice/runtime/health-answer'
 import { type Channel, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { describe, expect, test } from 'vitest'

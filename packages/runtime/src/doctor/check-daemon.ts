@@ -1,6 +1,7 @@
 /** Checks the running daemon, and reports the warnings that only it knows. */
 import * as v from 'valibot'
-import { FORWARDING_IGNORED, healthSchema } from '../health.ts'
+import { FORWARDING_IGNORED } from '../health.ts'
+import { healthSchema } from '../health-answer.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 import type { TryText } from './check-provider.ts'
 
