@@ -1,9 +1,8 @@
 /** Processes the messages that begin no turn: replies to approvals, commands, and changes of earlier messages. */
 import type { Attempt, JobOutcome } from '@sluice/kit'
-import { type Channel, errorText, type Inbound, type OwnedStore } from '@sluice/sdk'
+import type { Channel, Inbound, OwnedStore } from '@sluice/sdk'
 import { channelNamed } from '../delivery-options.ts'
 import type { DeliveryQueue, OwnedRow } from '../delivery-queue.ts'
-import { retryDelayMs } from '../outbox/retry-delay.ts'
 import { admitCommand, admitMessage, principalOf } from './admit-message.ts'
 import type { ArrivedMessages } from './arrived-messages.ts'
 import type { Attempts } from './attempts.ts'
@@ -44,7 +43,7 @@ export class BesideTurns {
 
   /** Decides an approval by a reply. */
   async approvalReply(owned: OwnedStore, { number, lane }: OwnedRow, message: Inbound): Promise<JobOutcome> {
-    const { approvals, clock, features, log, scrub } = this.#options
+    const { approvals, log } = this.#options
     const { attempts } = this.#parts
     const started = await attempts.start(owned, { number, message, lane })
     if (!started) return 'done'
@@ -53,12 +52,7 @@ export class BesideTurns {
       return 'done'
     } catch (error) {
       log.error('reply to an approval failed', { inbox: number, error })
-      const reason = scrub(errorText(error))
-      if (started.attempts >= features.config().max_attempts)
-        return attempts.giveUp(owned, started, { error: reason, news: attempts.newsFor({ ...started, lane }, 'unanswered') })
-      const retryAtMs = clock.nowMs() + retryDelayMs(started.attempts)
-      await owned.inbox.retry(number, { error: reason, atMs: retryAtMs })
-      return { retryAtMs }
+      return attempts.failed(owned, started, error, undefined)
     }
   }
 

@@ -118,6 +118,40 @@ describe('a message', () => {
     expect(await states(made)).toMatchObject({ inbox: ['dead'] })
   })
 
+  test('is answered after an outage of the store that let attempts begin and kept none of their ends', async () => {
+    let isFull = true
+    const full = async () => Promise.reject(new AppError('unavailable', 'No space left on device', { isPassing: true }))
+    const store = storeWith(open(), ({ inbox, turns }) => ({
+      inbox: { ...inbox, retry: (...given) => (isFull ? full() : inbox.retry(...given)) },
+      turns: { ...turns, finish: (end) => (isFull ? full() : turns.finish(end)) },
+    }))
+    const made = await bench({ store })
+    await made.receive(message('m1'))
+    await settle()
+    await advanceUntil(() => made.turns.length >= 8)
+    isFull = false
+    await advanceUntil(() => made.sent.length > 0)
+    expect(made.sent.map(({ text }) => text)).toEqual(['re: text of m1'])
+    expect(await store.inbox.list({ limit: 1 })).toMatchObject([{ state: 'done', attempts: 1 }])
+  })
+
+  test('that decides an approval outlives an outage of the store', async () => {
+    let left = 8
+    const decided: number[] = []
+    const made = await bench({
+      matchReply: () => ({ runId: 'run', stepId: 'step' }),
+      async handleReply({ number }) {
+        if (left-- > 0) throw new AppError('unavailable', 'No space left on device', { isPassing: true })
+        decided.push(number)
+        await made.store.inbox.done(number, clock.nowMs())
+      },
+    })
+    await made.receive(message('yes'))
+    await settle()
+    await advanceUntil(() => decided.length > 0)
+    expect(await states(made)).toMatchObject({ inbox: ['done'] })
+  })
+
   test('is dead after max_attempts starts that were all interrupted', async () => {
     const store = open()
     const [number] = (await store.inbox.keep({

@@ -47,9 +47,16 @@ export class InboxWorker {
       this.#shares.release(row.number)
       options.onDone(row)
     }
-    const work = (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => this.#work(row, attempt)
     const arrived = this.#arrived
     const attempts = new Attempts(options)
+    const work = async (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => {
+      try {
+        return await this.#work(row, attempt)
+      } catch (error) {
+        attempts.unended(row.number, error)
+        throw error
+      }
+    }
     this.#options = options
     this.#shares = new WaitingShares(options)
     this.#running = new RunningTurns({ clock, stopping })

@@ -117,6 +117,8 @@ export interface DeliveryBenchOptions {
   readonly isAsking?: () => boolean
   /** No message answers an approval unless given. */
   readonly matchReply?: DeliveryOptions['approvals']['matchReply']
+  /** Fails unless given. */
+  readonly handleReply?: DeliveryOptions['approvals']['handleReply']
   /** Each message is a turn of its own unless given. */
   readonly pacing?: Partial<ReturnType<DeliveryOptions['features']['pacing']>>
   /** The labels of the configured models; none unless given. */
@@ -169,7 +171,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       matchReply: options.matchReply ?? (() => undefined),
       hint: () => undefined,
       isAsking: options.isAsking ?? (() => false),
-      handleReply: () => Promise.reject(new Error('no reply to an approval comes here')),
+      handleReply: options.handleReply ?? (() => Promise.reject(new Error('no reply to an approval comes here'))),
       current: async (outbound) => outbound,
     },
     changedElsewhere: async () => {},
