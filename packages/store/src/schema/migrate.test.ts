@@ -49,7 +49,7 @@ const SHOWN = 'SELECT number, message_id, state FROM inbox ORDER BY number'
 
 /** Runs steps on an empty file, and returns the objects and rows that they leave, without comments and layout. */
 function schemaAfter(steps: readonly string[]) {
-  const db = new Database(':memory:')
+  const db = new Database(join(mkdtempSync(join(release.dataDir, 'schema-')), 'empty.db'))
   try {
     for (const step of steps) db.exec(step)
     const objects = db.all<{ type: string; name: string; sql: string }>(
