@@ -247,6 +247,22 @@ describe('the breaker of loops', () => {
     expect(made.turns).toHaveLength(2 * count + 2)
   })
 
+  test('counts on for the programs that go on after one of them is paused', async () => {
+    const made = await bench({ loopTurns: 3 })
+    const bots = ['+15550002220', '+15550002221', '+15550002222']
+    const isPaused = (bot: string | undefined) => host.emitted.some((one) => one.type === 'loop_stopped' && one.sender === bot)
+    // A program that gets no answer writes no more.
+    for (let index = 0; index < 60; index++) {
+      const bot = bots[index % bots.length] ?? ''
+      if (isPaused(bot)) continue
+      await clock.advance(4000)
+      await made.receive(inRoom(`m${index}`, bot))
+      await settle()
+    }
+    expect(bots.filter(isPaused)).toEqual(bots)
+    expect(made.turns.length).toBeLessThanOrEqual(10)
+  })
+
   test('leaves the people of a busy room alone, of whom one now and then takes longer', async () => {
     const made = await bench({ loopTurns: 3 })
     const people = ['+15550002222', '+15550003333', '+15550004444']

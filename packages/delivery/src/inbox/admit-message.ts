@@ -142,7 +142,7 @@ async function isPaused(options: AdmitOptions, asking: AskingMessage, state: Loo
     return false
   }
   const held = { client: of.series, cause: 'loop', sinceMs: atMs, untilMs: atMs + PAUSE_MS } as const
-  await owned.admissions.countQuick(of, number, 0)
+  await owned.admissions.forgetQuick(of, number)
   if (await owned.admissions.hold(held, PAUSE_MS)) {
     const until = new Date(held.untilMs).toISOString()
     log.warn('conversation paused: its messages came as quickly as those of a program', {

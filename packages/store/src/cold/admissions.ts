@@ -97,6 +97,10 @@ export const createAdmissions = (db: ColdDatabase, writes: AdmissionWrites): Adm
     const counted = statement(COUNT_QUICK, series, inbox, quick, session)
     await db.write(counted, ...(series === session ? [] : [statement(FOLLOW, session, inbox - 1, 0, session)]))
   },
+  async forgetQuick({ session, series }, inbox) {
+    const forget = statement(FORGET_LOOP, series, inbox)
+    await db.write(forget, ...(series === session ? [] : [statement(FOLLOW, session, inbox - 1, 0, session)]))
+  },
   list: (atMs, limit) => db.all<HeldBack>(LIST, atMs, limit),
   reset: (client) =>
     db.transaction(function* () {

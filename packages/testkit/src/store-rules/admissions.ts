@@ -279,6 +279,10 @@ export const admissionRules: StoreRules = {
     const five = await keepOne(store, 'm5')
     expect(await admissions.loopState(five, bob)).toMatchObject({ quick: 1 })
     expect(await admissions.loopState(five, ann)).toMatchObject({ quick: 0 })
+    await admissions.countQuick(ann, four, 2)
+    await admissions.forgetQuick(ann, four)
+    expect(await admissions.loopState(five, ann)).toMatchObject({ quick: 0, afterAnswerMs: null })
+    expect(await admissions.loopState(five, bob)).toMatchObject({ quick: 1 })
   },
 
   'an admitted client is held back no longer, and a further notice is not due': async ({ store }) => {
