@@ -2,7 +2,7 @@
 import { AppError, type Logger, type PasskeySignIn } from '@sluice/sdk'
 import * as v from 'valibot'
 import { signInFinishBody } from './bodies.ts'
-import { voucherOf } from './passkeys.ts'
+import { issuerOf } from './passkeys.ts'
 import type { SignIns } from './sign-ins.ts'
 
 export const passkeySignIn = (signIns: SignIns, log: Logger): PasskeySignIn => ({
@@ -12,6 +12,6 @@ export const passkeySignIn = (signIns: SignIns, log: Logger): PasskeySignIn => (
     if (!read.success) throw new AppError('invalid_request', 'The answer of the authenticator is not valid')
     const { userId, passkey } = await signIns.verify(read.output, 'anonymous')
     log.info('passkey sign-in', { user: userId, label: passkey.label })
-    return { label: passkey.label, role: passkey.role, issuedBy: voucherOf(userId, passkey) }
+    return { label: passkey.label, role: passkey.role, issuedBy: issuerOf(userId, passkey) }
   },
 })

@@ -154,16 +154,23 @@ export class PasskeyStore {
 
   async #withoutRevoked(users: Users): Promise<Users> {
     const registrars = new Set(passkeysIn(users).flatMap(({ registeredBy }) => registeredBy ?? []))
-    const revoked = new Set((registrars.size > 0 && (await this.#pairing()?.revokedAmong([...registrars]))) || [])
-    return revoked.size === 0 ? users : withPasskeys(users, ({ registeredBy }) => registeredBy === null || !revoked.has(registeredBy))
+    const revoked = new Set(registrars.size > 0 ? await this.#pairing()?.revokedAmong([...registrars]) : [])
+    // Passkeys that were registered in the name of a user are of an earlier version, and no revocation would ever end them.
+    const isKept = (registrar: string): boolean => !revoked.has(registrar) && !isUser(registrar)
+    return withPasskeys(users, ({ registeredBy }) => registeredBy === null || isKept(registeredBy))
   }
 }
 
+/** Stands before the id of a user in the place of a device. No device has such an id. */
+const USER = 'user:'
+
 /**
- * Returns the device that vouches for the sign-ins with a passkey. A passkey that no device registered has its user in this place, so
- * that all of its sign-ins are taken for one person.
+ * Returns the issuer of the tokens from sign-ins with a passkey: the device that registered it. A passkey that no device registered has
+ * its user in this place, so that all of its sign-ins are taken for one person. A user cannot be revoked.
  */
-export const voucherOf = (userId: string, { registeredBy }: Pick<Passkey, 'registeredBy'>): string => registeredBy ?? `user:${userId}`
+export const issuerOf = (userId: string, { registeredBy }: Pick<Passkey, 'registeredBy'>): string => registeredBy ?? USER + userId
+
+export const isUser = (issuer: string): boolean => issuer.startsWith(USER)
 
 /** Returns the users with only the passkeys that `keeps` accepts, without users that have none left. */
 const withPasskeys = (users: Users, keeps: (passkey: Passkey) => boolean): Users =>

@@ -5,7 +5,7 @@ import { Challenges, DEVICE_CHALLENGES } from './challenges.ts'
 import { challengeIn } from './client-data.ts'
 import type { WebauthnConfig } from './config.ts'
 import { ALGORITHMS, CEREMONY_TIMEOUT_MS } from './library.ts'
-import { credentialDescriptor, type Passkey, type PasskeyStore } from './passkeys.ts'
+import { credentialDescriptor, isUser, type Passkey, type PasskeyStore } from './passkeys.ts'
 import { verifyRegistration } from './verify-registration.ts'
 
 export interface NewUser {
@@ -90,9 +90,13 @@ export class Registrations {
     return passkey
   }
 
-  /** A token from a passkey sign-in counts as a token of the device that registered that passkey. */
+  /**
+   * Returns the device whose revocation is to end the new passkey. A token from a passkey sign-in counts as a token of the device that
+   * registered that passkey; where no device did, the sign-in itself is that device.
+   */
   async #originOf(device: string | null): Promise<string | null> {
     if (device === null) return null
-    return (await this.#host.service('pairing')?.originOf(device)) ?? device
+    const origin = (await this.#host.service('pairing')?.originOf(device)) ?? device
+    return isUser(origin) ? device : origin
   }
 }

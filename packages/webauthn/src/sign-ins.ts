@@ -5,7 +5,7 @@ import { Challenges, DEVICE_CHALLENGES } from './challenges.ts'
 import { challengeIn } from './client-data.ts'
 import type { WebauthnConfig } from './config.ts'
 import { CEREMONY_TIMEOUT_MS } from './library.ts'
-import { credentialDescriptor, type Passkey, type PasskeyStore, voucherOf } from './passkeys.ts'
+import { credentialDescriptor, issuerOf, type Passkey, type PasskeyStore } from './passkeys.ts'
 import { type SignedCounter, verifySignIn } from './verify-sign-in.ts'
 
 const TOKEN_MS = 86_400_000
@@ -74,7 +74,7 @@ export class SignIns {
       name: `passkey ${passkey.label}`,
       role: passkey.role,
       expiresAtMs,
-      issuedBy: voucherOf(userId, passkey),
+      issuedBy: issuerOf(userId, passkey),
     })
     log.info('passkey sign-in', { user: userId, label: passkey.label, device: issued.deviceId })
     return { ...issued, userId, expiresAtMs }

@@ -161,6 +161,28 @@ describe('webauthn', () => {
     expect(passkeys.issued.map(({ issuedBy }) => issuedBy)).toEqual(['user:alice', 'user:alice'])
   })
 
+  test('drops the passkeys that a revoked sign-in registered, also when no device vouches for the sign-in', async () => {
+    const revoked: string[] = []
+    const pairing = {
+      devices: async () => [],
+      device: async () => undefined,
+      revokedAmong: async (ids: readonly string[]) => ids.filter((id) => revoked.includes(id)),
+      originOf: async (id: string) => (id === 'device-1' ? 'user:alice' : id),
+    }
+    const passkeys = testPasskeys({}, {}, pairing)
+    const [own, foreign] = [createAuthenticator(), createAuthenticator()]
+    await passkeys.register(own, { device: null })
+    await passkeys.signIn(own)
+    await passkeys.register(foreign, { user: 'bob', device: 'device-1' })
+    expect(await passkeys.kept('bob')).toMatchObject([{ registered_by: 'device-1' }])
+    await passkeys.signIn(foreign, { user: 'bob' })
+    expect(passkeys.issued).toMatchObject([{ issuedBy: 'user:alice' }, { issuedBy: 'device-1' }])
+    revoked.push('device-1')
+    expect(await passkeys.kept('bob')).toEqual([])
+    expect(await passkeys.kept('alice')).toHaveLength(1)
+    expect(await passkeys.signIn(foreign, { user: 'bob' })).toMatchObject({ status: 400 })
+  })
+
   test('the command names the device that registered a passkey', async () => {
     const device = { id: 'laptop', name: "Ada's laptop", role: 'operator', origin: 'laptop' } as const
     const pairing = {
