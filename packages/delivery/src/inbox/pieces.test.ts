@@ -1,4 +1,5 @@
-import { AppError, type Channel, type Inbound } from '@sluice/sdk'
+import type { TurnRequest } from '@sluice/agent'
+import { AppError, type Channel, GATEWAY_TEXTS, type Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import {
   advanceUntil,
@@ -561,5 +562,96 @@ describe('messages of one person', () => {
     await pause(500)
     await pause()
     expect(texts(made)).toEqual(['better\ntext of m2'])
+  })
+})
+
+describe('messages that are one turn', () => {
+  type Made = Awaited<ReturnType<typeof bench>>
+  const write = async (made: Made, ...ids: string[]) => {
+    await made.receive(...ids.map((id) => message(id)))
+    await pause(300)
+  }
+  /** Replays the message that ended in this state. Resolves to the answer. */
+  const replay = async ({ store, deliveries, sent }: Made, state: 'dead' | 'limited'): Promise<string | undefined> => {
+    const ended = await store.inbox.list({ limit: 5, state })
+    expect(ended).toMatchObject([{ messageId: 'm1' }])
+    const before = sent.length
+    expect(await store.inbox.replay(ended[0]?.number ?? 0)).toBe(true)
+    deliveries.wake()
+    await advanceUntil(() => sent.length > before)
+    return sent.at(-1)?.text
+  }
+
+  test('have one notice when it is a dead letter, and a replay answers all of them', async () => {
+    let isRefused = true
+    const made = await bench({
+      pacing: { batchMs: 300 },
+      turn({ text }) {
+        if (isRefused) throw new AppError('upstream', 'no credit', { refusedFor: 'billing' })
+        return `re: ${text}`
+      },
+    })
+    await write(made, 'm1', 'm2')
+    await until(() => made.sent.length === 1)
+    expect(made.sent).toMatchObject([{ text: GATEWAY_TEXTS.unanswered.text, to: { replyTo: 'm1' } }])
+    isRefused = false
+    expect(await replay(made, 'dead')).toBe('re: text of m1\ntext of m2')
+  })
+
+  test('have one notice when a limit of their sender ends them, and a replay answers all of them', async () => {
+    const made = await bench({
+      pacing: { batchMs: 300 },
+      limitsOf: ({ client }) => [{ key: client, turnsPerHour: 1, turnsInFlight: 0, usdPerDay: 0 }],
+    })
+    await write(made, 'm0')
+    await write(made, 'm1', 'm2')
+    await until(() => made.sent.length === 2)
+    expect(made.sent[1]?.text).toContain('You have reached the limit of')
+    expect(await replay(made, 'limited')).toBe('re: text of m1\ntext of m2')
+  })
+
+  test.each([
+    ['/stop', 'Stopped.'],
+    ['/new', 'This is a new conversation.'],
+  ])('end with it at %s', async (command, told) => {
+    const { promise, reject } = Promise.withResolvers<string>()
+    const abort = () => {
+      reject(new AppError('aborted', 'The turn was aborted'))
+      return true
+    }
+    const turn = ({ signal }: TurnRequest) => {
+      signal?.addEventListener('abort', abort)
+      return promise
+    }
+    const made = await bench({ pacing: { batchMs: 300 }, turn, abort })
+    await write(made, 'm1', 'm2')
+    await made.receive(message('c', { text: command }))
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    expect(made.sent.map(({ text }) => text)).toEqual([expect.stringContaining(told)])
+    expect([made.turns.length, (await states(made)).inbox]).toEqual([1, ['done', 'done', 'done']])
+  })
+
+  test('are answered once after an outage of the store that let no attempt end', async () => {
+    let isFull = true
+    const full = async () => Promise.reject(new AppError('unavailable', 'No space left on device', { isPassing: true }))
+    const store = storeWith(open(), ({ inbox, turns }) => ({
+      inbox: { ...inbox, retry: (...given) => (isFull ? full() : inbox.retry(...given)) },
+      turns: { ...turns, finish: (end) => (isFull ? full() : turns.finish(end)) },
+    }))
+    const made = await bench({ store, pacing: { batchMs: 300 } })
+    await write(made, 'm1', 'm2')
+    await advanceUntil(() => made.turns.length >= 8)
+    isFull = false
+    await advanceUntil(() => made.deliveries.load().messages === 0 && made.sent.length > 0)
+    expect(made.sent.map(({ text }) => text)).toEqual(['re: text of m1\ntext of m2'])
+  })
+
+  test('leave no words behind in an erased conversation', async () => {
+    const made = await bench({ pacing: { batchMs: 300 } })
+    await write(made, 'm1', 'm2')
+    await until(() => made.sent.length === 1)
+    await made.store.sessions.erase(made.turns[0]?.session ?? '', { atMs: clock.nowMs(), by: 'test' })
+    for (const { number } of await made.store.inbox.list({ limit: 5 }))
+      expect(await made.store.inbox.get(number)).toMatchObject({ message: null, raw: null })
   })
 })
