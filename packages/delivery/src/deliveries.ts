@@ -93,6 +93,7 @@ class RunningDeliveries implements Deliveries {
       ...options,
       rooms,
       overheard,
+      changesOverheard: (channel, message, receivedAtMs) => this.#intake.changesOverheard(channel, message, receivedAtMs),
       stopping: this.#stopping.signal,
       takenAtMs: (owned) => this.#shards.takenAtMs(owned),
       onDone: (row) => this.#intake.left(row),

@@ -187,7 +187,7 @@ export type {
 export type { EventFollower, EventLog, LoggedEvent } from './store/event-log.ts'
 export type { Claim, IdempotencyKey, IdempotencyStore } from './store/idempotency.ts'
 export type { OneTimeKeyOptions, OneTimeKeys, OneTimeKeysOf } from './store/one-time-keys.ts'
-export { runsOnShard, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './store/ownership.ts'
+export { changeLane, runsOnShard, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './store/ownership.ts'
 export type { DeletedRows, Retention, StoreUsage } from './store/retention.ts'
 export type { DatabaseRecord, SeenDatabase } from './store/seen-database.ts'
 export type { ConfigVersion, SharedConfig } from './store/shared-config.ts'

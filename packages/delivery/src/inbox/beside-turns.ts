@@ -120,6 +120,7 @@ export class BesideTurns {
         owned,
         nowMs: clock.nowMs(),
         early: this.#early,
+        changesOverheard: async (report, atMs) => channel !== undefined && this.#options.changesOverheard(channel, report, atMs),
         channels: features.channels(),
         onChanged: (changed) => void this.#parts.arrived.delete(changed),
         principalOf: async (changed) => channel && (await principalOf(this.#options, channel, changed)),
@@ -130,10 +131,9 @@ export class BesideTurns {
     )
   }
 
-  /** Carries out the changes of a message, or of one of its pieces, that arrived before it. */
+  /** Carries out the changes that arrived before what the turn of a message reads. */
   async earlyChanges(owned: OwnedStore, { name: channel }: Channel, message: Inbound): Promise<void> {
-    for (const { account, id } of message.pieces ?? [message])
-      for (const number of this.#early.of({ channel, account, id })) await this.#earlyChange(owned, number)
+    for (const number of this.#early.of(channel, message)) await this.#earlyChange(owned, number)
   }
 
   async #earlyChange(owned: OwnedStore, number: number): Promise<void> {

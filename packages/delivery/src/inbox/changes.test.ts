@@ -1,6 +1,19 @@
-import { AppError, type Inbound } from '@sluice/sdk'
+import { ShardOwnership } from '@sluice/ownership'
+import { AppError, CLUSTER_ROLES, type ClusterStore, chatSessionKey, type Inbound, SHARDS, shardOfSession, shardsLease } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { advanceUntil, bench, clock, message, open, settle, setUpDeliveries, states, storeWith, until } from '../testing/delivery-bench.ts'
+import {
+  advanceUntil,
+  bench,
+  clock,
+  host,
+  message,
+  open,
+  settle,
+  setUpDeliveries,
+  states,
+  storeWith,
+  until,
+} from '../testing/delivery-bench.ts'
 import { EARLY_CHANGES_MAX } from './changes.ts'
 
 setUpDeliveries()
@@ -247,6 +260,50 @@ describe('before the message arrives', () => {
     await made.receive(message('m1', { to: { to: 'room', thread: 't' }, addressed: 'mention' }))
     await until(() => made.sent.length === 1)
     expect(textsOf(made)).toEqual(['newer'])
+  })
+
+  test('an edit that another owner of the database has received waits with the owner of its message', async () => {
+    const store = open()
+    const session = chatSessionKey({ channel: 'x', account: 'our-number', conversation: '+15550002222', sender: '+15550002222' })
+    const own = shardOfSession(session)
+    const ownerOf = async (shards: readonly number[]) => {
+      let left = [...shards]
+      const cluster = {
+        roles: CLUSTER_ROLES,
+        async claimShards() {
+          const taken = await Promise.all(left.map((shard) => store.leases.acquire(shardsLease({ from: shard, to: shard }))))
+          left = []
+          return { share: shards.length, isDrained: false, taken }
+        },
+        changed: () => new Promise<void>(() => {}),
+        leave: async () => {},
+      } as unknown as ClusterStore
+      const ownership = new ShardOwnership({ store: { ...store, cluster }, clock, log: host.log })
+      await ownership.start()
+      return bench({ store, ownership })
+    }
+    const owner = await ownerOf([own])
+    const other = await ownerOf(Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => shard !== own))
+    await other.receive(edit('m1', 'newer'))
+    await settle()
+    owner.deliveries.wake()
+    await settle()
+    await owner.receive(message('m1'))
+    await until(() => owner.sent.length === 1)
+    await settle()
+    expect(textsOf(owner)).toEqual(['newer'])
+    expect((await states(owner)).inbox).toEqual(['done', 'done'])
+  })
+
+  test('an edit that waits for its message holds up no edit of another message', async () => {
+    const { made, release } = await busyBench()
+    await made.receive(edit('never', 'newer'))
+    await settle()
+    await made.receive(edit('m2', 'corrected'))
+    await settle()
+    release()
+    await until(() => made.turns.length === 2)
+    expect(textsOf(made)[1]).toBe('corrected')
   })
 
   test('an edit of the second picture of an album waits for it', async () => {

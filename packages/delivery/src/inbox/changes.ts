@@ -10,8 +10,8 @@ import type { CommandLimit } from './command-limit.ts'
 import { keepLateChange } from './late-changes.ts'
 import { joinPieces } from './pieces.ts'
 import { withMessage } from './read-message.ts'
+import { isInRoom } from './rooms.ts'
 
-const LANE = 'change:'
 /** The most changes that wait for their messages at the same time. */
 export const EARLY_CHANGES_MAX = 100
 /** How long a change waits for its message. */
@@ -20,49 +20,43 @@ const EARLY_RETRY_MS = 3000
 /** How often a change is tried whose message has got another piece meanwhile. */
 const ATTEMPTS_MAX = 5
 
-/** The lane of a change, in the place of a session. Changes overtake the turn that runs. */
-export const changeLane = (session: string): string => `${LANE}${session}`
-
 /** True for the report of a deletion for which the platform names no sender, so that no allowlist can be asked. */
 export const isUnsignedDeletion = ({ sender, changes }: Inbound): boolean => changes?.what === 'deleted' && sender === ''
 
 /** A message that a change is about. */
 export interface ChangedTarget extends Pick<Inbound, 'account' | 'id'> {
   readonly channel: string
+  /** The conversation. */
+  readonly to: string
 }
 
-/** The changes that came before their messages, by message. They are tried again before the turn of their message begins. */
+/** The changes that came before their messages, by their numbers. They are tried again before the turn of their message begins. */
 export class EarlyChanges {
-  readonly #numbers = new Map<string, Set<number>>()
-  #size = 0
+  readonly #targets = new Map<number, ChangedTarget>()
 
   get isFull(): boolean {
-    return this.#size >= EARLY_CHANGES_MAX
+    return this.#targets.size >= EARLY_CHANGES_MAX
   }
 
-  of(target: ChangedTarget): readonly number[] {
-    return this.#size === 0 ? [] : [...(this.#numbers.get(keyOf(target)) ?? [])]
+  /** Returns the changes of a message and of its pieces. A turn in a room reads other messages too: it gets the changes of all. */
+  of(channel: string, message: Inbound): readonly number[] {
+    const ids = new Set((message.pieces ?? [message]).map(({ id }) => id))
+    const isFor = ({ channel: name, account, id, to }: ChangedTarget): boolean =>
+      name === channel && account === message.account && (ids.has(id) || (isInRoom(message) && to === message.to.to))
+    return [...this.#targets].flatMap(([number, target]) => (isFor(target) ? [number] : []))
   }
 
   /** Returns false if no more changes may wait. */
   add(target: ChangedTarget, number: number): boolean {
-    const known = this.#numbers.get(keyOf(target))
-    if (known?.has(number)) return true
-    if (this.isFull) return false
-    this.#numbers.set(keyOf(target), (known ?? new Set()).add(number))
-    this.#size++
+    if (!this.#targets.has(number) && this.isFull) return false
+    this.#targets.set(number, target)
     return true
   }
 
-  delete(target: ChangedTarget, number: number): void {
-    const known = this.#numbers.get(keyOf(target))
-    if (!known?.delete(number)) return
-    this.#size--
-    if (known.size === 0) this.#numbers.delete(keyOf(target))
+  delete(number: number): void {
+    this.#targets.delete(number)
   }
 }
-
-const keyOf = ({ channel, account, id }: ChangedTarget): string => JSON.stringify([channel, account, id])
 
 export interface RunningChange {
   readonly owned: OwnedStore
@@ -70,6 +64,8 @@ export interface RunningChange {
   readonly early: EarlyChanges
   /** The channels that are ready. */
   readonly channels: readonly Channel[]
+  /** See `InboxWorkerOptions`. */
+  changesOverheard(report: Inbound, receivedAtMs: number): Promise<boolean>
   /** Called with the number of a message that has changed in the store. */
   onChanged(number: number): void
   /** Resolves to the principal of a message; to undefined while its channel is not there. */
@@ -86,12 +82,13 @@ export async function runChange(running: RunningChange, number: number, report: 
   const { owned, nowMs, early } = running
   const entry = await owned.inbox.get(number)
   if (!entry) return 'done'
-  const { channel, account } = entry
-  const target = { channel, account, id: report.changes?.message ?? '' }
   const changed = entry.endedAtMs === null && report.changes ? await change(running, entry, report, report.changes) : undefined
-  const isEarly = changed?.outcome === 'unknown' && nowMs - entry.receivedAtMs < EARLY_MS
+  const isUnknown = changed?.outcome === 'unknown' && !(await running.changesOverheard(report, entry.receivedAtMs))
+  const { channel, account } = entry
+  const target = { channel, account, id: report.changes?.message ?? '', to: report.to.to }
+  const isEarly = isUnknown && nowMs - entry.receivedAtMs < EARLY_MS
   if (isEarly && early.add(target, number)) return { retryAtMs: nowMs + EARLY_RETRY_MS }
-  early.delete(target, number)
+  early.delete(number)
   if (changed) await endChange(running, number, report, changed)
   return 'done'
 }

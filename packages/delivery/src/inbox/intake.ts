@@ -6,6 +6,7 @@ import {
   type ApprovalKey,
   type Channel,
   type Clock,
+  changeLane,
   type Inbound,
   type Logger,
   type MessageKind,
@@ -21,7 +22,7 @@ import { type Account, accountKey } from '../delivery-queue.ts'
 import { codeIn } from '../people/codes.ts'
 import type { People } from '../people/people.ts'
 import { AllowedSenders } from './allowed-senders.ts'
-import { changeLane, isUnsignedDeletion } from './changes.ts'
+import { isUnsignedDeletion } from './changes.ts'
 import { commandIn, commandLane } from './commands.ts'
 import type { InboxWorker } from './inbox-worker.ts'
 import { type Overheard, type OverheardLine, overheardLine } from './overheard.ts'
@@ -180,7 +181,7 @@ export class Intake {
     const kept: Inbound[] = []
     for (const [index, message] of messages.entries()) {
       if (!isChange(message) || known[index]) kept.push(message)
-      else if (!(await this.#changesOverheard(channel, message, receivedAtMs)) && (await this.#isWaitedFor(channel, message)))
+      else if (!(await this.changesOverheard(channel, message, receivedAtMs)) && (await this.#isWaitedFor(channel, message)))
         kept.push(message)
     }
     return kept
@@ -193,7 +194,7 @@ export class Intake {
   }
 
   /** Carries out the change of a message that was overheard. Resolves to whether it was. */
-  async #changesOverheard(channel: Channel, message: Inbound, receivedAtMs: number): Promise<boolean> {
+  async changesOverheard(channel: Channel, message: Inbound, receivedAtMs: number): Promise<boolean> {
     const { changes } = message
     if (!changes) return false
     const place = placeOf(channel, message)

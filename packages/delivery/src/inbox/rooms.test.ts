@@ -197,6 +197,27 @@ describe('messages that are not addressed to the bot', () => {
     )
   })
 
+  it.each([
+    ['its message', 0],
+    ['a turn that comes right behind its message', 1],
+  ])('follow an edit that came before %s', async (_, turnsAtOnce) => {
+    const { turns, receive, store } = await bench()
+    await setRule(store, MENTION)
+    await receive(overheard('e1', 'bob', { text: 'edited line', changes: { message: 'n1', what: 'edited' } }))
+    await receive(overheard('d2', 'bob', { text: '', changes: { message: 'n2', what: 'deleted' } }))
+    await settle()
+    await receive(overheard('n1', 'bob'), overheard('n2', 'bob'))
+    if (turnsAtOnce === 0) {
+      await clock.advance(3000)
+      await settle()
+      expect((await store.inbox.list({ limit: 9 })).map(({ state }) => state)).toEqual(['done', 'done'])
+    }
+    await receive(inRoom('ask', 'ann'))
+    await settle()
+    expect(turns[0]?.text.split('\n').slice(1, -2)).toEqual(['"bob": edited line'])
+    expect((await store.inbox.list({ limit: 9 })).map(({ state }) => state)).toEqual(['done', 'done', 'done'])
+  })
+
   it('are edited by their writers alone', async () => {
     const { turns, receive, store } = await bench()
     await setRule(store, MENTION)

@@ -1,5 +1,5 @@
 /** The collaborators of the parts that process the messages of the inbox. */
-import type { OwnedStore, Waiting } from '@sluice/sdk'
+import type { Channel, Inbound, OwnedStore, Waiting } from '@sluice/sdk'
 import type { DeliveryOptions } from '../delivery-options.ts'
 import type { QueuedReply } from '../delivery-queue.ts'
 import type { Overheard } from './overheard.ts'
@@ -8,6 +8,8 @@ import type { Rooms } from './rooms.ts'
 export interface InboxWorkerOptions extends DeliveryOptions {
   readonly rooms: Pick<Rooms, 'of'>
   readonly overheard: Pick<Overheard, 'before' | 'take' | 'drop'>
+  /** Carries out the change of a message that was overheard. Resolves to whether it was. */
+  changesOverheard(channel: Channel, report: Inbound, receivedAtMs: number): Promise<boolean>
   /** Returns when this process took up the shards of these stores. */
   takenAtMs(owned: OwnedStore): number
   /** Called for each message that needs no more work. */

@@ -19,11 +19,17 @@ export const shardOfConversation = ({ channel, account, to }: Pick<NewReply, 'ch
 /** The beginning of the key of the session that the steps of a procedure run share: `sop:<run>`. */
 const RUN_SESSION = 'sop:'
 
+const CHANGES = 'change:'
+
+/** Returns the lane of the changes of earlier messages of a session, in the place of a session. Changes overtake the turn that runs. */
+export const changeLane = (session: string): string => `${CHANGES}${session}`
+
 /**
  * Returns the shard of a session. A chat session has the shard of its conversation, whatever its thread, sender and agent. The session
- * of a procedure run has the shard of the run's id.
+ * of a procedure run has the shard of the run's id. The changes of a session have its shard, so that they find the messages that they wait for.
  */
-export function shardOfSession(session: string): number {
+export function shardOfSession(lane: string): number {
+  const session = lane.startsWith(CHANGES) ? lane.slice(CHANGES.length) : lane
   const chat = parseChatSession(session)
   if (chat) return shardOfConversation({ ...chat, to: { to: chat.conversation } })
   const { key } = parseAgentKey(session)
