@@ -70,6 +70,32 @@ test('turns name their sender: the person on a channel, or the device', async ()
   ])
 })
 
+test('turns of a shared room name who wrote the message, also while they run', async () => {
+  const { get, runtime } = await arrange()
+  const { inbox, turns } = runtime.store
+  const room = 'channel:testchat/bot/lounge/'
+  const messages = ['bob', 'cleo'].map((sender) => ({
+    session: room,
+    message: { id: `of ${sender}`, account: 'bot', sender, to: { to: 'lounge' }, text: 'hi' },
+  }))
+  const [bobs = 0, cleos = 0] = (await inbox.keep({
+    ...{ channel: 'testchat', verdict: 'signature', raw: null, receivedAtMs: 100, messages },
+  })) as number[]
+  await inbox.start(bobs, 'in the room', 5)
+  await turns.finish(turnEnd('in the room', { sessionId: room, source: 'testchat', endedAtMs: 5000, delivery: { inbox: bobs, replies: [] } }))
+  Object.assign(runtime.agent, { live: () => [running({ id: 'live', sessionId: room, inbox: cleos })] })
+  const shown = (rows: readonly Readonly<Record<string, unknown>>[]) => rows.map(({ turn_id, sender }) => [turn_id, sender])
+  const all = (await get('/api/turns')).json
+  expect([...shown(all.running), ...shown(all.turns).slice(0, 1)]).toEqual([
+    ['live', 'cleo'],
+    ['in the room', 'bob'],
+  ])
+  const found = (await get('/api/turns?sender=bob')).json
+  expect([...shown(found.running), ...shown(found.turns)]).toEqual([['in the room', 'bob']])
+  expect((await get('/api/turns/in%20the%20room')).json).toMatchObject({ sender: 'bob' })
+  expect((await get('/api/turns/live')).json).toMatchObject({ sender: 'cleo' })
+})
+
 test('turns are found by channel, sender, error, status and time, page by page', async () => {
   const { ids } = await arrange()
   const none = { ids: [], next: null }

@@ -50,13 +50,19 @@ const isHidden = ({ role, device }: Pick<RouteRequest, 'role' | 'device'>, { own
   role !== 'operator' && owner !== ownerOf(device)
 
 /** Returns the name of the person or device behind a turn; null for one of the daemon itself. */
-type SenderOf = (turn: Pick<TurnRow, 'sessionId' | 'owner'>) => string | null
+type SenderOf = (turn: Pick<ListedTurn, 'sessionId' | 'owner' | 'sender'>) => string | null
 
+/** The session of a shared room names no sender, but the message does. */
 async function senders({ store: { devices } }: Runtime): Promise<SenderOf> {
   const names = new Map((await devices.list()).map(({ id, name }) => [id, name]))
-  return ({ sessionId, owner }) =>
-    (sessionId === null ? undefined : parseChatSession(sessionId)?.sender) ?? (owner === null ? null : (names.get(owner) ?? null))
+  return ({ sessionId, owner, sender }) =>
+    (sessionId === null ? undefined : parseChatSession(sessionId)?.sender) ?? sender ?? (owner === null ? null : (names.get(owner) ?? null))
 }
+
+const withSender = async <T extends TurnRow>({ store: { inbox } }: Runtime, turn: T): Promise<T & Pick<ListedTurn, 'sender'>> => ({
+  ...turn,
+  sender: (turn.inbox === null ? undefined : await inbox.get(turn.inbox))?.sender ?? null,
+})
 
 const shownState = (device: string | null, senderOf: SenderOf, turn: Omit<ListedTurn, 'endedAtMs'> & Pick<TurnRow, 'endedAtMs'>) => ({
   turn_id: turn.id,
@@ -137,7 +143,7 @@ const listRoute = (runtime: Runtime): Route =>
       const { store, agent: turns } = runtime
       const senderOf = await senders(runtime)
       const [isBy, hasError] = [contains(sender), contains(error)]
-      const isFound = (turn: Pick<TurnRow, 'source' | 'sessionId' | 'owner' | 'error'>): boolean =>
+      const isFound = (turn: Parameters<SenderOf>[0] & Pick<TurnRow, 'source' | 'error'>): boolean =>
         (channel === undefined || turn.source === channel) &&
         isBy(senderOf(turn)) &&
         hasError(turn.error && `${turn.error.code}: ${turn.error.message}`)
@@ -169,14 +175,15 @@ const listRoute = (runtime: Runtime): Route =>
         })
         return { page, next: next && cursorAt(next) }
       }
-      const isListed = (turn: RunningTurn): boolean =>
+      const isListed = (turn: RunningTurn & Pick<ListedTurn, 'sender'>): boolean =>
         (owner === undefined || turn.owner === owner) &&
         (status === undefined || turn.status === status) &&
         (agent === undefined || turn.agent === agent) &&
         (sessionId === undefined || turn.sessionId === sessionId) &&
         isFound(turn)
       const { page, next } = await find()
-      const running = cursor === undefined ? turns.live().filter(isListed).slice(0, PAGE_MAX) : []
+      const live = cursor === undefined ? await Promise.all(turns.live().map((turn) => withSender(runtime, turn))) : []
+      const running = live.filter(isListed).slice(0, PAGE_MAX)
       return {
         running: running.map((turn) => ({
           ...shownState(device, senderOf, turn),
@@ -205,7 +212,7 @@ export function turnRoutes(runtime: Runtime): Route[] {
         if (!turn || isHidden({ device, role }, turn)) throw unknownTurn()
         const timeline = await timelineOf(runtime, turn, role === 'operator')
         return {
-          ...shownState(device, await senders(runtime), turn),
+          ...shownState(device, await senders(runtime), await withSender(runtime, turn)),
           response: turn.response,
           input: turn.owner === ownerOf(device) ? turn.input : null,
           timeline,

@@ -213,6 +213,8 @@ export interface TurnFilter {
 
 export type ListedTurn = Omit<TurnRow, 'input' | 'response' | 'context' | 'starts' | 'endedAtMs' | 'inbox' | 'steps'> & {
   readonly endedAtMs: number
+  /** The sender of the message; null where no message began the turn, or it is no longer kept. */
+  readonly sender: string | null
 }
 
 export interface TurnStore {

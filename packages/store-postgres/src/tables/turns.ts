@@ -83,7 +83,7 @@ const OPEN_SESSIONS = `
 const LISTED = `
   SELECT id, agent, session_id AS "sessionId", owner, source, status, model, finish_reason AS "finishReason", error_json AS "errorJson",
     input_tokens AS "inputTokens", output_tokens AS "outputTokens", cost_usd AS "costUsd", attempts, created_at AS "createdAtMs",
-    ended_at AS "endedAtMs"
+    ended_at AS "endedAtMs", (SELECT sender FROM inbox WHERE number = turns.inbox) AS sender
   FROM turns WHERE ended_at IS NOT NULL AND ($2::text IS NULL OR status = $2) AND ($3::text IS NULL OR agent = $3)
     AND ($4::text IS NULL OR owner = $4) AND ($5::text IS NULL OR session_id = $5)
     AND ($6::float8 IS NULL OR (ended_at, id COLLATE "C") < ($6, $7::text))

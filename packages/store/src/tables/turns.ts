@@ -94,7 +94,8 @@ const COSTS = `
 // Each filter is part of the text only where it applies, so that the planner sees what an index can do.
 const LISTED = `
   id, agent, session_id AS sessionId, owner, source, status, model, finish_reason AS finishReason, error_json AS errorJson,
-  input_tokens AS inputTokens, output_tokens AS outputTokens, cost_usd AS costUsd, attempts, created_at AS createdAtMs, ended_at AS endedAtMs`
+  input_tokens AS inputTokens, output_tokens AS outputTokens, cost_usd AS costUsd, attempts, created_at AS createdAtMs, ended_at AS endedAtMs,
+  (SELECT sender FROM inbox WHERE number = turns.inbox) AS sender`
 /** The filters, from the one that leaves the fewest turns, each with the further condition of its partial index. */
 const FILTERS = [
   { name: 'sessionId', column: 'session_id', common: undefined },

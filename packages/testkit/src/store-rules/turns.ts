@@ -267,6 +267,7 @@ export const turnRules: StoreRules = {
     expect(await ids({ sender, sinceMs: 200 })).toEqual(['turn of m2'])
     expect(await ids({ sender, before: { endedAtMs: 200, id: 'turn of m2' } })).toEqual(['turn of m1'])
     expect(await ids({ sender: 'another sender' })).toEqual([])
+    expect((await store.turns.list({ limit: 9 })).map((turn) => turn.sender)).toEqual([null, sender, sender])
   },
 
   'an ended turn keeps its steps': async ({ store: { turns }, restart }) => {
