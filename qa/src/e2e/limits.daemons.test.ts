@@ -157,7 +157,7 @@ test('a sender has its limit over a channel, with one notice, also after a crash
     () => states(bot),
     (found) => found.join() === 'done,done,limited,limited',
   )
-  expect(bot.textrelay.sent.filter(({ text }) => text.startsWith('You have reached the limit of 2 messages an hour'))).toHaveLength(1)
+  expect(bot.textrelay.sent.filter(({ text }) => text.startsWith('You have reached the limit for messages: 2 an hour'))).toHaveLength(1)
   const number = ((await cli(bot, 'inbox', 'list')) as { number: number }[])[0]?.number
   await run('full', ['inbox', 'replay', String(number), '--data-dir', bot.dir])
   await eventually(

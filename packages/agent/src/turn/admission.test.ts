@@ -40,7 +40,7 @@ describe('a turn of a client with a limit', () => {
     const { admission, calls, clock, emitted } = setUp({ exceeded: FULL })
     const { agent, books } = testAgent({ admission, clock, models: [scriptedModel([{ text: 'no' }])] })
     const turn = request('hi', { limited: ANN, idempotency: { scope: 's', key: 'k' } })
-    const refused = { code: 'rate_limited', retryAfterSecs: 90, message: expect.stringContaining('the limit of 2 messages an hour') }
+    const refused = { code: 'rate_limited', retryAfterSecs: 90, message: expect.stringContaining('the limit for messages: 2 an hour') }
     await expect(agent.run(turn)).rejects.toMatchObject(refused)
     await expect(agent.accept(turn)).rejects.toMatchObject(refused)
     expect(books.writes.filter((write) => !write.startsWith('release'))).toEqual([])
@@ -77,7 +77,7 @@ describe('a turn of a client with a limit', () => {
       },
     ])
     const { agent, books } = testAgent({ admission, clock, cost, models: [model], tools: [testTool('look', () => 'seen')] })
-    const failure = { code: 'rate_limited', message: expect.stringContaining('1 US dollars a day'), retryAfterSecs: 12 * 3600 }
+    const failure = { code: 'rate_limited', message: expect.stringContaining('1 USD a day'), retryAfterSecs: 12 * 3600 }
     await expect(agent.run(request('go on', { limited: ANN }))).rejects.toMatchObject(failure)
     expect(calls.filter((call) => Array.isArray(call) && call[0] === 'spend')).toEqual([
       ['spend', ANN.client, 0.5],

@@ -121,7 +121,9 @@ const isPool = (key: string): boolean => /^strangers(?::|$)/.test(key)
 export function describeLimit({ key, limit, value, freeAtMs }: Exceeded, texts: GatewayTexts = {}): string {
   const isOfPool = isPool(key)
   if (limit === 'turns_in_flight')
-    return isOfPool ? `Only ${value} turns of guests may be in flight at once.` : `Only ${value} of your turns may be in flight at once.`
+    return isOfPool
+      ? `Only ${value} of the turns of guests may be in flight at once.`
+      : `Only ${value} of your turns may be in flight at once.`
   if (limit === 'turns_waiting' || limit === 'waiting_mb') return gatewayText('limit_waiting', texts)
   // Rounded up to the minute, so that the client is not told to come back too early.
   const time = new Date(Math.ceil(freeAtMs / 60_000) * 60_000).toISOString().slice(11, 16)

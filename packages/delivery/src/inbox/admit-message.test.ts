@@ -34,7 +34,7 @@ describe('turns_per_hour', () => {
     await settle()
     expect(made.turns.map(({ text }) => text).toSorted()).toEqual(['text of m1', 'text of m2', 'text of m5'])
     const notices = texts(made).filter((text) =>
-      text.startsWith('You have reached the limit of 2 messages an hour. You can write again at'),
+      text.startsWith('You have reached the limit for messages: 2 an hour. You can write again at'),
     )
     expect(notices).toHaveLength(1)
     const rows = (await made.store.inbox.list({ limit: 9, state: 'limited' })).map(({ messageId, error }) => [messageId, error])
@@ -151,7 +151,7 @@ test('usd_per_day refuses messages until the day ends', async () => {
   await made.receive(message('m2'), message('m3'))
   await settle()
   expect(made.turns).toHaveLength(1)
-  expect(texts(made).filter((text) => text.startsWith('You have reached the limit of 1 US dollars a day'))).toHaveLength(1)
+  expect(texts(made).filter((text) => text.startsWith('You have reached the limit of 1 USD a day'))).toHaveLength(1)
 })
 
 test('1,000 strangers run no more turns than their pool, and only those who were served get a notice', async () => {
@@ -165,7 +165,7 @@ test('1,000 strangers run no more turns than their pool, and only those who were
   expect(made.sent).toHaveLength(5)
   await made.receive(message('again', { sender: 's0', to: { to: 's0' } }), message('more', { sender: 's0', to: { to: 's0' } }))
   await settle()
-  expect(texts(made).slice(5)).toEqual([expect.stringMatching(/^Guests have together reached the limit of 5 messages an hour/)])
+  expect(texts(made).slice(5)).toEqual([expect.stringMatching(/^Guests have together reached the limit for messages: 5 an hour/)])
   expect(host.emitted.filter(({ type }) => type === 'limit_reached')).toMatchObject([{ client: 'strangers' }])
 })
 

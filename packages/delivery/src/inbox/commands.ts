@@ -363,7 +363,8 @@ async function confirm(options: CommandOptions, account: LinkingAccount, words: 
   const values = named(confirmed.accounts, texts)
   const others = confirmed.isNew ? confirmed.person.filter((one) => one.account !== account.account) : []
   await tell(options, others, { key: 'link_confirmed_by', values: { account: shownAccount(account, texts), ...values } })
-  return [{ key: 'link_confirmed', values }]
+  const isMutual = confirmed.accounts.every((other) => other.confirms.includes(account.account))
+  return [{ key: isMutual ? 'link_confirmed_both' : 'link_confirmed', values }]
 }
 
 /** Tells other accounts of a change of their link. */

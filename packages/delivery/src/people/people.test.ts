@@ -116,7 +116,9 @@ describe('the standing of the other account', () => {
     expect(await standingOf(made, 'y', 'ann-y')).toBe('listed')
     await made.say('y', 'ann-y', '/link confirm')
     expect(await standingOf(made, 'y', 'ann-y')).toBe('listed')
-    expect((await made.say('x', 'ann', '/link confirm')).x.join()).toContain('Confirmed: ann-y on y')
+    expect((await made.say('x', 'ann', '/link confirm')).x).toEqual([
+      'Confirmed: ann-y on y and this account may each do what the other may. /unlink ends that.',
+    ])
     expect(await standingOf(made, 'y', 'ann-y')).toBe('operator')
     await made.say('y', 'ann-y', '/unlink')
     expect(await standingOf(made, 'y', 'ann-y')).toBe('listed')

@@ -82,7 +82,9 @@ test('turns of a shared room name who wrote the message, also while they run', a
     ...{ channel: 'testchat', verdict: 'signature', raw: null, receivedAtMs: 100, messages },
   })) as number[]
   await inbox.start(bobs, 'in the room', 5)
-  await turns.finish(turnEnd('in the room', { sessionId: room, source: 'testchat', endedAtMs: 5000, delivery: { inbox: bobs, replies: [] } }))
+  await turns.finish(
+    turnEnd('in the room', { sessionId: room, source: 'testchat', endedAtMs: 5000, delivery: { inbox: bobs, replies: [] } }),
+  )
   Object.assign(runtime.agent, { live: () => [running({ id: 'live', sessionId: room, inbox: cleos })] })
   const shown = (rows: readonly Readonly<Record<string, unknown>>[]) => rows.map(({ turn_id, sender }) => [turn_id, sender])
   const all = (await get('/api/turns')).json

@@ -90,6 +90,10 @@ export const GATEWAY_TEXTS = {
     text: 'Confirmed: {accounts} may do what this account may, as soon as they confirm it too. /unlink ends that.',
     when: '/link confirm',
   },
+  link_confirmed_both: {
+    text: 'Confirmed: {accounts} and this account may each do what the other may. /unlink ends that.',
+    when: '/link confirm, after the other accounts have confirmed',
+  },
   link_confirmed_by: {
     text: '{account} has confirmed {accounts}: each may do what the other may, as soon as both have confirmed. If that was not you, write /unlink.',
     when: '/link confirm, to the other accounts of the person',
@@ -128,11 +132,11 @@ export const GATEWAY_TEXTS = {
   mute_unclear: { text: 'Write /mute alone, or with a time: /mute 30m, /mute 8h or /mute 2d.', when: '/mute with other words than a time' },
   unmuted: { text: 'Messages here are answered again.', when: '/unmute' },
   limit_turns: {
-    text: 'You have reached the limit of {limit} messages an hour. You can write again at {time} UTC.',
+    text: 'You have reached the limit for messages: {limit} an hour. You can write again at {time} UTC.',
     when: 'a sender reached turns_per_hour of [limits]',
   },
   limit_cost: {
-    text: 'You have reached the limit of {limit} US dollars a day. You can write again at {time} UTC.',
+    text: 'You have reached the limit of {limit} USD a day. You can write again at {time} UTC.',
     when: 'a sender reached usd_per_day of [limits]',
   },
   limit_waiting: {
@@ -144,19 +148,19 @@ export const GATEWAY_TEXTS = {
     when: 'a sender, or all senders together that only * admits, wrote too many commands in ten minutes',
   },
   guests_limit_turns: {
-    text: 'Guests have together reached the limit of {limit} messages an hour. You can write again at {time} UTC.',
+    text: 'Guests have together reached the limit for messages: {limit} an hour. You can write again at {time} UTC.',
     when: 'the senders that only * admits reached turns_per_hour together',
   },
   guests_limit_cost: {
-    text: 'Guests have together reached the limit of {limit} US dollars a day. You can write again at {time} UTC.',
+    text: 'Guests have together reached the limit of {limit} USD a day. You can write again at {time} UTC.',
     when: 'the senders that only * admits reached usd_per_day together',
   },
   room_limit_turns: {
-    text: 'This room has reached its limit of {limit} messages an hour. You can write again at {time} UTC.',
+    text: 'This room has reached its limit for messages: {limit} an hour. You can write again at {time} UTC.',
     when: 'a room reached turns_per_hour of its rule',
   },
   room_limit_cost: {
-    text: 'This room has reached its limit of {limit} US dollars a day. You can write again at {time} UTC.',
+    text: 'This room has reached its limit of {limit} USD a day. You can write again at {time} UTC.',
     when: 'a room reached usd_per_day of its rule',
   },
   approve_with: { text: 'Reply with {keywords} to approve.', when: 'an approval has one keyword that approves' },
