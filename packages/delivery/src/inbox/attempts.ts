@@ -18,11 +18,11 @@ import {
 import { channelNamed } from '../delivery-options.ts'
 import { waitingReplies } from '../delivery-queue.ts'
 import { awayDelayMs, retryDelayMs } from '../outbox/retry-delay.ts'
+import { LostEnds } from './lost-ends.ts'
 import { noticeTo } from './notice.ts'
 import type { InboxWorkerOptions } from './worker-options.ts'
 
 const STOPPED_MAX = 1000
-const UNENDED_MAX = 10_000
 /** A message whose channel is absent, or that a stop interrupts, is checked again after this time. */
 export const ABSENT_DELAY_MS = 5000
 export const HOUR_MS = 3_600_000
@@ -47,21 +47,18 @@ export class Attempts {
   readonly #options: InboxWorkerOptions
   /** The turns that their senders stopped and that have not ended. One that ends in another process is dropped at last. */
   readonly stopped = new BoundedMap<string, true>(STOPPED_MAX)
-  /** The messages whose last attempt ended without a record, because the store was away. Such an attempt does not count. */
-  readonly #unended = new BoundedMap<number, true>(UNENDED_MAX)
+  readonly lostEnds: LostEnds
 
   constructor(options: InboxWorkerOptions) {
     this.#options = options
+    this.lostEnds = new LostEnds(options.clock)
   }
 
   /** Begins an attempt durably; `turnId` names the turn of a first attempt. Resolves to undefined if the message has ended, or crashes have interrupted all its attempts. */
   async start(owned: OwnedStore, { number, message, lane }: Starting, turnId?: string): Promise<StartedMessage | undefined> {
     const { clock, features } = this.#options
-    if (this.#unended.has(number)) {
-      await owned.inbox.release(number)
-      this.#unended.delete(number)
-    }
     const started = await owned.inbox.start(number, turnId ?? newTurnId(clock.nowMs()), features.config().max_attempts, message)
+    if (started) this.lostEnds.begun(number, turnId !== undefined)
     if (!started || !('spent' in started)) return started
     const { draft, turnId: ofTurn, attempts } = started
     // The edit of a draft tells the sender.
@@ -70,11 +67,6 @@ export class Attempts {
     const news = isTold ? undefined : this.newsFor({ ...started, lane, message }, 'unanswered')
     await this.giveUp(owned, started, { error: `it was started ${attempts} times and never reached its end`, news })
     return undefined
-  }
-
-  /** Remembers that the store did not record the end of an attempt; `error` is what the attempt rejected with. */
-  unended(number: number, error: unknown): void {
-    if (error instanceof AppError && error.code === 'unavailable') this.#unended.set(number, true)
   }
 
   /** Records the end of an attempt that failed: the message runs again, or ends. */
@@ -112,7 +104,8 @@ export class Attempts {
       return 'done'
     }
     const asked = failure?.retryAfterSecs
-    const retryAtMs = nowMs + (isAway ? awayDelayMs(ageMs, asked) : retryDelayMs(attempts, asked))
+    const delayMs = isAway ? awayDelayMs(ageMs, asked) : retryDelayMs(attempts, asked)
+    const retryAtMs = nowMs + Math.max(delayMs, this.lostEnds.delayMs(number, error))
     const isLong = notice_after_secs > 0 && ageMs >= notice_after_secs * 1000
     const news = isLong ? this.newsFor({ ...started, lane }, 'waiting') : undefined
     const replies = await owned.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted: isAway, ...(news && { news }) })

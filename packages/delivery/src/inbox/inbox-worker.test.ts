@@ -118,21 +118,60 @@ describe('a message', () => {
     expect(await states(made)).toMatchObject({ inbox: ['dead'] })
   })
 
-  test('is answered after an outage of the store that let attempts begin and kept none of their ends', async () => {
-    let isFull = true
-    const full = async () => Promise.reject(new AppError('unavailable', 'No space left on device', { isPassing: true }))
+  const full = async () => Promise.reject(new AppError('unavailable', 'No space left on device', { retryAfterSecs: 30 }))
+
+  test.each(['the end of a turn', 'any end'])(
+    'asks the model rarely while the store takes attempts but not %s, and is answered after that',
+    async (refused) => {
+      let isFull = true
+      const store = storeWith(open(), ({ inbox, turns }) => ({
+        inbox: { ...inbox, retry: (...given) => (isFull && refused === 'any end' ? full() : inbox.retry(...given)) },
+        turns: { ...turns, finish: (end) => (isFull ? full() : turns.finish(end)) },
+      }))
+      const made = await bench({ store, config: { notice_after_secs: 0 } })
+      await made.receive(message('m1'))
+      const advance = async (minutes: number) => {
+        for (let left = minutes; left > 0; left--) {
+          await clock.advance(60_000)
+          await settle()
+        }
+      }
+      await advance(10)
+      expect(made.turns.length).toBeLessThan(10)
+      await advance(240)
+      expect(made.turns.length).toBeGreaterThan(5)
+      expect(made.turns.length).toBeLessThan(60)
+      isFull = false
+      await advance(31)
+      expect(made.sent.map(({ text }) => text)).toEqual(['re: text of m1'])
+      expect(await store.inbox.list({ limit: 1 })).toMatchObject([{ state: 'done', attempts: 1 }])
+    },
+  )
+
+  test('asks the model again only once the end of its last attempt is stored, and then soon', async () => {
+    let isFull = false
     const store = storeWith(open(), ({ inbox, turns }) => ({
-      inbox: { ...inbox, retry: (...given) => (isFull ? full() : inbox.retry(...given)) },
+      inbox: { ...inbox, retry: full, release: (number) => (isFull ? full() : inbox.release(number)) },
       turns: { ...turns, finish: (end) => (isFull ? full() : turns.finish(end)) },
     }))
-    const made = await bench({ store })
+    const made = await bench({
+      store,
+      turn({ text }) {
+        if (made.turns.length === 1) isFull = true
+        return text
+      },
+    })
     await made.receive(message('m1'))
     await settle()
-    await advanceUntil(() => made.turns.length >= 8)
+    for (let minute = 0; minute < 60; minute++) {
+      await clock.advance(60_000)
+      await settle()
+    }
+    expect(made.turns).toHaveLength(1)
     isFull = false
-    await advanceUntil(() => made.sent.length > 0)
-    expect(made.sent.map(({ text }) => text)).toEqual(['re: text of m1'])
-    expect(await store.inbox.list({ limit: 1 })).toMatchObject([{ state: 'done', attempts: 1 }])
+    await clock.advance(5000)
+    await until(() => made.sent.length === 1)
+    expect(made.turns).toHaveLength(2)
   })
 
   test('that decides an approval outlives an outage of the store', async () => {

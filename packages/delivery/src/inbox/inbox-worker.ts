@@ -42,18 +42,20 @@ export class InboxWorker {
 
   constructor(options: InboxWorkerOptions) {
     const { clock, log, stopping, turns } = options
+    const attempts = new Attempts(options)
+    const { lostEnds } = attempts
     const onDone = (row: Waiting): void => {
+      lostEnds.forget(row.number)
       this.#arrived.delete(row.number)
       this.#shares.release(row.number)
       options.onDone(row)
     }
     const arrived = this.#arrived
-    const attempts = new Attempts(options)
     const work = async (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => {
       try {
-        return await this.#work(row, attempt)
+        return (await lostEnds.settle(row.owned, row.number)) ?? (await this.#work(row, attempt))
       } catch (error) {
-        attempts.unended(row.number, error)
+        lostEnds.unended(row.number, error)
         throw error
       }
     }
