@@ -606,7 +606,7 @@ describe('messages that are one turn', () => {
     await write(made, 'm0')
     await write(made, 'm1', 'm2')
     await until(() => made.sent.length === 2)
-    expect(made.sent[1]?.text).toContain('You have reached the limit of')
+    expect(made.sent[1]?.text).toContain('You have reached the limit for messages: 1 an hour.')
     expect(await replay(made, 'limited')).toBe('re: text of m1\ntext of m2')
   })
 
@@ -640,7 +640,7 @@ describe('messages that are one turn', () => {
     }))
     const made = await bench({ store, pacing: { batchMs: 300 } })
     await write(made, 'm1', 'm2')
-    await advanceUntil(() => made.turns.length >= 8)
+    await advanceUntil(() => made.turns.length >= 3)
     isFull = false
     await advanceUntil(() => made.deliveries.load().messages === 0 && made.sent.length > 0)
     expect(made.sent.map(({ text }) => text)).toEqual(['re: text of m1\ntext of m2'])

@@ -354,7 +354,7 @@ describe('the rule of a room', () => {
     }
     expect(sent.map(({ text }) => text)).toEqual([
       expect.stringMatching(/^re: /),
-      expect.stringContaining('This room has reached its limit of 1'),
+      expect.stringContaining('This room has reached its limit for messages: 1 an hour.'),
     ])
   })
 
