@@ -403,6 +403,43 @@ describe('a stop between the messages of a person', () => {
   })
 })
 
+describe('albums of one person between which others of the same person alternate are whole', () => {
+  const quote = message('q', { quoted: { by: 'bot', text: 'old' } as never })
+  const stored = async (...messages: readonly Inbound[]) => {
+    const store = open()
+    const before = await bench({ store, turnsMax: 0, pacing: { batchMs: undefined } })
+    await before.receive(...messages)
+    await settle()
+    await running.splice(0)[0]?.stop(0)
+    const made = await bench({ store, pacing: { batchMs: undefined } })
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    return texts(made).map((text) => text.split('\n').filter((line) => /^(?:one|two|three) /.test(line)))
+  }
+  /** The lines of each album, by the turns that have them. */
+  const turnsOf = (turns: readonly (readonly string[])[], album: string) =>
+    turns.map((lines) => lines.filter((line) => line.startsWith(`${album} `)).length).filter((count) => count > 0)
+
+  test('where a message that cannot join stands between the pictures', async () => {
+    const turns = await stored(
+      message('a', { text: 'one 1', group: { id: 'one' } }),
+      quote,
+      message('b', { text: 'one 2', group: { id: 'one' } }),
+    )
+    expect(turnsOf(turns, 'one')).toEqual([2])
+  })
+
+  test('where an album goes on behind a message that cannot join', async () => {
+    const turns = await stored(
+      message('a', { text: 'one 1', group: { id: 'one' } }),
+      message('b', { text: 'two 1', group: { id: 'two' } }),
+      message('c', { text: 'one 2', group: { id: 'one' } }),
+      quote,
+      message('d', { text: 'two 2', group: { id: 'two' } }),
+    )
+    expect([turnsOf(turns, 'one'), turnsOf(turns, 'two')]).toEqual([[2], [2]])
+  })
+})
+
 test('the pictures of an album are one turn, however much other people of the room write between them', async () => {
   const made = await bench()
   const inRoom = (one: Inbound): Inbound => ({ ...one, to: { to: 'room' }, addressed: 'mention' })

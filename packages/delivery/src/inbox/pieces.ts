@@ -16,8 +16,8 @@ export const PIECES_PAUSE_MS = 1500
 const PIECES_WAIT_MS_MAX = 10_000
 /** The most pieces of one turn. */
 export const PIECES_MAX = 20
-/** The largest albums of the platforms. */
-const ALBUM_MAX = 10
+/** How many messages are looked at, at most, to see whether an album goes on behind other messages. */
+const AHEAD_MAX = 70
 /** A text this near to the longest one of its platform may be the first part of a longer one. */
 const NEAR_LIMIT = 0.95
 
@@ -61,6 +61,12 @@ export interface Piece {
   readonly message: Inbound
 }
 
+/** The pieces that may join a message, in the order of their arrival, and what the person wrote behind them. An album may go on there. */
+export interface Listed {
+  readonly pieces: readonly Piece[]
+  readonly behind: readonly Piece[]
+}
+
 /** The whole message with the others that joined it, or the time at which it may be whole. */
 export type Gathered = { readonly message: Inbound; readonly pieces: readonly Inbound[] } | { readonly retryAtMs: number }
 
@@ -87,7 +93,7 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
   const newestMs = Math.max(firstMs, ...pieces.map(({ receivedAtMs }) => receivedAtMs))
   const wholeAtMs = Math.min(newestMs + pauseMs, earliestMs + PIECES_WAIT_MS_MAX)
   // A time far ahead means that the clock was set back.
-  if (wholeAtMs > nowMs && wholeAtMs - nowMs <= PIECES_WAIT_MS_MAX && found.length < PIECES_MAX) return { retryAtMs: wholeAtMs }
+  if (wholeAtMs > nowMs && wholeAtMs - nowMs <= PIECES_WAIT_MS_MAX && found.pieces.length < PIECES_MAX) return { retryAtMs: wholeAtMs }
   if (pieces.length === 0) return alone
   const all = [message, ...pieces.map((piece) => piece.message)].flatMap((one) => one.pieces ?? [one])
   const joined = joinPieces(message, all)
@@ -106,37 +112,37 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
  * Lists the messages that the person of a running turn has written since, and that may join it, before `wholeAlbums`; see `MessageJoin`.
  * Never for a turn that a procedure or a reminder began.
  */
-export async function piecesSince(options: PiecesOptions, first: FirstPiece): Promise<readonly Piece[]> {
+export async function piecesSince(options: PiecesOptions, first: FirstPiece): Promise<Listed> {
   const messages = await first.owned.inbox.ofSession(first.session)
   const own = messages.find((one) => one.number === first.number)
-  if (!own || isOwnMessage(own)) return []
-  const pieces = await piecesOf(options, { ...first, kind: 'turn', isRunning: true }, messages, true)
-  return untilGrowing(options, first, pieces)
+  if (!own || isOwnMessage(own)) return { pieces: [], behind: [] }
+  const listed = await piecesOf(options, { ...first, kind: 'turn', isRunning: true }, messages, true)
+  return untilGrowing(options, first, listed)
 }
 
 /**
  * Returns the pieces that join a message: those of its own album, which may be too large for one turn, and the others up to the first one
  * for which the turn has no room. That one begins the next turn.
  */
-function thatFit(message: Inbound, found: readonly Piece[]): readonly Piece[] {
+function thatFit(message: Inbound, { pieces, behind }: Listed): readonly Piece[] {
   const isOwn = (piece: Piece): boolean => message.group !== undefined && piece.message.group?.id === message.group.id
-  const own = found.filter(isOwn).slice(0, PIECES_MAX)
-  const others = found.filter((piece) => !isOwn(piece))
+  const own = pieces.filter(isOwn).slice(0, PIECES_MAX)
+  const others = pieces.filter((piece) => !isOwn(piece))
   let files = filesOf(message) + own.reduce((sum, piece) => sum + filesOf(piece.message), 0)
   const tooMany = others.findIndex((piece) => {
     files += filesOf(piece.message)
     return filesOf(piece.message) > 0 && files > ATTACHMENTS_MAX
   })
   const withFiles = tooMany < 0 ? others.length : tooMany
-  const taken = new Set([...own, ...wholeAlbums(others, Math.min(withFiles, PIECES_MAX - own.length))])
-  return found.filter((piece) => taken.has(piece))
+  const taken = new Set([...own, ...wholeAlbums({ pieces: others, behind }, Math.min(withFiles, PIECES_MAX - own.length))])
+  return pieces.filter((piece) => taken.has(piece))
 }
 
 const filesOf = ({ attachments = [] }: Inbound): number => attachments.length
 
 /** Returns the first `max` pieces, fewer where the album of the last one would go on behind them. */
-export function wholeAlbums(pieces: readonly Piece[], max: number): readonly Piece[] {
-  const groups = pieces.map(({ message: { group } }) => group?.id)
+export function wholeAlbums({ pieces, behind }: Listed, max: number): readonly Piece[] {
+  const groups = [...pieces, ...behind].map(({ message: { group } }) => group?.id)
   let end = Math.min(pieces.length, max)
   // The pictures of two albums may alternate, so that the beginning of one may lie in another.
   for (let at = end - 1; at >= 0; at--)
@@ -145,9 +151,9 @@ export function wholeAlbums(pieces: readonly Piece[], max: number): readonly Pie
 }
 
 /** Leaves out what may still grow, and all that follows it: an album is in one turn. */
-function untilGrowing(options: PiecesOptions, first: FirstPiece, pieces: Piece[]): Piece[] {
-  const growing = pieces.findIndex((piece) => mayGrow(options, first, { piece, pieces }))
-  return growing < 0 ? pieces : pieces.slice(0, growing)
+function untilGrowing(options: PiecesOptions, first: FirstPiece, { pieces, behind }: Listed): Listed {
+  const growing = pieces.findIndex((piece) => mayGrow(options, first, { piece, pieces: [...pieces, ...behind] }))
+  return growing < 0 ? { pieces, behind } : { pieces: pieces.slice(0, growing), behind: [...pieces.slice(growing), ...behind] }
 }
 
 /** Whether more pictures of the album of a message, or the next part of its text, may come. */
@@ -197,31 +203,37 @@ const isPart = (channel: Channel, message: Inbound): boolean => message.group !=
 
 const isNearLimit = ({ limits }: Channel, { text }: Inbound): boolean => text.length >= limits.text * NEAR_LIMIT
 
-/** Lists the pieces behind the first one, in the order of their arrival: more than a turn gets, because `wholeAlbums` looks at what follows. */
+/** Lists the pieces behind the first one: more than a turn gets, because `wholeAlbums` looks at what follows. */
 async function piecesOf(
   options: PiecesOptions,
   first: FirstPiece,
   messages: readonly SessionMessage[],
   isAll = joinsAll(options, first),
-): Promise<Piece[]> {
+): Promise<Listed> {
   const { channel, message, number, kind } = first
   const takenAtMs = options.takenAtMs(first.owned)
   const pieces: Piece[] = []
+  const behind: Piece[] = []
   let last: Piece = { number, receivedAtMs: messages.find((one) => one.number === number)?.receivedAtMs ?? 0, message }
-  const behind = messages.filter((one) => one.number > number && one.turnId === null && !isOwnMessage(one))
+  let hasEnded = false
+  const waiting = messages.filter((one) => one.number > number && one.turnId === null && !isOwnMessage(one))
   // Other people may write between the messages of one person, but nothing may come between the parts of a text.
-  const considered = isAll || message.group ? behind.filter(({ sender }) => sender === message.sender) : behind
-  for (const other of considered.slice(0, PIECES_MAX + ALBUM_MAX)) {
+  const considered = isAll || message.group ? waiting.filter(({ sender }) => sender === message.sender) : waiting
+  for (const other of considered.slice(0, AHEAD_MAX)) {
+    const hasAlbum = message.group !== undefined || pieces.some((piece) => piece.message.group !== undefined)
+    if ((hasEnded || pieces.length >= PIECES_MAX) && !hasAlbum) break
     const isSame = other.kind === kind && other.sender === message.sender
     const found = isSame ? await read(options, first, other.number) : undefined
     const piece = found && isOfSame(message, found) ? { ...other, message: found } : undefined
     const isOfGroup = message.group !== undefined && piece?.message.group?.id === message.group.id
-    const isNext = isAll ? isOfGroup || canFollow(first, piece) : message.group ? isOfGroup : isContinued(channel, last, piece, takenAtMs)
-    if (piece && isNext) pieces.push(piece)
-    else if (isAll || !message.group) break
+    const follows: boolean = isAll ? !hasEnded && canFollow(first, piece) : !message.group && isContinued(channel, last, piece, takenAtMs)
+    if (piece && (isOfGroup || follows)) pieces.push(piece)
+    else if (piece) behind.push(piece)
+    // What can't join ends the pieces. Pictures of an album that has begun may still follow.
+    hasEnded ||= !isOfGroup && !follows
     if (piece) last = piece
   }
-  return pieces
+  return { pieces, behind }
 }
 
 async function read({ known, channels, onRead }: PiecesOptions, { owned }: FirstPiece, number: number): Promise<Inbound | undefined> {
