@@ -1,6 +1,7 @@
 /** `/api/rooms`: rules, what is in force, erasing, and transcripts that are played against a rule. */
 import type { Snapshot } from '@sluice/runtime'
-import { agentKey, type Channel, chatSessionKey, ROOMS } from '@sluice/sdk'
+import { agentKey, type Channel, chatSessionKey, ROOMS, roomKey } from '@sluice/sdk'
+import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { testGateways } from '../testing.ts'
 
@@ -9,14 +10,14 @@ const ROOM = { channel: 'x', account: 'bot', conversation: 'room/1' }
 const PATH = `/api/rooms/${encodeURIComponent('x/bot/room%2F1')}`
 const OWNER = 'room:x/bot/room%2F1'
 
-async function arrange() {
+async function arrange(more: Partial<Snapshot> = {}) {
   const channel = { name: 'x', allow: ['ann', 'bob'] } as unknown as Channel
   /** The conversations whose commands were ended. */
   const ended: string[] = []
   const services = { endCommands: async (session: string) => void ended.push(session) }
   const service = ((name: string) => services[name as 'endCommands']) as Snapshot['service']
   const registries = new Map(['main', 'help'].map((agent) => [agent, {}])) as unknown as Snapshot['registries']
-  const made = gateway({ snapshot: { channels: [channel], service, registries } })
+  const made = gateway({ snapshot: { channels: [channel], service, registries, ...more } })
   const { token } = await made.pair('operator')
   const call = async (method: string, path: string, body?: object) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -53,6 +54,21 @@ test('a rule is set as a whole, shown with what is in force, and removed', async
   expect((await call('GET', '/api/rooms')).json).toMatchObject({ rooms: [{ room: 'x/bot/room%2F1', rule, last_activity: null }] })
   expect((await call('PUT', PATH, {})).json).toMatchObject({ rule: {} })
   expect(await store.keyValue(ROOMS).list('', 9)).toEqual([])
+})
+
+test('the rule of a room whose channel is not configured any more can be removed, and no other one be set', async () => {
+  const { call, store } = await arrange({ channels: [] })
+  await store.keyValue(ROOMS).set(roomKey(ROOM), { session: 'person' })
+  expect(await call('PUT', PATH, { session: 'shared' })).toMatchObject({ status: 400, json: { error: 'There is no channel "x".' } })
+  expect(await call('PUT', PATH, {})).toMatchObject({ status: 200, json: { rule: {} } })
+  expect(await store.keyValue(ROOMS).list('', 9)).toEqual([])
+})
+
+test('a rule is set for a room of a channel that is configured and has failed', async () => {
+  const section = { path: 'channels_config.x', schema: v.object({}) }
+  const instance = { feature: { section }, state: () => 'failed', reason: () => 'no token', parts: {} }
+  const { call } = await arrange({ channels: [], instances: [instance] as never })
+  expect(await call('PUT', PATH, { respond: 'never' })).toMatchObject({ status: 200, json: { rule: { respond: 'never' } } })
 })
 
 test('a room of any agent is listed and shown with its last activity', async () => {

@@ -3,6 +3,7 @@ import { agentsOfChats, operatorsOf, roomsOf } from '@sluice/config'
 import { commandIn, isAdmitted, judgeInRoom, type Room, Rooms, respondsTo, standingOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
+import { configuredChannels } from '@sluice/runtime/configured-channels'
 import { beginRoomAnew, eraseRoom, shownErased } from '@sluice/runtime/conversations'
 import {
   AppError,
@@ -106,12 +107,17 @@ export function roomRoutes(runtime: Runtime): Route[] {
     }
   }
 
-  /** Throws `invalid_request` for a rule that names what is not configured. */
-  const check = ({ channel }: RoomPlace, { agent }: RoomRule): void => {
-    const channels = runtime.snapshot().channels.map(({ name }) => name)
-    if (!channels.includes(channel))
-      throw new AppError('invalid_request', `There is no channel "${channel}". The channels are ${channels.join(', ')}.`)
-    const agents = [...runtime.snapshot().registries.keys()]
+  /** Throws `invalid_request` for a rule that names what is not configured. No rule names nothing, and a channel that has failed is configured. */
+  const check = ({ channel }: RoomPlace, rule: RoomRule): void => {
+    if (Object.keys(rule).length === 0) return
+    const { agent } = rule
+    const snapshot = runtime.snapshot()
+    const channels = new Set([...snapshot.channels, ...configuredChannels(snapshot).broken].map(({ name }) => name))
+    if (!channels.has(channel)) {
+      const others = channels.size === 0 ? '' : ` The channels are ${[...channels].join(', ')}.`
+      throw new AppError('invalid_request', `There is no channel "${channel}".${others}`)
+    }
+    const agents = [...snapshot.registries.keys()]
     if (agent !== undefined && !agents.includes(agent))
       throw new AppError('invalid_request', `agent: there is no agent "${agent}". The agents are ${agents.join(', ')}.`)
   }

@@ -4,7 +4,11 @@ import * as v from 'valibot'
 import type { Snapshot } from '../features/snapshot.ts'
 
 /** A configuration in which every core section has its defaults. */
-const DEFAULTS: Pick<LoadedConfig, 'core' | 'hasCore'> = { core: ({ schema }) => v.parse(schema, {}), hasCore: () => false }
+const DEFAULTS: Pick<LoadedConfig, 'core' | 'hasCore' | 'leftOut'> = {
+  core: ({ schema }) => v.parse(schema, {}),
+  hasCore: () => false,
+  leftOut: [],
+}
 
 export function testSnapshot(members: Partial<Snapshot> = {}): Snapshot {
   const observe: Snapshot['observe'] = members.observe ?? (() => {})
