@@ -480,12 +480,41 @@ describe('in a conversation with one person', () => {
       ])
     })
 
-    test('a keyword decides the only question that the sender may decide', async () => {
-      const { say, ask, settle, state, approvals } = await asked(operator, ofBob)
+    test('a keyword decides none of two questions, also where the sender may decide only one, and is answered with a hint', async () => {
+      const { say, ask, settle, state, approvals, sent } = await asked(operator, ofBob)
       await ask({ stepId: 'second', ...ofBob, sources: ['message from ann on messenger'] } as never)
       await settle()
-      await say('messenger', { ...direct, text: 'reject' })
-      expect([await state(), (await approvals.get({ ...KEY, stepId: 'second' }))?.state]).toEqual(['rejected', 'pending'])
+      await say('messenger', { ...direct, text: 'approve' })
+      expect([await state(), (await approvals.get({ ...KEY, stepId: 'second' }))?.state]).toEqual(['pending', 'pending'])
+      expect(sent.filter(({ text }) => text.startsWith('2 questions wait'))).toHaveLength(1)
+      const prompt = sent.find(({ to }) => to.to === 'ann')
+      await say('messenger', { ...direct, inReplyTo: prompt?.id ?? '', text: 'approve' })
+      expect([await state(), (await approvals.get({ ...KEY, stepId: 'second' }))?.state]).toEqual(['approved', 'pending'])
+    })
+
+    test('a keyword that was written before the prompt was sent decides nothing, also where it arrives later', async () => {
+      let isDown = true
+      const send = async () => {
+        if (isDown) throw new AppError('unavailable', 'down')
+        return { id: 'p1' }
+      }
+      const made = await bench({ ...operator, channels: [richChannel('messenger', { send })] })
+      const { clock, ask, settle, say, approvals } = made
+      await ask(ofBob as never)
+      await settle()
+      const state = async () => (await approvals.get(KEY))?.state
+      const writtenAtMs = clock.nowMs()
+      await clock.advance(30_000)
+      isDown = false
+      for (let minute = 0; minute < 10; minute++) {
+        await clock.advance(60_000)
+        await settle()
+      }
+      expect((await approvals.get(KEY))?.prompts.map(({ providerId }) => providerId)).toEqual(['p1', 'p1'])
+      await say('messenger', { ...direct, text: 'approve', sentAtMs: writtenAtMs })
+      expect(await state()).toBe('pending')
+      await say('messenger', { ...direct, text: 'approve', sentAtMs: clock.nowMs() - 1000 })
+      expect(await state()).toBe('approved')
     })
   })
 

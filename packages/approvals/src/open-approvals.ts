@@ -7,6 +7,7 @@ import { keyText } from './new-approval.ts'
 
 /** The part of an approval that is needed to match a reply. Everything else stays in the store. */
 export interface OpenApproval extends ApprovalKey, Keywords, Decided {
+  readonly createdAtMs: number
   readonly expiresAtMs: number | null
   readonly prompts: readonly ApprovalPrompt[]
   /** The sender of the message that led to the question; null where that is not known. */
@@ -29,12 +30,13 @@ const placeText = ({ channel, account, to }: Place): string => JSON.stringify([c
 export const messageKey = (channel: string, account: string, providerId: string): string => `${channel}\0${account}\0${providerId}`
 
 export function openApprovalOf(approval: Approval): OpenApproval {
-  const { runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts, person, decider, standing, sources } = approval
+  const { runId, stepId, approveKeywords, rejectKeywords, createdAtMs, expiresAtMs, prompts, person, decider, standing, sources } = approval
   return {
     runId,
     stepId,
     approveKeywords: shared(approveKeywords, APPROVE_KEYWORDS),
     rejectKeywords: shared(rejectKeywords, REJECT_KEYWORDS),
+    createdAtMs,
     expiresAtMs,
     prompts,
     person,

@@ -17,6 +17,8 @@ import { ANY_ACCOUNT, isSameAccount, messageKey, type OpenApproval, type OpenApp
 const DECIDED_MAX = 1000
 /** Approvals with unsent prompts that are read from the store for one message. */
 const UNSENT_READ_MAX = 16
+/** Platforms give the time of a message by their own clock, some in whole seconds. */
+const CLOCKS_DIFFER_MS = 5000
 
 const APPROVE = 'a.'
 const REJECT = 'r.'
@@ -83,13 +85,13 @@ export class ReplyMatcher {
   }
 
   /**
-   * Resolves to the approvals that are open in the conversation of a message that decides nothing, and that its sender could decide by a
-   * keyword alone or that concern the sender.
+   * Resolves to the approvals that are open in the conversation of a message that decides nothing, if one of them concerns its sender, or
+   * would be decided by a keyword alone of this sender if it were the only one.
    */
   async openQuestions(channel: Channel, inbound: Inbound): Promise<readonly OpenApproval[]> {
     await this.#deciders.refresh()
-    const questions = this.#questionsFor(channel, inbound)
-    return questions.filter((open) => inbound.sender === open.person || this.#mayOmitQuote(channel, inbound, open))
+    const there = this.#at(channel, inbound)
+    return there.some((open) => inbound.sender === open.person || this.#mayOmitQuote(channel, inbound, open)) ? there : []
   }
 
   /** Whether an approval is open in the conversation of a message. */
@@ -121,19 +123,12 @@ export class ReplyMatcher {
   /**
    * Returns the only approval that is open in the conversation, if the message clearly decides it: in a conversation with one person who
    * may decide it, in the thread that the prompt was put into, or, on a platform without quotes, from the person whom the question
-   * concerns or in a conversation of operators.
+   * concerns or in a conversation of operators. Questions that others decide count too: the sender sees them and may mean one of them.
    */
   #matchWithoutQuote(channel: Channel, inbound: Inbound): OpenApproval | undefined {
-    const [only, ...others] = this.#questionsFor(channel, inbound)
-    if (!only || others.length > 0 || !this.#mayOmitQuote(channel, inbound, only)) return undefined
+    const [only, ...others] = this.#at(channel, inbound)
+    if (!only || others.length > 0 || isOlder(inbound, channel, only) || !this.#mayOmitQuote(channel, inbound, only)) return undefined
     return isClear(typedText(inbound), unquotedKeywords(channel, inbound, only)) ? only : undefined
-  }
-
-  /** Returns the approvals of the conversation that the sender may decide; where there are none, all of it, so that the sender learns that others decide. */
-  #questionsFor(channel: Channel, inbound: Inbound): readonly OpenApproval[] {
-    const there = this.#at(channel, inbound)
-    const own = there.filter((open) => this.#deciders.mayDecide(open, channel, inbound))
-    return own.length > 0 ? own : there
   }
 
   #mayOmitQuote(channel: Channel, inbound: Inbound, open: OpenApproval): boolean {
@@ -201,6 +196,13 @@ function quotesPrompt({ account, to, inReplyTo }: Message, channel: string, prom
  */
 const isConversationOf = (conversation: string, { to, providerId }: Pick<ApprovalPrompt, 'to' | 'providerId'>): boolean =>
   conversation === to.to || providerId?.startsWith(`${conversation}:`) === true
+
+/** Whether a message was written before the question was shown in its conversation, such as one that a platform brings late. */
+function isOlder(inbound: Inbound, { name }: Channel, { prompts, createdAtMs }: OpenApproval): boolean {
+  const there = prompts.filter((prompt) => isWhere(inbound, name, prompt))
+  const shownAtMs = Math.min(...there.map(({ sentAtMs }) => sentAtMs ?? createdAtMs))
+  return inbound.sentAtMs !== undefined && inbound.sentAtMs < shownAtMs - CLOCKS_DIFFER_MS
+}
 
 /** Whether a message in the conversation of a prompt may answer it without a quote. */
 function mayOmitQuote(

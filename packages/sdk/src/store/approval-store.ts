@@ -56,6 +56,8 @@ export interface ApprovalPrompt {
   readonly to: Address
   /** The platform's id of the message; null until it is sent. */
   readonly providerId: string | null
+  /** The time when sending it ended; null until then, and once its row of the outbox is dropped. */
+  readonly sentAtMs: number | null
 }
 
 export interface Approval extends NewApproval {

@@ -59,9 +59,11 @@ export interface PromptColumns {
   readonly account: string
   readonly to_json: string
   readonly provider_id: string | null
+  readonly sent_at: number | null
 }
 
-export const PROMPT_COLUMNS = 'outbox, channel, account, to_json, provider_id'
+const SENT_AT = '(SELECT ended_at FROM outbox WHERE outbox.number = approval_prompts.outbox) AS sent_at'
+export const PROMPT_COLUMNS = `outbox, channel, account, to_json, provider_id, ${SENT_AT}`
 
 const toPrompt = (row: PromptColumns): ApprovalPrompt => ({
   number: row.outbox,
@@ -69,6 +71,7 @@ const toPrompt = (row: PromptColumns): ApprovalPrompt => ({
   account: row.account,
   to: JSON.parse(row.to_json),
   providerId: row.provider_id,
+  sentAtMs: row.sent_at,
 })
 
 export const toApproval = (row: ApprovalColumns, prompts: readonly PromptColumns[]): Approval => ({

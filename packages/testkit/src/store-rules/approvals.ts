@@ -24,7 +24,14 @@ export const approvalRules: StoreRules = {
     expect(approval).toEqual({
       ...asked('r1'),
       ...pending,
-      prompts: prompts.map(({ channel, account, to }, at) => ({ number: numbers[at], channel, account, to, providerId: null })),
+      prompts: prompts.map(({ channel, account, to }, at) => ({
+        number: numbers[at],
+        channel,
+        account,
+        to,
+        providerId: null,
+        sentAtMs: null,
+      })),
     })
     const other = await otherProcess()
     expect(await other.approvals.get(key('r1'))).toEqual(approval)
@@ -251,7 +258,10 @@ export const approvalRules: StoreRules = {
     await outbox.sent(first, { providerId: 'late', atMs: 6_000 })
     expect(await idsIn(approvals, 'r1')).toEqual(['p1', 'p2'])
     expect(await idsIn(approvals, 'r2')).toEqual([null])
-    expect((await approvals.unfinished({ after: null, limit: 10 }))[0]?.prompts).toMatchObject([{ providerId: 'p1' }, { providerId: 'p2' }])
+    expect((await approvals.unfinished({ after: null, limit: 10 }))[0]?.prompts).toMatchObject([
+      { providerId: 'p1', sentAtMs: 5_000 },
+      { providerId: 'p2', sentAtMs: 3_000 },
+    ])
   },
 
   'lists approvals of a state newest first, in pages': async ({ store: { approvals }, store }) => {

@@ -82,7 +82,7 @@ const approval = (members: Partial<Approval> = {}): Approval => ({
   feedback: 'by-1',
   decidedAtMs: 1600,
   acknowledgedAtMs: 1700,
-  prompts: [{ number: 1, channel: 'telegram', account: '7', to: { to: 'g' }, providerId: 'g:1' }],
+  prompts: [{ number: 1, channel: 'telegram', account: '7', to: { to: 'g' }, providerId: 'g:1', sentAtMs: null }],
   ...members,
 })
 const message = (text: string, state: OutboxRow['state'] = 'sent'): OutboxRow => ({
