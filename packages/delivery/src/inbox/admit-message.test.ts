@@ -209,6 +209,7 @@ describe('the breaker of loops', () => {
     expect(made.turns.at(-1)?.text).toBe('text of b')
   })
 
+  const isPaused = (bot: string | undefined) => host.emitted.some((one) => one.type === 'loop_stopped' && one.sender === bot)
   const inRoom = (id: string, sender: string) => message(id, { sender, to: { to: 'room' }, addressed: 'mention' })
 
   test('pauses in a shared room only the writer whose messages come right after answers', async () => {
@@ -250,7 +251,6 @@ describe('the breaker of loops', () => {
   test('counts on for the programs that go on after one of them is paused', async () => {
     const made = await bench({ loopTurns: 3 })
     const bots = ['+15550002220', '+15550002221', '+15550002222']
-    const isPaused = (bot: string | undefined) => host.emitted.some((one) => one.type === 'loop_stopped' && one.sender === bot)
     // A program that gets no answer writes no more.
     for (let index = 0; index < 60; index++) {
       const bot = bots[index % bots.length] ?? ''
@@ -261,6 +261,23 @@ describe('the breaker of loops', () => {
     }
     expect(bots.filter(isPaused)).toEqual(bots)
     expect(made.turns.length).toBeLessThanOrEqual(10)
+  })
+
+  test.each([
+    ['one', 1, 5000],
+    ['several', 3, 9000],
+  ])('pauses %s of the programs that take turns with a slow one', async (_name, count, afterMs) => {
+    const made = await bench({ loopTurns: 3 })
+    const bots = Array.from({ length: count }, (_, index) => `+1555000222${index}`)
+    for (let index = 0; index < 40; index++) {
+      const bot = bots[index % (count + 1)]
+      if (isPaused(bot)) continue
+      await clock.advance(bot === undefined ? 12_000 : afterMs)
+      await made.receive(inRoom(`m${index}`, bot ?? '+15550004444'))
+      await settle()
+    }
+    expect(bots.filter(isPaused)).toEqual(bots)
+    expect(isPaused('+15550004444')).toBe(false)
   })
 
   test('leaves the people of a busy room alone, of whom one now and then takes longer', async () => {

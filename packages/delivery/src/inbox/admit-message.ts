@@ -136,9 +136,9 @@ async function isPaused(options: AdmitOptions, asking: AskingMessage, state: Loo
   const of = seriesOf(asking)
   const quick = quickMessages(state)
   if (quick < max) {
-    // The slow message of any writer of a shared room ends the series of all.
-    const endsSeries = quick === 0 && isAfterAnswer(state) && of.series !== of.session
-    if (quick !== state.quick || endsSeries) await owned.admissions.countQuick(of, number, quick)
+    // A writer of a shared room who was quick before and is slow now is a person, so that the series of all end. A slow program ends none.
+    if (quick !== state.quick) await owned.admissions.countQuick(of, number, quick)
+    else if (quick === 0 && isAfterAnswer(state) && of.series !== of.session) await owned.admissions.forgetQuick(of, number)
     return false
   }
   const held = { client: of.series, cause: 'loop', sinceMs: atMs, untilMs: atMs + PAUSE_MS } as const

@@ -107,7 +107,7 @@ export interface AdmissionStore {
    * in a shared room for all writers.
    */
   countQuick(of: LoopSeries, inbox: number, quick: number): Promise<void>
-  /** Begins anew the counting of one series, which is paused with this message. In a shared room the counts of the other writers go on. */
+  /** Begins anew the counting of one series with this message, which followed an answer. In a shared room the counts of the other writers go on. */
   forgetQuick(of: LoopSeries, inbox: number): Promise<void>
   /** Lists who is held back at this time, the latest end first. */
   list(atMs: number, limit: number): Promise<HeldBack[]>
