@@ -295,17 +295,6 @@ describe('before the message arrives', () => {
     expect((await states(owner)).inbox).toEqual(['done', 'done'])
   })
 
-  test('an edit that waits for its message holds up no edit of another message', async () => {
-    const { made, release } = await busyBench()
-    await made.receive(edit('never', 'newer'))
-    await settle()
-    await made.receive(edit('m2', 'corrected'))
-    await settle()
-    release()
-    await until(() => made.turns.length === 2)
-    expect(textsOf(made)[1]).toBe('corrected')
-  })
-
   test('an edit of the second picture of an album waits for it', async () => {
     const made = await bench()
     const picture = (id: string) => ({
@@ -341,6 +330,35 @@ describe('before the message arrives', () => {
       await settle()
     }
     expect(new Set((await states(made)).inbox)).toEqual(new Set(['done']))
+  })
+
+  test('a change that waits holds back no change of another message of its conversation', async () => {
+    const { made, release } = await busyBench()
+    await made.receive(edit('unknown', 'x'), deletion('m2'), edit('m3', 'newer'))
+    await settle()
+    release()
+    await until(() => made.sent.length === 2)
+    await settle()
+    expect(textsOf(made)).toEqual(['text of m1', 'newer'])
+  })
+
+  test('changes of one message that wait are carried out in the order in which they came', async () => {
+    const { made, release } = await busyBench()
+    await made.receive(edit('m4', 'first'))
+    await settle()
+    await clock.advance(1000)
+    await made.receive(edit('m4', 'second'))
+    await settle()
+    await clock.advance(1000)
+    await made.receive(message('m4'), edit('m4', 'third'))
+    await settle()
+    for (let at = 0; at < 4; at++) {
+      await clock.advance(3000)
+      await settle()
+    }
+    release()
+    await until(() => made.sent.length === 4)
+    expect(textsOf(made).at(-1)).toBe('third')
   })
 
   test('an edit of a message of another sender does not wait', async () => {

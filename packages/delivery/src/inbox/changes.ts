@@ -46,6 +46,13 @@ export class EarlyChanges {
     return [...this.#targets].flatMap(([number, target]) => (isFor(target) ? [number] : []))
   }
 
+  /** Whether an earlier change of the same message waits: they are carried out in the order in which they came. */
+  isBehind({ channel, account, id }: ChangedTarget, number: number): boolean {
+    const isBefore = ([other, target]: readonly [number, ChangedTarget]): boolean =>
+      other < number && target.id === id && target.channel === channel && target.account === account
+    return [...this.#targets].some(isBefore)
+  }
+
   /** Returns false if no more changes may wait. */
   add(target: ChangedTarget, number: number): boolean {
     if (!this.#targets.has(number) && this.isFull) return false
@@ -82,12 +89,15 @@ export async function runChange(running: RunningChange, number: number, report: 
   const { owned, nowMs, early } = running
   const entry = await owned.inbox.get(number)
   if (!entry) return 'done'
-  const changed = entry.endedAtMs === null && report.changes ? await change(running, entry, report, report.changes) : undefined
-  const isUnknown = changed?.outcome === 'unknown' && !(await running.changesOverheard(report, entry.receivedAtMs))
   const { channel, account } = entry
   const target = { channel, account, id: report.changes?.message ?? '', to: report.to.to }
-  const isEarly = isUnknown && nowMs - entry.receivedAtMs < EARLY_MS
-  if (isEarly && early.add(target, number)) return { retryAtMs: nowMs + EARLY_RETRY_MS }
+  const mayWait = entry.endedAtMs === null && nowMs - entry.receivedAtMs < EARLY_MS
+  // Other changes of the conversation go on meanwhile.
+  const later = { retryAtMs: nowMs + EARLY_RETRY_MS, leavesLane: true } as const
+  if (mayWait && early.isBehind(target, number) && early.add(target, number)) return later
+  const changed = entry.endedAtMs === null && report.changes ? await change(running, entry, report, report.changes) : undefined
+  const isUnknown = changed?.outcome === 'unknown' && !(await running.changesOverheard(report, entry.receivedAtMs))
+  if (mayWait && isUnknown && early.add(target, number)) return later
   early.delete(number)
   if (changed) await endChange(running, number, report, changed)
   return 'done'

@@ -100,9 +100,7 @@ export class InboxWorker {
     const isBesideTurns = row.kind === 'approval_reply' || row.kind === 'change' || (row.kind === 'command' && overtakes(row.lane))
     // The attempt may begin before `enter` returns.
     if (message) this.#arrived.add(row.number, message)
-    const hasEntered = isBesideTurns
-      ? this.#besideQueue.enter({ ...row, lane: besideLane(row, message) }, owned)
-      : this.#enterTurn(row, owned, { message, isNew })
+    const hasEntered = isBesideTurns ? this.#besideQueue.enter(row, owned) : this.#enterTurn(row, owned, { message, isNew })
     if (!hasEntered) this.#arrived.delete(row.number)
     else if (message && isNew && row.kind === 'turn') {
       remind(this.#options, row, owned, message)
@@ -208,7 +206,3 @@ export class InboxWorker {
     return this.#turns.run(row, { channel, message, pieces, client, attempt, room })
   }
 }
-
-/** The changes of one message keep their order. One that waits for its message holds up no change of another message. */
-const besideLane = ({ lane }: WaitingMessage, message: Inbound | undefined): string =>
-  message?.changes ? `${lane} ${message.changes.message}` : lane

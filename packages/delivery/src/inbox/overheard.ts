@@ -90,13 +90,17 @@ export class Overheard {
     await this.#update(session, (lines) => (lines.some(({ id }) => id === line.id) ? lines : [...lines, line]))
   }
 
-  /** Replaces the text of a line, if its sender has edited it, or with `undefined` removes the line. Resolves to whether the session had it. */
+  /**
+   * Replaces the text of a line, if its sender has edited it, or with `undefined` removes the line; one that was read stays as it is.
+   * Resolves to whether the session has the line.
+   */
   async change(session: string, id: string, edit: OverheardLine | undefined): Promise<boolean> {
-    const isOf = (line: OverheardLine): boolean => line.id === id && !line.isRead
     const found = await this.#read(session)
-    const has = found.lines.some(isOf)
-    if (has) await this.#update(session, (lines) => lines.flatMap((line) => (isOf(line) ? changed(line, edit) : [line])), found)
-    return has
+    const line = found.lines.find((one) => one.id === id)
+    const isOf = (one: OverheardLine): boolean => one.id === id && !one.isRead
+    if (line && !line.isRead)
+      await this.#update(session, (lines) => lines.flatMap((one) => (isOf(one) ? changed(one, edit) : [one])), found)
+    return line !== undefined
   }
 
   /** Resolves to the lines of the last day up to a time that no turn has read, oldest first. */

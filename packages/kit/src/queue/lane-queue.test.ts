@@ -90,6 +90,26 @@ describe('LaneQueue', () => {
       expect(started).toEqual(['stuck', 'b1', 'b2', 'b3'])
     })
 
+    test('are not delayed by a job that leaves them to run again later', async () => {
+      const { queue, clock, enter, end, started } = bench(4)
+      enter('a1', 'a')
+      enter('a2', 'a')
+      await end('a1', { retryAtMs: clock.nowMs() + 1000, leavesLane: true })
+      expect(started).toEqual(['a1', 'a2'])
+      enter('a3', 'a')
+      await clock.advance(1000)
+      expect(started).toEqual(['a1', 'a2', 'a1'])
+      await end('a1', { retryAtMs: clock.nowMs() + 1000, leavesLane: true })
+      await clock.advance(1000)
+      await end('a1')
+      expect(started).toEqual(['a1', 'a2', 'a1', 'a1'])
+      await end('a2')
+      expect(started).toEqual(['a1', 'a2', 'a1', 'a1', 'a3'])
+      await end('a3')
+      expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
+      expect(queue.startsAtOnce({ lane: 'a' })).toBe(true)
+    })
+
     test('run in parallel up to the bound and start in the order in which they became ready', async () => {
       const { queue, enter, end, started } = bench(2)
       for (const name of ['a', 'b', 'c', 'd']) enter(name, name)

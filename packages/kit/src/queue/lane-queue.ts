@@ -9,8 +9,8 @@ import { LinkedQueue, type Place } from './linked-queue.ts'
 import { PermitShares, SharedPermit, type Sharing, type WaiterPlace } from './permit-shares.ts'
 import { type Permit, Semaphore } from './semaphore.ts'
 
-/** `done` removes the job. After `retryAtMs` (since 1970) the same job runs again; until then its lane waits. */
-export type JobOutcome = 'done' | { readonly retryAtMs: number }
+/** `done` removes the job. After `retryAtMs` (since 1970) the same job runs again; until then its lane waits, unless the job `leavesLane`. */
+export type JobOutcome = 'done' | { readonly retryAtMs: number; readonly leavesLane?: true }
 
 /** One run of a job. */
 export interface Attempt {
@@ -70,6 +70,7 @@ const CLOCK_CHECK_MS = 60_000
 class Entry implements QueuedJob {
   readonly job: Job
   readonly #leave: (entry: Entry) => boolean
+  lane: string | null
   dueAtMs: number
   state: 'behind' | 'parked' | 'sharing' | 'ready' | 'running' | 'ended' = 'behind'
   /** The place in the queue behind the head of the lane. */
@@ -86,6 +87,7 @@ class Entry implements QueuedJob {
   constructor(job: Job, leave: (entry: Entry) => boolean) {
     this.job = job
     this.#leave = leave
+    this.lane = job.lane
     this.dueAtMs = job.dueAtMs ?? 0
   }
 
@@ -352,7 +354,7 @@ export class LaneQueue {
     const acquired = this.#semaphore.acquire({ isExclusive: job.isInterrupted, isPrior: job.isPrior })
     const permit = job.sharing ? new SharedPermit(acquired, this.#shares, job.sharing) : acquired
     const isFollowed = (): boolean => this.#laneOf(entry)?.behind.supersede(job) === true
-    const attempt = new RunningAttempt(permit, job.lane !== null, isFollowed)
+    const attempt = new RunningAttempt(permit, entry.lane !== null, isFollowed)
     entry.state = 'running'
     entry.attempt = attempt
     this.#waiting--
@@ -363,6 +365,7 @@ export class LaneQueue {
     this.#running--
     if (outcome === 'done' || this.#isStopped) this.#end(entry)
     else {
+      if (outcome.leavesLane) this.#leaveLane(entry)
       entry.dueAtMs = outcome.retryAtMs
       this.#waiting++
       this.#schedule(entry)
@@ -389,20 +392,25 @@ export class LaneQueue {
     return true
   }
 
-  /** Ends the head of a lane: the next job of the lane takes its place, and a lane without jobs is closed. */
   #end(entry: Entry): void {
     entry.state = 'ended'
+    this.#leaveLane(entry)
+  }
+
+  /** Takes the head from its lane: the next job of the lane takes its place, and a lane without jobs is closed. */
+  #leaveLane(entry: Entry): void {
     const lane = this.#laneOf(entry)
     if (!lane || this.#isStopped) return
     const next = lane.behind.shift()
     if (next) {
       lane.head = next
       this.#schedule(next)
-    } else if (entry.job.lane !== null) this.#lanes.delete(entry.job.lane)
+    } else if (entry.lane !== null) this.#lanes.delete(entry.lane)
+    entry.lane = null
   }
 
-  #laneOf({ job }: Entry): Lane | undefined {
-    return job.lane === null ? undefined : this.#lanes.get(job.lane)
+  #laneOf({ lane }: Entry): Lane | undefined {
+    return lane === null ? undefined : this.#lanes.get(lane)
   }
 }
 
