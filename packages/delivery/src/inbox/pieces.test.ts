@@ -395,6 +395,20 @@ describe('a stop between the messages of a person', () => {
     expect(texts(text)).toEqual(['text of m'])
   })
 
+  test('joins no texts of the longest length that were written far apart before the stop', async () => {
+    const before = await bench({ turnsMax: 0 })
+    await before.receive(near('x'))
+    await settle()
+    await clock.advance(1_800_000)
+    await before.receive(near('y'))
+    await settle()
+    await running.splice(0)[0]?.stop(0)
+    await clock.advance(60_000)
+    const made = await bench({ store: open() })
+    await advanceUntil(() => made.deliveries.load().messages === 0)
+    expect(texts(made)).toEqual([near('x').text, near('y').text])
+  })
+
   test.each([
     ['in a room', inRoom(message('m'))],
     ['that was edited', message('m', { editedAtMs: 1 })],

@@ -249,7 +249,7 @@ const isContinued = (channel: Channel, last: Piece, piece: Piece | undefined, ta
   piece !== undefined &&
   isNearLimit(channel, last.message) &&
   piece.message.group === undefined &&
-  piece.receivedAtMs - Math.max(last.receivedAtMs, takenAtMs) <= PIECES_PAUSE_MS
+  piece.receivedAtMs - (piece.receivedAtMs < takenAtMs ? last.receivedAtMs : Math.max(last.receivedAtMs, takenAtMs)) <= PIECES_PAUSE_MS
 
 /** A running turn reads each message on its own. Before that, the words of a quote or a forward would seem to belong to another message. */
 const canFollow = ({ isRunning }: FirstPiece, piece: Piece | undefined): boolean =>
