@@ -131,6 +131,11 @@ export class BesideTurns {
     )
   }
 
+  /** Forgets a message that has left the queue. */
+  left(number: number): void {
+    this.#early.delete(number)
+  }
+
   /** Carries out the changes that arrived before what the turn of a message reads. */
   async earlyChanges(owned: OwnedStore, { name: channel }: Channel, message: Inbound): Promise<void> {
     for (const number of this.#early.of(channel, message)) await this.#earlyChange(owned, number)

@@ -14,6 +14,8 @@ import { isInRoom } from './rooms.ts'
 
 /** The most changes that wait for their messages at the same time. */
 export const EARLY_CHANGES_MAX = 100
+/** The most of them that one sender has made. */
+const EARLY_OF_SENDER_MAX = 20
 /** How long a change waits for its message. */
 const EARLY_MS = 120_000
 const EARLY_RETRY_MS = 3000
@@ -28,6 +30,8 @@ export interface ChangedTarget extends Pick<Inbound, 'account' | 'id'> {
   readonly channel: string
   /** The conversation. */
   readonly to: string
+  /** Who changed it. */
+  readonly sender: string
 }
 
 /** The changes that came before their messages, by their numbers. They are tried again before the turn of their message begins. */
@@ -55,13 +59,18 @@ export class EarlyChanges {
 
   /** Returns false if no more changes may wait. */
   add(target: ChangedTarget, number: number): boolean {
-    if (!this.#targets.has(number) && this.isFull) return false
+    const isBeyond = (): boolean => this.isFull || this.#ofSender(target) >= EARLY_OF_SENDER_MAX
+    if (!this.#targets.has(number) && isBeyond()) return false
     this.#targets.set(number, target)
     return true
   }
 
   delete(number: number): void {
     this.#targets.delete(number)
+  }
+
+  #ofSender({ channel, sender }: ChangedTarget): number {
+    return [...this.#targets.values()].filter((target) => target.channel === channel && target.sender === sender).length
   }
 }
 
@@ -90,7 +99,7 @@ export async function runChange(running: RunningChange, number: number, report: 
   const entry = await owned.inbox.get(number)
   if (!entry) return 'done'
   const { channel, account } = entry
-  const target = { channel, account, id: report.changes?.message ?? '', to: report.to.to }
+  const target = { channel, account, id: report.changes?.message ?? '', to: report.to.to, sender: report.sender }
   const mayWait = entry.endedAtMs === null && nowMs - entry.receivedAtMs < EARLY_MS
   // Other changes of the conversation go on meanwhile.
   const later = { retryAtMs: nowMs + EARLY_RETRY_MS, leavesLane: true } as const

@@ -48,6 +48,7 @@ export class InboxWorker {
       lostEnds.forget(row.number)
       this.#arrived.delete(row.number)
       this.#shares.release(row.number)
+      this.#besideTurns.left(row.number)
       options.onDone(row)
     }
     const arrived = this.#arrived
