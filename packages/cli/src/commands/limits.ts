@@ -1,11 +1,19 @@
 /** `sluice limits`: the clients that a limit holds back, and the shares that clients hold. */
 import type { LimitsPage } from '@sluice/http/answers'
+import type { Api } from '../api/api.ts'
 import { deviceNames } from '../api/device-names.ts'
 import { withApi } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'
 import { LIMIT_MAX, limitOfAll } from '../option-values.ts'
 
-const clientOf = ({ client }: { readonly client: string }): string => client
+/** Resolves to a function that returns the cells of a client: the key that `limits reset` takes, and the same with the names of devices. */
+async function clientCells(api: Api, shown: readonly { readonly client: string }[]): Promise<(client: string) => readonly string[]> {
+  const named = await deviceNames(
+    api,
+    shown.map(({ client }) => client),
+  )
+  return (client) => [client, named(client) === client ? '' : named(client)]
+}
 
 export const list = (context: CliContext): Promise<number> =>
   withApi(context, async (api) => {
@@ -17,10 +25,10 @@ export const list = (context: CliContext): Promise<number> =>
     if (json) out.json(limits)
     else if (limits.length === 0) out.print('no client is held back')
     else {
-      const named = await deviceNames(api, limits.map(clientOf))
+      const cells = await clientCells(api, limits)
       out.table(
-        ['until', 'cause', 'client'],
-        limits.map(({ until, cause, client }) => [until, cause, named(client)]),
+        ['until', 'cause', 'client', 'name'],
+        limits.map(({ until, cause, client }) => [until, cause, ...cells(client)]),
       )
     }
     if (page.limits.length > limit) out.warn('there are more: raise --limit')
@@ -34,10 +42,10 @@ export const shares = (context: CliContext): Promise<number> =>
     if (json) out.json(held)
     else if (held.length === 0) out.print('no client holds anything')
     else {
-      const named = await deviceNames(api, held.map(clientOf))
+      const cells = await clientCells(api, held)
       out.table(
-        ['share', 'held', 'client'],
-        held.map((one) => [one.share, String(one.held), named(one.client)]),
+        ['share', 'held', 'client', 'name'],
+        held.map((one) => [one.share, String(one.held), ...cells(one.client)]),
       )
     }
     return 0
