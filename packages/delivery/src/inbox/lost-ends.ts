@@ -4,6 +4,8 @@ import { AppError, type Clock, type OwnedStore } from '@sluice/sdk'
 import { retryDelayMs } from '../outbox/retry-delay.ts'
 
 const MESSAGES_MAX = 10_000
+/** The longest wait, so that a message is answered soon after the store takes ends again. Until then each attempt may cost a request. */
+const LOST_MS_MAX = 60_000
 
 export class LostEnds {
   readonly #clock: Clock
@@ -39,7 +41,7 @@ export class LostEnds {
     if (lost === 0) return 0
     this.#lost.set(number, lost)
     this.#begun.set(number, false)
-    return retryDelayMs(lost)
+    return Math.min(retryDelayMs(lost), LOST_MS_MAX)
   }
 
   /** Remembers that the store did not record the end of an attempt; `error` is what the attempt rejected with. */
