@@ -425,8 +425,10 @@ describe('albums of one person between which others of the same person alternate
     await before.receive(...messages)
     await settle()
     await running.splice(0)[0]?.stop(0)
+    await clock.advance(60_000)
     const made = await bench({ store, pacing: { batchMs: undefined } })
-    await advanceUntil(() => made.deliveries.load().messages === 0)
+    for (let paused = 0; paused < 10; paused++) await pause()
+    await until(() => made.deliveries.load().messages === 0)
     return texts(made).map((text) => text.split('\n').filter((line) => /^(?:one|two|three) /.test(line)))
   }
   /** The lines of each album, by the turns that have them. */
