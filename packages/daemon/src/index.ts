@@ -6,3 +6,4 @@ export { createSluice, type Sluice, type SluiceOptions } from './create-sluice.t
 export { type Daemon, type DaemonOptions, type ListenAddress, startDaemon } from './daemon.ts'
 export type { EventOf, RunOptions, RunResult } from './embedded-turns.ts'
 export type { EmbeddingOptions } from './embedding-options.ts'
+export { DRAIN_MS, STOP_MS_MAX } from './stop-times.ts'

@@ -8,6 +8,8 @@ import type { Health } from './health-answer.ts'
 import { noSandbox, REFUSING } from './sandbox/no-sandbox.ts'
 import type { SandboxChoice } from './sandbox/select-sandbox.ts'
 
+export { type Health, healthSchema, readySchema } from './health-answer.ts'
+
 /** A setting of `[gateway]` because of which a forwarding header was ignored. */
 export type ForwardingSetting = 'trust_forwarded_headers' | 'trusted_proxies'
 
