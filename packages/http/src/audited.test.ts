@@ -32,7 +32,11 @@ const RECORDED: Readonly<
     body: { from: 'shared', to: 'cli', key: 'one' },
     detail: { from: 'shared', to: 'cli', assigned: 1 },
   },
-  'PUT /api/rooms/{id}': { kind: 'room_changed', body: { respond: 'judge' }, detail: { room: 'phone/bot/room', rule: { respond: 'judge' } } },
+  'PUT /api/rooms/{id}': {
+    kind: 'room_changed',
+    body: { respond: 'judge' },
+    detail: { room: 'phone/bot/room', rule: { respond: 'judge' } },
+  },
   'DELETE /api/rooms/{id}': 'conversations',
   'POST /api/limits/reset': { kind: 'limits_reset', body: { client: 'device:x' }, detail: { client: 'device:x' } },
   'POST /api/deliveries/inbox/{number}/replay': 'deliveries',
