@@ -226,6 +226,8 @@ describe('the script that installs a release', { timeout: 120_000 }, () => {
   })
 
   test('no value can leave its quotes', () => {
-    expect(() => installScript({ version: '0.3.0', downloads: "https://x/'; rm -rf ~; '", publicKey })).toThrow(/DOWNLOADS cannot be quoted/)
+    expect(() => installScript({ version: '0.3.0', downloads: "https://x/'; rm -rf ~; '", publicKey })).toThrow(
+      /DOWNLOADS cannot be quoted/,
+    )
   })
 })
