@@ -7,7 +7,7 @@ export type { DeliveryApprovals, DeliveryFeatures, DeliveryOptions } from './del
 export { type QueuedReply, waitingReplies } from './delivery-queue.ts'
 export type { AdmissionOptions } from './inbox/admit-message.ts'
 export { isAdmitted, isNamed } from './inbox/allowed-senders.ts'
-export { commandIn } from './inbox/commands.ts'
+export { beginConversation, commandIn } from './inbox/commands.ts'
 export type { Received, Reception } from './inbox/intake.ts'
 export { Overheard } from './inbox/overheard.ts'
 export { withMessage } from './inbox/read-message.ts'

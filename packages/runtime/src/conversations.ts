@@ -1,7 +1,7 @@
 /** The kept conversations: listed, exported, found by their person, and erased with everything that belongs to them. */
 
 import { setImmediate } from 'node:timers/promises'
-import { type LinkedAccount, type People, sessionsOfSender } from '@sluice/delivery'
+import { beginConversation, type LinkedAccount, type People, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import {
   agentKey,
@@ -239,12 +239,9 @@ export async function beginRoomAnew(
   room: RoomPlace,
   { isShared, nowMs }: { readonly isShared: boolean; readonly nowMs: number },
 ): Promise<void> {
-  const { sessions } = deps.store
   for await (const id of listSessions(deps, { prefix: roomPrefix(room) })) {
     if ((sharedRoom(id) !== undefined) !== isShared) continue
-    const seen = await sessions.conversation(id, 1)
-    if (seen.upTo > 0)
-      await sessions.summarize(id, seen, { text: '', upTo: seen.upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })
+    await beginConversation(deps.store.sessions, id, nowMs)
     await deps.snapshot().service('endCommands')?.(id)
   }
 }
