@@ -18,7 +18,7 @@ interface Range {
 
 /** Messages older than this are not answered any more. */
 const STALE_MS = 3_600_000
-/** Of the messages up to a cursor, edits are looked for in one page of the last day. */
+/** Edits of stored messages are looked for in one page of the last day: the newest one of a conversation, the oldest one of a thread. */
 const EDITABLE_MS = 24 * STALE_MS
 const PAGE = 100
 const PAGES_MAX = 20

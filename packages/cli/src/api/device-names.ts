@@ -1,4 +1,4 @@
-/** The names of paired devices, in place of the ids that the API answers, for what a person reads. */
+/** Replaces the ids of paired devices, which the API answers, by their names in what a person reads. */
 import type { DevicesPage } from '@sluice/http/answers'
 import { AppError, withDeviceNames } from '@sluice/sdk'
 import type { Api } from './api.ts'

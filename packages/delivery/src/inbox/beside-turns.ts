@@ -136,7 +136,7 @@ export class BesideTurns {
     this.#early.delete(number)
   }
 
-  /** Carries out the changes that arrived before what the turn of a message reads. */
+  /** Carries out the changes that arrived before the messages that the turn of a message reads. */
   async earlyChanges(owned: OwnedStore, { name: channel }: Channel, message: Inbound): Promise<void> {
     for (const number of this.#early.of(channel, message)) await this.#earlyChange(owned, number)
   }

@@ -172,8 +172,8 @@ export class Intake {
   }
 
   /**
-   * Leaves out changes of messages that never arrived here and that no later one can be, such as those that were not for the bot. The
-   * message of any other change may still come.
+   * Leaves out the changes of messages that have not arrived and will not be stored, such as those that are not for the bot. The messages
+   * of all other changes may still arrive.
    */
   async #withKnownTargets(channel: Channel, messages: readonly Inbound[], receivedAtMs: number): Promise<readonly Inbound[]> {
     const targets = messages.map(({ account, id, changes }) => ({ account, id: changes?.message ?? id }))
@@ -187,7 +187,7 @@ export class Intake {
     return kept
   }
 
-  /** Whether a change of an unknown message is kept until that arrives. Nothing is written of what a room drops. */
+  /** Whether a change of an unknown message is kept until the message arrives. Nothing that a room drops is written to the store. */
   async #isWaitedFor(channel: Channel, message: Inbound): Promise<boolean> {
     if (isUnsignedDeletion(message) || !this.#options.worker.takesEarlyChanges) return false
     return !isInRoom(message) || judgeInRoom(channel, await this.#options.rooms.at(placeOf(channel, message)), message) !== 'ignored'

@@ -1,4 +1,7 @@
 import { isAtLeast, type Standing } from '@sluice/sdk'
 
-/** Whether a turn reads words without a frame: not those of strangers, and not those of people who stand lower than its person. */
+/**
+ * Whether a turn reads the words of somebody without a frame. The words of strangers, and of people who stand lower than the person of the
+ * turn, are framed.
+ */
 export const isVouchedFor = (standing: Standing, reader: Standing): boolean => isAtLeast(standing, 'listed') && isAtLeast(standing, reader)
