@@ -126,7 +126,9 @@ function runInstaller([command, ...args], options) {
         .trimEnd()
         .split('\n')
         .findLast((line) => line.startsWith('Progress:'))
-      say(progress ?? `still working, for ${Math.round((Date.now() - began) / 1000)} s`)
+      const spent = `for ${Math.round((Date.now() - began) / 1000)} s`
+      if (!progress) say(`still working, ${spent}`)
+      else say(progress.endsWith(', done') ? `all packages are there, and some are being compiled, ${spent}` : progress)
     }
     const timer = setInterval(show, PROGRESS_MS)
     const interrupted = (signal) => {
