@@ -98,7 +98,7 @@ async function ownFeature(name) {
 
 function commands() {
   const option = ([name, { short, value, help }]) =>
-    `| ${code(`--${name}${value ? ` ${value}` : ''}`)}${short ? `, ${code(`-${short}`)}` : ''} | ${cell(help)} |`
+    `| ${cell(code(`--${name}${value ? ` ${value}` : ''}`))}${short ? `, ${code(`-${short}`)}` : ''} | ${cell(help)} |`
   const list = (options) => ['| option | |', '|---|---|', ...Object.entries(options).map(option)].join('\n')
   const parts = [...COMMANDS, ...featureCommands(everything)].map((command) =>
     [

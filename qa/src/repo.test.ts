@@ -358,6 +358,24 @@ describe('the documentation', () => {
     expect(broken.map(([link]) => link)).toEqual([])
   })
 
+  test.each(pages)('has as many cells in each row of a table as in its head: %s', (page) => {
+    const tables = read(page)
+      .replace(/^```[\s\S]*?^```/gm, '')
+      .matchAll(/(?:^\|.*\n)+/gm)
+    const cells = (row: string): number => row.match(/(?<!\\)\|/g)?.length ?? 0
+    const uneven = [...tables].flatMap(([text]) => {
+      const [head = '', ...rows] = text.trimEnd().split('\n')
+      return rows.filter((row) => cells(row) !== cells(head))
+    })
+    expect(uneven).toEqual([])
+  })
+
+  test('is listed as a whole in its index', () => {
+    const index = read('docs/README.md')
+    const listed = globSync(['docs/*.md', 'docs/*/README.md'], { cwd: ROOT }).map((file) => file.slice('docs/'.length))
+    expect(listed.filter((file) => file !== 'README.md' && !index.includes(`(${file})`))).toEqual([])
+  })
+
   test('has every contract anchor that code, tests and pages name', () => {
     const anchors = anchorsOf(read('docs/contract.md'))
     const named = [...sources, ...globSync(['scripts/**/*.mjs', 'profiles/*.ts'], { cwd: ROOT }), ...pages].flatMap((file) =>
