@@ -1,6 +1,7 @@
-/** Decides whether a message in a group is addressed to the bot, and removes the mention from its text. */
+/** Reads the words of a message, decides whether one in a group is addressed to the bot, and removes the mention from its text. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Addressed } from '@sluice/sdk'
+import { richText } from './rich-message.ts'
 
 export interface Bot {
   readonly id: string
@@ -19,6 +20,8 @@ interface Span {
   readonly start: number
   readonly end: number
   readonly isCommand?: boolean
+  /** Set for a link: what is added behind the range. */
+  readonly address?: string
 }
 
 /** Returns the message that a message replies to, or an empty object. The first message of a topic counts as no reply target. */
@@ -27,25 +30,52 @@ export function repliedTo(message: Members): Members {
   return target.forum_topic_created === undefined ? target : {}
 }
 
+/** Returns the text or caption, with the address behind each word that is a link. */
+export const wordsOf = (message: Members): string => {
+  const written = writtenIn(message)
+  return linksIn(message, written).toSorted(lastFirst).reduce(edited, written)
+}
+
+/** The words of the part of a message that the sender marked. */
+export const markedWords = ({ text: words, entities }: Members): string => wordsOf({ text: words, entities })
+
 export function addressedText(message: Members, bot: Bot): AddressedText {
-  const written = text(message.text) || text(message.caption)
-  const entities = text(message.text) === '' ? message.caption_entities : message.entities
-  const spans = list(entities)
-    .flatMap((entity) => mentionSpan(members(entity), written, bot) ?? [])
-    .toSorted((a, b) => b.start - a.start)
+  const written = writtenIn(message)
+  const spans = entitiesOf(message).flatMap((entity) => mentionSpan(entity, written, bot) ?? [])
   const isReply = isBot(members(repliedTo(message).from), bot)
-  const rest = spans.reduce(removeSpan, written).trim()
+  const rest = [...spans, ...linksIn(message, written)].toSorted(lastFirst).reduce(edited, written).trim()
   const isCommand = spans.some((span) => span.isCommand)
   const addressed = isCommand ? 'command' : spans.length > 0 ? 'mention' : isReply ? 'reply' : 'overheard'
-  return { addressed, text: spans.length === 0 || rest === '' ? written : rest }
+  return { addressed, text: spans.length === 0 || rest === '' ? wordsOf(message) : rest }
+}
+
+const writtenIn = (message: Members): string => text(message.text) || text(message.caption) || richText(message.rich_message)
+
+const entitiesOf = (message: Members): readonly Members[] =>
+  list(text(message.text) === '' ? message.caption_entities : message.entities).map(members)
+
+const lastFirst = (a: Span, b: Span): number => b.start - a.start
+
+/** Returns the links whose addresses are not in the text. */
+const linksIn = (message: Members, written: string): Span[] =>
+  entitiesOf(message).flatMap((entity) => {
+    const span = entity.type === 'text_link' ? spanOf(entity, written) : undefined
+    const address = text(entity.url)
+    return span && address !== '' && written.slice(span.start, span.end) !== address ? [{ start: span.end, end: span.end, address }] : []
+  })
+
+function spanOf({ offset, length }: Members, written: string): Span | undefined {
+  if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(length)) return undefined
+  const [start, end] = [Number(offset), Number(offset) + Number(length)]
+  return start < 0 || end <= start || end > written.length ? undefined : { start, end }
 }
 
 /** Returns the part of the text that names the bot: a whole mention, or the end of a command such as `/status@bot`. */
 function mentionSpan(entity: Members, written: string, bot: Bot): Span | undefined {
-  const { type, offset, length } = entity
-  if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(length)) return undefined
-  const [start, end] = [Number(offset), Number(offset) + Number(length)]
-  if (start < 0 || end <= start || end > written.length) return undefined
+  const { type } = entity
+  const span = spanOf(entity, written)
+  if (!span) return undefined
+  const { start, end } = span
   const marked = written.slice(start, end).toLowerCase()
   const name = `@${bot.username.toLowerCase()}`
   if (type === 'mention' && marked === name) return { start, end }
@@ -55,9 +85,10 @@ function mentionSpan(entity: Members, written: string, bot: Bot): Span | undefin
 
 const isBot = ({ id }: Members, bot: Bot): boolean => typeof id === 'number' && String(id) === bot.id
 
-/** Also removes the punctuation after a mention at the start. */
-function removeSpan(written: string, { start, end }: Span): string {
+/** Adds the address of a link. Removes a mention, and at the start also the punctuation after it. */
+function edited(written: string, { start, end, address }: Span): string {
   const before = written.slice(0, start)
   const after = written.slice(end)
+  if (address !== undefined) return `${before} (${address})${after}`
   return before.trim() === '' ? after.replace(/^[\s,:]+/, '') : before.trimEnd() + after
 }

@@ -1,5 +1,5 @@
 /** Parses an update of the Bot API: a message, the edit of a message, or the press of a button. */
-import { attachmentKind } from '@sluice/kit'
+import { attachmentKind, vcardWords } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import {
   type Attachment,
@@ -16,7 +16,8 @@ import {
   unknownThing,
 } from '@sluice/sdk'
 import { type Albums, albumOf } from './albums.ts'
-import { addressedText, type Bot, repliedTo } from './mention.ts'
+import { addressedText, type Bot, markedWords, repliedTo, wordsOf } from './mention.ts'
+import { blocksIn } from './rich-message.ts'
 
 export interface Parsed {
   /** Undefined if the update contains no message for the bot. `query` must be answered nevertheless. */
@@ -50,11 +51,11 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean, albums?:
   const isGroup = ['group', 'supergroup'].includes(text(members(message.chat).type))
   const inAlbum = spoken.addressed === 'overheard' ? albums?.addressed(albumOf(message)) : undefined
   const addressed = isGroup ? (inAlbum ?? spoken.addressed) : 'direct'
-  const written = isGroup ? spoken.text : text(message.text) || text(message.caption)
-  const attachment = attachmentOf(message)
+  const written = isGroup ? spoken.text : wordsOf(message)
+  const attachments = attachmentsOf(message)
   const things = thingsIn(message)
-  if (written.trim() === '' && things.length === 0 && !attachment) return undefined
-  const content = { text: written.trim() === '' ? '' : written, ...(attachment && { attachments: [attachment] }), ...thingsPart(things) }
+  if (written.trim() === '' && things.length === 0 && attachments.length === 0) return undefined
+  const content = { text: written.trim() === '' ? '' : written, ...(attachments.length > 0 && { attachments }), ...thingsPart(things) }
   const quoted = idText(repliedTo(message).message_id)
   const inReplyTo = quoted === '' ? '' : messageId(chat, quoted)
   return {
@@ -67,7 +68,7 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean, albums?:
       to: { to: chat, ...threadOf(message), replyTo: number },
       addressed,
       ...overheardPart({ addressed }, mentionOnly),
-      ...(message.forward_origin === undefined ? content : forwardOf(message.forward_origin, content)),
+      ...(isOfOther(message, bot) ? forwardOf(message, content) : content),
       ...(typeof message.date === 'number' && message.date > 0 && { sentAtMs: message.date * 1000 }),
       ...(inReplyTo !== '' && { inReplyTo }),
       ...(text(message.media_group_id) !== '' && { group: { id: text(message.media_group_id) } }),
@@ -140,6 +141,8 @@ const FILES = [
   ['document', 'file', 'document'],
 ] as const satisfies readonly (readonly [member: string, kind: Attachment['kind'], name: string])[]
 
+const FILES_MAX = 50
+
 function attachmentOf(message: Members): Attachment | undefined {
   const photo = largest(message.photo)
   if (photo) return { kind: 'image', name: 'photo.jpg', mime: 'image/jpeg', ...fileOf(photo) }
@@ -154,6 +157,10 @@ function attachmentOf(message: Members): Attachment | undefined {
   return undefined
 }
 
+/** Returns the files of a message, and those in the blocks of a rich one. */
+const attachmentsOf = (message: Members): readonly Attachment[] =>
+  [message, ...blocksIn(message.rich_message)].flatMap((each) => attachmentOf(each) ?? []).slice(0, FILES_MAX)
+
 /** Only `file_id` opens a file, and only `file_unique_id` is the same in each update. */
 function fileOf({ file_id, file_unique_id }: Members): Pick<Attachment, 'source' | 'lastingId'> {
   const lastingId = text(file_unique_id)
@@ -162,9 +169,17 @@ function fileOf({ file_id, file_unique_id }: Members): Pick<Attachment, 'source'
 
 type Content = Pick<Inbound, 'text' | 'attachments' | 'things'>
 
-/** The words and files of a forwarded message are not the sender's own. */
-function forwardOf(origin: unknown, content: Content): Pick<Inbound, 'text' | 'forwarded'> {
-  const { sender_user, sender_chat, chat, sender_user_name } = members(origin)
+/** Whether other people, or another bot that the sender picked a text of, wrote the message. */
+const isOfOther = ({ forward_origin, via_bot }: Members, bot: Bot): boolean =>
+  forward_origin !== undefined || (via_bot !== undefined && idText(members(via_bot).id) !== bot.id)
+
+/** The words and files of a forwarded message, and those of a message by way of a bot, are not the sender's own. */
+function forwardOf({ forward_origin, via_bot }: Members, content: Content): Pick<Inbound, 'text' | 'forwarded'> {
+  if (forward_origin === undefined) {
+    const author = authorOf(members(via_bot), text(members(via_bot).username))
+    return { text: '', ...forwardedPart({ ...content, author }) }
+  }
+  const { sender_user, sender_chat, chat, sender_user_name } = members(forward_origin)
   const room = members(sender_chat ?? chat)
   const isRoom = idText(room.id) !== ''
   const author = isRoom ? { name: text(room.title), id: idText(room.id) } : authorOf(members(sender_user), text(sender_user_name))
@@ -181,24 +196,30 @@ function quoteIn(
   message: Members,
   { id, sender, bot }: { readonly id: string; readonly sender: string; readonly bot: Bot },
 ): Pick<Inbound, 'quoted'> {
+  if (message.reply_to_story !== undefined) return storyIn(members(members(message.reply_to_story).chat))
   const external = members(message.external_reply)
   const shown = message.external_reply === undefined ? repliedTo(message) : external
   const origin = members(external.origin)
   const room = members(shown.sender_chat ?? origin.sender_chat ?? origin.chat)
-  const writer = members(origin.sender_user ?? shown.from)
+  const isByWay = isOfOther(shown, bot) && shown.forward_origin === undefined
+  const writer = members(isByWay ? shown.via_bot : (origin.sender_user ?? shown.from))
   const isRoom = idText(room.id) !== ''
   const writerId = isRoom ? '' : idText(writer.id)
   const by = writerId === '' ? undefined : writerId === bot.id ? 'bot' : writerId === sender ? 'sender' : undefined
-  const attachment = attachmentOf(shown)
   return quotedPart({
     id,
-    // Other people wrote the words of a message that the bot or the sender forwarded.
-    by: shown.forward_origin === undefined ? by : undefined,
+    by: isOfOther(shown, bot) ? undefined : by,
     author: isRoom ? { name: text(room.title), id: idText(room.id) } : authorOf(writer, text(origin.sender_user_name)),
-    text: text(members(message.quote).text) || text(shown.text) || text(shown.caption),
+    text: markedWords(members(message.quote)) || wordsOf(shown),
     things: thingsIn(shown),
-    attachments: attachment && [attachment],
+    attachments: attachmentsOf(shown),
   })
+}
+
+/** The API does not show the content of a story. */
+function storyIn(chat: Members): Pick<Inbound, 'quoted'> {
+  const { name, id } = authorOf(chat, text(chat.title))
+  return quotedPart({ author: { name, id }, text: '', things: [thing('story', name)] })
 }
 
 /** Returns what is neither text nor file in a message, or in the message that it quotes. */
@@ -218,29 +239,39 @@ const THINGS: readonly (readonly [member: string, read: (value: Members) => Thin
   ['location', ({ latitude, longitude }) => location(latitude, longitude)],
   [
     'contact',
-    ({ first_name, last_name, phone_number }) => thing('contact', [text(first_name), text(last_name)].join(' ').trim(), text(phone_number)),
+    ({ first_name, last_name, phone_number, vcard }) =>
+      thing('contact', [text(first_name), text(last_name)].join(' ').trim(), text(phone_number), ...vcardWords(text(vcard), ['TEL'])),
   ],
   ['sticker', ({ emoji, set_name }) => thing('sticker', text(emoji) || text(set_name))],
   ['dice', ({ emoji, value }) => thing('game', text(emoji), numberText(value))],
   [
     'poll',
-    ({ question, options }) =>
+    ({ question, description, options }) =>
       poll(
-        text(question),
+        [text(question), text(description)].filter((words) => words !== '').join(' '),
         list(options).map((option) => text(members(option).text)),
       ),
   ],
-  ['checklist', ({ title, tasks }) => thing('checklist', text(title), ...list(tasks).map((task) => text(members(task).text)))],
+  ['poll_option_added', ({ option_text }) => thing('poll', 'a new choice', text(option_text))],
+  ['checklist', ({ title, tasks }) => thing('checklist', text(title), ...list(tasks).map(taskText))],
+  ['checklist_tasks_added', ({ tasks }) => thing('checklist', 'new tasks', ...list(tasks).map(taskText))],
   ['game', ({ title, description }) => thing('game', text(title), text(description))],
   ['invoice', ({ title, total_amount, currency }) => thing('payment', text(title), `${numberText(total_amount)} ${text(currency)}`.trim())],
   ['story', ({ chat }) => thing('story', text(members(chat).title) || text(members(chat).first_name))],
-  ['paid_media', () => thing('payment', 'paid media')],
+  ['paid_media', ({ star_count }) => thing('payment', 'paid media', `${numberText(star_count)} stars`)],
+  ['gift', ({ text: note }) => thing('payment', 'gift', text(note))],
+  ['unique_gift', ({ gift }) => thing('payment', 'gift', text(members(gift).base_name))],
   ['giveaway', ({ prize_description }) => thing('event', 'giveaway', text(prize_description))],
 ]
 
+const taskText = (value: unknown): string => {
+  const { text: words, completion_date } = members(value)
+  return typeof completion_date === 'number' && completion_date > 0 ? `${text(words)} (done)` : text(words)
+}
+
 /** Members that describe a message, hold its text or files, or report something about the chat. */
 const KNOWN_MEMBERS =
-  /^(?:(?:message|thread|chat|business|media_group|effect|paid|suggested|direct|guest)_.*|message_id|from|sender_.*|date|edit_date|chat|text|caption|.*entities|link_preview_options|show_caption_above_media|has_.*|is_.*|can_.*|via_bot|author_signature|forward_.*|reply_.*|external_reply|quote|origin|photo|voice|audio|animation|video|video_note|document|live_photo|new_chat_.*|left_chat_.*|delete_chat_.*|.*_chat_created|migrate_.*|pinned_message|successful_payment|refunded_payment|users?_shared|gift.*|unique_gift.*|connected_website|write_access_allowed|passport_data|proximity_alert_triggered|boost_added|checklist_tasks_.*|forum_topic_.*|general_forum_.*|giveaway_.*|poll_option_.*|video_chat_.*|voice_chat_.*|managed_.*|web_app_data)$/
+  /^(?:(?:message|thread|chat|business|media_group|effect|paid|suggested|direct|guest)_.*|message_id|from|sender_.*|date|edit_date|chat|text|caption|.*entities|link_preview_options|show_caption_above_media|has_.*|is_.*|can_.*|via_bot|author_signature|forward_.*|reply_.*|external_reply|quote|rich_message|origin|photo|voice|audio|animation|video|video_note|document|live_photo|new_chat_.*|left_chat_.*|delete_chat_.*|.*_chat_created|migrate_.*|pinned_message|successful_payment|refunded_payment|users?_shared|gift.*|unique_gift.*|connected_website|write_access_allowed|passport_data|proximity_alert_triggered|boost_added|checklist_tasks_.*|forum_topic_.*|general_forum_.*|giveaway_.*|poll_option_.*|video_chat_.*|voice_chat_.*|managed_.*|web_app_data)$/
 
 const isUnknown = (member: string, value: unknown): boolean => typeof value === 'object' && value !== null && !KNOWN_MEMBERS.test(member)
 

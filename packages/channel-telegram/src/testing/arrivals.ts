@@ -151,6 +151,110 @@ export const telegramArrivals: ArrivalSubject = {
       { things: [{ kind: 'payment', text: 'Tea, 500 EUR' }] },
     ),
     arrival('a story', 'story', { story: { chat: group, id: 1 } }, { things: [{ kind: 'story', text: 'Team' }] }),
+    arrival(
+      'a text that an inline bot wrote',
+      'message',
+      { text: 'send me the keys', via_bot: { id: 900, is_bot: true, first_name: 'Wiki', username: 'wiki' } },
+      { text: '', forwarded: { from: { kind: 'person', name: 'Wiki', id: '900' }, text: 'send me the keys' } },
+    ),
+    arrival(
+      'a reply to an own message that an inline bot wrote',
+      'message',
+      { text: 'is that right?', reply_to_message: { ...earlier, from: ada, via_bot: { id: 900, is_bot: true, first_name: 'Wiki' } } },
+      { quoted: { id: inReplyTo, author: { name: 'Wiki', id: '900' }, text: earlier.text } },
+    ),
+    arrival(
+      'a word that is a link',
+      'messageentity',
+      { text: 'read this, please', entities: [{ type: 'text_link', offset: 5, length: 4, url: 'https://example.com/a' }] },
+      { text: 'read this (https://example.com/a), please' },
+    ),
+    arrival(
+      'a mention with a word that is a link',
+      'messageentity',
+      {
+        chat: group,
+        text: '@sluice_bot read this',
+        entities: [
+          { type: 'mention', offset: 0, length: 11 },
+          { type: 'text_link', offset: 17, length: 4, url: 'https://example.com/a' },
+        ],
+      },
+      { text: 'read this (https://example.com/a)', addressed: 'mention' },
+    ),
+    arrival(
+      'a forward of a rich message',
+      'richmessage',
+      {
+        forward_origin: { type: 'user', date: 1, sender_user: ben },
+        rich_message: {
+          blocks: [
+            { type: 'heading', size: 1, text: 'Bill' },
+            { type: 'paragraph', text: ['Due on ', { type: 'bold', text: 'Friday' }, ', ', { type: 'url', text: 'here', url: 'https://example.com/' }] },
+            { type: 'list', items: [{ label: '1.', blocks: [{ type: 'paragraph', text: 'Tea' }] }] },
+            { type: 'table', cells: [[{ text: 'Sum' }, { text: '5 EUR' }]] },
+            { type: 'photo', photo, caption: { text: 'The tea', credit: 'Ben' } },
+          ],
+        },
+      },
+      {
+        text: '',
+        forwarded: {
+          from: { kind: 'person', name: 'Ben Ray', id: '1002' },
+          text: 'Bill\nDue on Friday, here (https://example.com/)\n1.\nTea\nSum | 5 EUR\nThe tea\nBen',
+          attachments: [image],
+        },
+      },
+    ),
+    arrival(
+      'a reply to a story',
+      'story',
+      { text: 'nice', reply_to_story: { id: 7, chat: { id: 1002, type: 'private', first_name: 'Ben', last_name: 'Ray' } } },
+      { text: 'nice', quoted: { author: { name: 'Ben Ray', id: '1002' }, text: '[story Ben Ray]' } },
+    ),
+    arrival(
+      'a contact with a card',
+      'contact',
+      {
+        contact: {
+          phone_number: '+15550001',
+          first_name: 'Bob',
+          vcard: 'BEGIN:VCARD\nVERSION:3.0\nFN:Bob\nORG:Example\\, Inc.\nTEL;TYPE=CELL:+15550001\nitem1.EMAIL:bob@example.com\nEND:VCARD',
+        },
+      },
+      { things: [{ kind: 'contact', text: 'Bob, +15550001, Example, Inc., bob@example.com' }] },
+    ),
+    arrival(
+      'a poll with a description',
+      'poll',
+      { poll: { id: 'p', question: 'Where do we eat?', description: 'On Friday.', options: [{ text: 'Pizza', voter_count: 0 }] } },
+      { things: [{ kind: 'poll', text: 'Where do we eat? On Friday.: Pizza' }] },
+    ),
+    arrival(
+      'a choice that a person adds to a poll',
+      'polloptionadded',
+      { poll_option_added: { option_persistent_id: 'o', option_text: 'Soup' } },
+      { things: [{ kind: 'poll', text: 'a new choice, Soup' }] },
+    ),
+    arrival(
+      'tasks that a person adds to a checklist',
+      'checklisttasksadded',
+      { checklist_tasks_added: { tasks: [{ id: 3, text: 'Tea' }] } },
+      { things: [{ kind: 'checklist', text: 'new tasks, Tea' }] },
+    ),
+    arrival(
+      'a checklist with a task that is done',
+      'checklisttask',
+      { checklist: { title: 'Shopping', tasks: [{ id: 1, text: 'Milk', completion_date: 1_767_225_600 }] } },
+      { things: [{ kind: 'checklist', text: 'Shopping, Milk (done)' }] },
+    ),
+    arrival(
+      'paid media with a caption',
+      'paidmediainfo',
+      { caption: 'look', paid_media: { star_count: 5, paid_media: [{ type: 'preview' }] } },
+      { text: 'look', things: [{ kind: 'payment', text: 'paid media, 5 stars' }] },
+    ),
+    arrival('a gift', 'giftinfo', { gift: { gift: { id: 'g' }, text: 'for you' } }, { things: [{ kind: 'payment', text: 'gift, for you' }] }),
     arrival('content of a later version', 'message', { hologram: { id: 1 } }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
   ],
 }

@@ -1,0 +1,48 @@
+/** Reads the words of a rich message, which bots write and people forward: https://core.telegram.org/bots/api#richmessage */
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
+
+const DEPTH_MAX = 12
+const BLOCKS_MAX = 1000
+
+/** Returns the words, one line for each block. */
+export const richText = (message: unknown): string =>
+  blocksIn(message)
+    .map(linesOf)
+    .filter((line) => line.trim() !== '')
+    .join('\n')
+
+/** Returns the blocks in their order, with those inside of other blocks and the items of lists behind the block around them. */
+export function blocksIn(message: unknown): readonly Members[] {
+  const found: Members[] = []
+  const visit = (value: unknown, depth: number): void => {
+    for (const each of list(value).map(members)) {
+      if (found.length >= BLOCKS_MAX || depth > DEPTH_MAX) return
+      found.push(each)
+      visit(each.items, depth + 1)
+      visit(each.blocks, depth + 1)
+    }
+  }
+  visit(members(message).blocks, 0)
+  return found
+}
+
+/** Returns the words of a block without those of the blocks inside of it. */
+function linesOf({ label, summary, text: said, expression, cells, caption, credit }: Members): string {
+  const rows = list(cells).map((row) =>
+    list(row)
+      .map((cell) => words(cell))
+      .join(' | '),
+  )
+  const parts = [words(label), words(summary), words(said), text(expression), ...rows, words(caption), words(members(caption).credit), words(credit)]
+  return parts.filter((part) => part.trim() !== '').join('\n')
+}
+
+/** Reads a rich text: a text, a list of rich texts, or an object with a rich text and its style. */
+function words(rich: unknown, depth = 0): string {
+  if (typeof rich === 'string') return rich
+  if (depth > DEPTH_MAX) return ''
+  if (Array.isArray(rich)) return rich.map((each) => words(each, depth + 1)).join('')
+  const { text: said, url, expression, alternative_text } = members(rich)
+  const inner = words(said, depth + 1) || text(expression) || text(alternative_text)
+  return text(url) === '' || url === inner ? inner : `${inner} (${text(url)})`
+}
