@@ -16,6 +16,10 @@ export interface Content {
 /** More files than the platform accepts in one rich text. */
 const FILES_MAX = 50
 const NOTHING: Content = { text: '', attachments: [] }
+/** The type of messages that a person passes on together. */
+export const MERGED_TYPE = 'merge_forward'
+/** The words of such a message in an event, which has none of the messages in it. */
+export const MERGED = `[${MERGED_TYPE}]`
 /** Messages about the conversation itself. */
 const IGNORED = ['system', '']
 
@@ -56,7 +60,8 @@ export function contentOf(type: string, json: string, id: string): Content | und
     case 'share_user':
     case 'folder':
       return things(thing(KINDS[type], wordsIn(content)))
-    case 'merge_forward':
+    case MERGED_TYPE:
+      return { text: MERGED, attachments: [], isForwarded: true }
     // A card is of a program, and a person can only pass it on.
     case 'interactive':
       return { text: wordsIn(content) || `[${type}]`, attachments: [], isForwarded: true }

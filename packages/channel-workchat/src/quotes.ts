@@ -1,9 +1,14 @@
-/** Reads the messages that people quote and the names of senders, of which events have only the ids. */
-import { pathSegment, QuotedMessages, SenderNames } from '@sluice/kit'
+/** Reads the messages that people quote or pass on, and the names of senders, of which events have only the ids. */
+import { ConversationOrder, pathSegment, QuotedMessages, SenderNames, signalScope } from '@sluice/kit'
 import { list, members, textAt } from '@sluice/kit/foreign-json'
-import { type Host, type Inbound, namePart } from '@sluice/sdk'
+import { errorText, forwardedPart, type Host, type Inbound, namePart } from '@sluice/sdk'
 import type { WorkchatApi } from './api.ts'
+import { MERGED, MERGED_TYPE } from './content.ts'
 import { type Bot, readMessage } from './parse.ts'
+import { passedOnWords } from './passed-on.ts'
+
+/** The platform expects its acknowledgement within 3 s. */
+const WAIT_MS = 1500
 
 export interface CompletingOptions {
   readonly host: Pick<Host, 'clock' | 'log'>
@@ -13,7 +18,7 @@ export interface CompletingOptions {
 }
 
 /**
- * Returns a function that resolves to a message with its quote and the name of its sender. Sources: "Get the content of a specified
+ * Returns a function that resolves to a message with its quote, the messages that it passes on, and the name of its sender. Sources: "Get the content of a specified
  * message" and "Obtain user information" of the platform's API.
  */
 export function createCompleting({ host, api, bot, isAllowed }: CompletingOptions): (message: Inbound) => Promise<Inbound> {
@@ -26,22 +31,36 @@ export function createCompleting({ host, api, bot, isAllowed }: CompletingOption
       return textAt(await api.call({ method: 'GET', path: `/contact/v3/users/${pathSegment(sender)}`, query, signal }), 'user.name')
     },
   })
+  const itemsOf = async (id: string, signal: AbortSignal): Promise<unknown> =>
+    (await api.call({ method: 'GET', path: `/im/v1/messages/${pathSegment(id)}`, signal })).items
+  const order = new ConversationOrder()
+  const passingOn = async (message: Inbound): Promise<Pick<Inbound, 'forwarded'>> => {
+    if (message.forwarded?.text !== MERGED || message.overheardOnly) return {}
+    const id = message.changes?.message ?? message.id
+    try {
+      using limit = signalScope([], WAIT_MS, host.clock)
+      return forwardedPart({ text: passedOnWords(await itemsOf(id, limit.signal), id, bot) })
+    } catch (error) {
+      host.log.info('messages that were passed on not read', { channel: 'workchat', message: id, reason: errorText(error) })
+      return {}
+    }
+  }
   const quotes = new QuotedMessages({
     host,
     channel: 'workchat',
     async read(id, conversation, signal) {
-      const { items } = await api.call({ method: 'GET', path: `/im/v1/messages/${pathSegment(id)}`, signal })
-      // Messages that were passed on together follow the message itself.
+      const items = await itemsOf(id, signal)
       const item = list(items)
         .map(members)
         .find(({ message_id }) => message_id === id)
-      return item?.chat_id === conversation ? readMessage(item, bot) : undefined
+      const message = item?.chat_id === conversation ? readMessage(item, bot) : undefined
+      return message && item?.msg_type === MERGED_TYPE ? { ...message, ...forwardedPart({ text: passedOnWords(items, id, bot) }) } : message
     },
   })
   return async (message) => {
     const { inReplyTo = '', to } = message
     const quoting = inReplyTo === to.thread ? quotes.quotingOnce(message, inReplyTo) : quotes.quoting(message, inReplyTo)
-    const [quoted, { name = '' }] = await Promise.all([quoting, names.named(message)])
-    return { ...quoted, ...namePart(name) }
+    const [quoted, { name = '' }, passedOn] = await Promise.all([quoting, names.named(message), order.after(to.to, passingOn(message))])
+    return { ...quoted, ...passedOn, ...namePart(name) }
   }
 }

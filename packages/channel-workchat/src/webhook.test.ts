@@ -51,6 +51,27 @@ test('a message has the words of the one that it quotes', async () => {
   expect(message?.quoted).toEqual({ id: first, author: { id: 'ou_bob' }, text: 'ticket 4711 burns' })
 })
 
+test('messages that a person passes on together, or quotes, bring their words and writers', async () => {
+  const { webhook } = channelWith()
+  const merged = { type: 'merge_forward', content: 'Merged and Forwarded Message' }
+  const all = fake.say({ ...merged, isLost: true })
+  fake.say({ user: 'ou_bob', text: 'ticket 4711 burns', passedOnIn: all })
+  const inner = fake.say({ ...merged, passedOnIn: all })
+  fake.say({ user: 'ou_eve', type: 'image', content: { image_key: 'img_1' }, passedOnIn: inner })
+  const words = 'ou_bob: ticket 4711 burns\nou_eve: [image img_1]'
+  expect(await webhook.parse(encrypted(fake.eventOf(all)))).toMatchObject([{ text: '', forwarded: { text: words } }])
+  const asked = encrypted(fake.eventOf(fake.say({ text: 'what is it?', replyTo: all, isLost: true })))
+  expect(await webhook.parse(asked)).toMatchObject([{ text: 'what is it?', quoted: { text: `Forwarded: ${words}` } }])
+})
+
+test('messages that a person passes on together and that cannot be read arrive as a line', async () => {
+  const { webhook } = channelWith()
+  const all = fake.say({ type: 'merge_forward', content: 'Merged and Forwarded Message', isLost: true })
+  const event = encrypted(fake.eventOf(all))
+  fake.fail({ fault: 'reset' })
+  expect(await webhook.parse(event)).toMatchObject([{ text: '', forwarded: { text: '[merge_forward]' } }])
+})
+
 describe('a mention of the bot', () => {
   const mentioned = (): Raw => encrypted(fake.eventOf(fake.say({ chat: 'oc_team', text: '@_user_1 hi', mentions: MENTION, isLost: true })))
 

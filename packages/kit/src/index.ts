@@ -23,6 +23,7 @@ export {
   type ProviderCall,
   retryAfterSecs,
 } from './platform/call-provider.ts'
+export { ConversationOrder } from './platform/conversation-order.ts'
 export { Cursors, type CursorsOptions, type Position } from './platform/cursors.ts'
 export { downloadFile, type FileDownload, followRedirects } from './platform/download-file.ts'
 export { type GrantedToken, SharedToken } from './platform/granted-token.ts'

@@ -187,11 +187,11 @@ function react(state: WorkchatState, id: string, body: Body): ProviderReply {
   return ok({ reaction_id: randomUUID(), reaction_type: { emoji_type: emoji } })
 }
 
-/** "Get the content of a specified message": a recalled message is returned as such. */
+/** "Get the content of a specified message": a recalled message is returned as such, and messages that were passed on follow it. */
 function one(state: WorkchatState, id: string): ProviderReply {
   const message = state.chats.find(id)
   if (!message) throw new Refused(230001, 'Your request contains an invalid request parameter, message_id')
-  return ok({ items: [shown(message)] })
+  return ok({ items: [message, ...state.chats.passedOn(id)].map(shown) })
 }
 
 function history(state: WorkchatState, query: URLSearchParams): ProviderReply {

@@ -7,6 +7,8 @@ export interface WorkchatMessage {
   readonly root_id?: string
   readonly parent_id?: string
   readonly thread_id?: string
+  /** The message in which this one was passed on, with others. */
+  readonly upper_message_id?: string
   readonly msg_type: string
   readonly create_time: string
   readonly update_time: string
@@ -21,6 +23,7 @@ export interface WorkchatMessage {
 export type NewMessage = Pick<WorkchatMessage, 'msg_type' | 'sender' | 'body'> & {
   readonly parent?: string | undefined
   readonly inThread?: boolean | undefined
+  readonly upper_message_id?: string
   readonly mentions?: NonNullable<WorkchatMessage['mentions']>
 }
 
@@ -56,7 +59,15 @@ export class WorkchatChats {
   }
 
   list(chat?: string): readonly WorkchatMessage[] {
-    return chat === undefined ? this.#messages : this.#messages.filter((message) => message.chat_id === chat)
+    const own = this.#messages.filter(({ upper_message_id }) => upper_message_id === undefined)
+    return chat === undefined ? own : own.filter((message) => message.chat_id === chat)
+  }
+
+  /** Returns the messages that were passed on in a message, with those that were passed on in these. */
+  passedOn(id: string): readonly WorkchatMessage[] {
+    return this.#messages
+      .filter(({ upper_message_id }) => upper_message_id === id)
+      .flatMap((message) => [message, ...this.passedOn(message.message_id)])
   }
 
   /** Each message has a time of its own, so that tests know their order. */
@@ -100,7 +111,7 @@ export class WorkchatChats {
       type === 'thread'
         ? message.thread_id === container
         : message.chat_id === container && (message.thread_id === undefined || message.root_id === undefined)
-    const found = this.#messages.filter((message) => isIn(message) && Number(message.create_time) >= startSecs * 1000)
+    const found = this.list().filter((message) => isIn(message) && Number(message.create_time) >= startSecs * 1000)
     const sorted = isDescending ? found.toReversed() : found
     return { items: sorted.slice(from, from + size), next: from + size < sorted.length ? String(from + size) : '' }
   }

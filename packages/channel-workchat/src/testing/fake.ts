@@ -37,7 +37,9 @@ export interface Said {
   readonly mentions?: readonly { readonly key: string; readonly id: string; readonly name: string }[]
   /** Another type than text, with its content. */
   readonly type?: string
-  readonly content?: object
+  readonly content?: object | string
+  /** The message in which this one is passed on, with others. It has no event. */
+  readonly passedOnIn?: string
   /** Sends no event, as if all attempts to deliver it had failed. */
   readonly isLost?: boolean
 }
@@ -166,16 +168,17 @@ export async function startWorkchatFake(options: WorkchatFakeOptions = {}): Prom
     get tokens() {
       return granted
     },
-    say({ text = '', user = 'ou_ada', chat = 'oc_ada', replyTo, inThread, mentions, type = 'text', content, isLost = false }) {
+    say({ text = '', user = 'ou_ada', chat = 'oc_ada', replyTo, inThread, mentions, type = 'text', content, passedOnIn, isLost = false }) {
       const message = chats.add(chat, {
         msg_type: type,
         sender: { id: user, id_type: 'open_id', sender_type: 'user' },
-        body: { content: JSON.stringify(content ?? { text }) },
+        body: { content: typeof content === 'string' ? content : JSON.stringify(content ?? { text }) },
+        ...(passedOnIn !== undefined && { upper_message_id: passedOnIn }),
         ...(replyTo !== undefined && { parent: replyTo }),
         ...(inThread && { inThread }),
         ...(mentions && { mentions: mentions.map((mention) => ({ ...mention, id_type: 'open_id' as const })) }),
       })
-      if (!isLost) emit(messageEvent('im.message.receive_v1', message))
+      if (!isLost && passedOnIn === undefined) emit(messageEvent('im.message.receive_v1', message))
       return message.message_id
     },
     eventOf: (id) => messageEvent('im.message.receive_v1', found(id)),
