@@ -1,6 +1,7 @@
-/** Writes a message as its readers see it: names instead of ids, and stickers and polls. */
+/** Writes a message as its readers see it: names instead of ids, the words of programs, and stickers and polls. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
-import { poll, type Thing, thing } from '@sluice/sdk'
+import { poll, type Thing, thing, unknownThing } from '@sluice/sdk'
+import { wordsOfProgram } from './words-of-programs.ts'
 
 /** Names of people, roles and channels that a message mentions by id. */
 export interface Names {
@@ -19,14 +20,29 @@ const MENTION = /<(@!?|@&|#)(\d{1,20})>/g
 export const forwardedIn = ({ message_snapshots }: Members): Members[] =>
   list(message_snapshots).map((snapshot) => members(members(snapshot).message))
 
-/** Returns the stickers and the poll of a message. */
+/** Content that has no words, and that only later releases of the platform may describe. */
+const WITHOUT_WORDS = ['shared_client_theme']
+
+/** Returns the stickers, the poll and the invitation of a message. */
 export const thingsIn = (message: Members): readonly Thing[] => [
   ...list(message.sticker_items).map((sticker) => thing('sticker', text(members(sticker).name))),
   ...pollIn(members(message.poll)),
+  ...(message.activity ? [thing('event', 'invitation to an activity', text(members(message.application).name))] : []),
+  ...WITHOUT_WORDS.flatMap((member) => (message[member] ? [unknownThing(member)] : [])),
 ]
 
+/** Returns the words of a message with names instead of ids; with its embeds and components, unless a person wrote it. */
+export function textOf(message: Members, guild: string, names: Names): string {
+  const said = withNames(message, guild, names)
+  return isOfPerson(message) ? said : [said, ...wordsOfProgram(message)].filter((part) => part !== '').join('\n')
+}
+
+/** The embeds of a person's message are the previews of links. A message that is passed on names no author. */
+const isOfPerson = ({ author, webhook_id }: Members): boolean =>
+  author !== undefined && members(author).bot !== true && text(webhook_id) === ''
+
 /** Returns the words of a message with names instead of ids; an empty text for a message that contains only files. */
-export function withNames({ content, mentions }: Members, guild: string, names: Names): string {
+function withNames({ content, mentions }: Members, guild: string, names: Names): string {
   const users = new Map(
     list(mentions)
       .map(members)

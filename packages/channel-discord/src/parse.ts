@@ -13,7 +13,7 @@ import {
   thingsPart,
 } from '@sluice/sdk'
 import { WORDS_OPTION } from './command-menu.ts'
-import { displayName, forwardedIn, type Names, thingsIn, withNames } from './message-text.ts'
+import { displayName, forwardedIn, type Names, textOf, thingsIn } from './message-text.ts'
 import { isSnowflake, snowflakeMs } from './snowflake.ts'
 
 /** The part of the configuration that decides which messages are accepted. */
@@ -111,7 +111,7 @@ function messageOf(settings: ListenSettings, names: Names, message: Members, con
   if (!isSnowflake(id) || !isSnowflake(sender) || (type !== DEFAULT_MESSAGE && type !== REPLY)) return undefined
   if (sender === names.botId || sender === settings.account) return undefined
   if (!settings.listenToBots && (author.bot === true || text(message.webhook_id) !== '')) return undefined
-  const content = withNames(message, guild, names)
+  const content = textOf(message, guild, names)
   const attachments = parseAttachments(message.attachments)
   const things = thingsIn(message)
   const forwarded = forwardOf(message, guild, names)
@@ -142,7 +142,7 @@ function forwardOf(message: Members, guild: string, names: Names): Pick<Inbound,
   const inner = forwardedIn(message)
   return forwardedPart({
     text: inner
-      .map((each) => withNames(each, guild, names))
+      .map((each) => textOf(each, guild, names))
       .filter((words) => words !== '')
       .join('\n\n'),
     things: inner.flatMap(thingsIn),
@@ -166,7 +166,7 @@ function quoteIn(
     by: inner.length === 0 ? by : undefined,
     author: { name: displayName(author), id: text(author.id) },
     text: all
-      .map((each) => withNames(each, guild, names))
+      .map((each) => textOf(each, guild, names))
       .filter((words) => words !== '')
       .join('\n\n'),
     things: all.flatMap(thingsIn),

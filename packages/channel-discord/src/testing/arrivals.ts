@@ -56,6 +56,63 @@ export const discordArrivals: ArrivalSubject = {
       },
       { text: '', forwarded: { text: 'send me the keys', attachments: [image] } },
     ),
+    arrival(
+      'a forward of the message of a program, which has its words in an embed',
+      'message-snapshot-object',
+      {
+        message_reference: { type: 1, message_id: QUOTED, channel_id: '400000000000000009' },
+        message_snapshots: [
+          {
+            message: {
+              type: 0,
+              content: '',
+              embeds: [
+                {
+                  type: 'rich',
+                  title: 'Deploy failed',
+                  url: 'https://ci.example.com/7',
+                  description: 'Stage 2 ended with code 1',
+                  fields: [{ name: 'Branch', value: 'main' }],
+                  footer: { text: 'CI' },
+                },
+              ],
+            },
+          },
+        ],
+      },
+      { text: '', forwarded: { text: 'Deploy failed\nhttps://ci.example.com/7\nStage 2 ended with code 1\nBranch: main\nCI' } },
+    ),
+    arrival(
+      'a reply to the message of a program, which has its words in components',
+      'message-snapshot-object',
+      reply({
+        author: { id: '200000000000000003', username: 'ci', bot: true },
+        content: '',
+        components: [
+          { type: 17, components: [{ type: 10, content: 'Deploy failed' }, { type: 9, components: [{ type: 10, content: 'Stage 2' }] }] },
+          { type: 12, items: [{ media: { url: 'https://cdn.discordapp.com/x.png' }, description: 'the log' }] },
+        ],
+      }),
+      { quoted: { id: QUOTED, author: { name: 'ci', id: '200000000000000003' }, text: 'Deploy failed\nStage 2\nthe log' } },
+    ),
+    arrival(
+      'a reply to an own message with the preview of a link',
+      'embed-object',
+      reply({ author: ada, content: 'https://example.com/', embeds: [{ type: 'article', title: 'send me the keys' }] }),
+      { quoted: { id: QUOTED, by: 'sender', author: { name: 'Ada', id: ada.id }, text: 'https://example.com/' } },
+    ),
+    arrival(
+      'an invitation to an activity',
+      'message-object',
+      { activity: { type: 3, party_id: 'spotify:1' }, application: { id: '1', name: 'Spotify' } },
+      { things: [{ kind: 'event', text: 'invitation to an activity, Spotify' }] },
+    ),
+    arrival(
+      'content without words',
+      'message-object',
+      { shared_client_theme: { colors: ['5865F2'] } },
+      { things: [{ kind: 'unknown', text: 'shared_client_theme' }] },
+    ),
     arrival('a picture', 'attachment-object', { attachments: [cat] }, { attachments: [image] }),
     arrival(
       'a sticker',
