@@ -33,7 +33,16 @@ function linesOf({ label, summary, text: said, expression, cells, caption, credi
       .map((cell) => words(cell))
       .join(' | '),
   )
-  const parts = [words(label), words(summary), words(said), text(expression), ...rows, words(caption), words(members(caption).credit), words(credit)]
+  const parts = [
+    words(label),
+    words(summary),
+    words(said),
+    text(expression),
+    ...rows,
+    words(caption),
+    words(members(caption).credit),
+    words(credit),
+  ]
   return parts.filter((part) => part.trim() !== '').join('\n')
 }
 

@@ -89,7 +89,13 @@ export const discordArrivals: ArrivalSubject = {
         author: { id: '200000000000000003', username: 'ci', bot: true },
         content: '',
         components: [
-          { type: 17, components: [{ type: 10, content: 'Deploy failed' }, { type: 9, components: [{ type: 10, content: 'Stage 2' }] }] },
+          {
+            type: 17,
+            components: [
+              { type: 10, content: 'Deploy failed' },
+              { type: 9, components: [{ type: 10, content: 'Stage 2' }] },
+            ],
+          },
           { type: 12, items: [{ media: { url: 'https://cdn.discordapp.com/x.png' }, description: 'the log' }] },
         ],
       }),

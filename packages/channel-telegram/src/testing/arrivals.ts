@@ -190,7 +190,10 @@ export const telegramArrivals: ArrivalSubject = {
         rich_message: {
           blocks: [
             { type: 'heading', size: 1, text: 'Bill' },
-            { type: 'paragraph', text: ['Due on ', { type: 'bold', text: 'Friday' }, ', ', { type: 'url', text: 'here', url: 'https://example.com/' }] },
+            {
+              type: 'paragraph',
+              text: ['Due on ', { type: 'bold', text: 'Friday' }, ', ', { type: 'url', text: 'here', url: 'https://example.com/' }],
+            },
             { type: 'list', items: [{ label: '1.', blocks: [{ type: 'paragraph', text: 'Tea' }] }] },
             { type: 'table', cells: [[{ text: 'Sum' }, { text: '5 EUR' }]] },
             { type: 'photo', photo, caption: { text: 'The tea', credit: 'Ben' } },
@@ -254,7 +257,12 @@ export const telegramArrivals: ArrivalSubject = {
       { caption: 'look', paid_media: { star_count: 5, paid_media: [{ type: 'preview' }] } },
       { text: 'look', things: [{ kind: 'payment', text: 'paid media, 5 stars' }] },
     ),
-    arrival('a gift', 'giftinfo', { gift: { gift: { id: 'g' }, text: 'for you' } }, { things: [{ kind: 'payment', text: 'gift, for you' }] }),
+    arrival(
+      'a gift',
+      'giftinfo',
+      { gift: { gift: { id: 'g' }, text: 'for you' } },
+      { things: [{ kind: 'payment', text: 'gift, for you' }] },
+    ),
     arrival('content of a later version', 'message', { hologram: { id: 1 } }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
   ],
 }
