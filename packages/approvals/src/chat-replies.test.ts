@@ -1,6 +1,6 @@
 /** Replies to approvals in chats, through the whole of delivery on a real store. */
 import { People } from '@sluice/delivery'
-import { AppError, type Channel, type Outbound } from '@sluice/sdk'
+import { AppError, type Channel, type Outbound, ROOMS, roomKey } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { ApprovalRegistry } from './registry.ts'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
@@ -259,6 +259,77 @@ describe('an approval is not resolved by', () => {
     const { say, state, prompt } = await asked()
     await say('community', { ...where, pressed: { ...pressed, value: prompt.buttons?.[0]?.value ?? '' } })
     expect(await state()).toBe('pending')
+  })
+})
+
+describe('a question about the call of one person in a room', () => {
+  const origin = { channel: 'workspace', account: 'bot', to: { to: 'lounge', thread: 't' }, sender: 'ann' }
+  const allow = ['ann', 'bob', 'boss']
+  const ofAnn = (options: object = {}) =>
+    asked({ channels: [richChannel('workspace', { allow })], operators: ['boss'], ...options }, { origin, channels: [] })
+  const inRoom = { to: { to: 'lounge', thread: 't' }, addressed: 'overheard' } as const
+  const quoted = { ...inRoom, inReplyTo: '1', text: 'approve' }
+
+  test.each([
+    ['a quote', quoted],
+    ['a button', undefined],
+  ])('is decided by this person and by operators, and by no other listed person: %s', async (_, given) => {
+    for (const [sender, wanted] of [
+      ['bob', 'pending'],
+      ['ann', 'approved'],
+      ['boss', 'approved'],
+    ] as const) {
+      const { say, state, sent, prompt } = await ofAnn()
+      await say('workspace', {
+        sender,
+        ...(given ?? { to: inRoom.to, pressed: { message: '1', value: prompt.buttons?.[0]?.value ?? '' } }),
+      })
+      expect([sender, await state()]).toEqual([sender, wanted])
+      if (sender === 'bob')
+        expect(sent.at(-1)?.text).toBe('You cannot decide this. The person who asked for it, or an operator, decides it.')
+    }
+  })
+
+  test('is not answered by a keyword alone of another person in its thread, which stays conversation and gets no hint', async () => {
+    const { say, state, sent, turns } = await ofAnn()
+    await say('workspace', { ...inRoom, sender: 'bob', text: 'no' })
+    expect([await state(), turns.length]).toEqual(['pending', 1])
+    expect(sent.map(({ text }) => text).filter((text) => /question waits|cannot decide/.test(text))).toEqual([])
+    await say('workspace', { ...inRoom, sender: 'ann', text: 'no' })
+    expect(await state()).toBe('rejected')
+  })
+
+  test('is decided by a linked account of this person', async () => {
+    const { say, state, people } = await ofAnn()
+    const account = (sender: string) => ({ account: `channel:workspace/bot/${sender}`, by: `workspace:${sender}` })
+    const { code } = await people.newCode(account('ann'))
+    await people.redeem(account('bob'), code)
+    await say('workspace', { ...quoted, sender: 'bob' })
+    expect(await state()).toBe('approved')
+  })
+
+  test('is not decided by a person whom the rule of the room leaves out, except an operator', async () => {
+    for (const rule of [{ people: ['bob'] }, { respond: 'never' }] as const) {
+      const { say, state, sent, prompt, store } = await ofAnn()
+      await store.keyValue(ROOMS).set(roomKey({ channel: 'workspace', account: 'bot', conversation: 'lounge' }), rule)
+      const before = sent.length
+      const press = { to: inRoom.to, pressed: { message: '1', value: prompt.buttons?.[0]?.value ?? '' } }
+      await say('workspace', { ...quoted, sender: 'ann' })
+      await say('workspace', { ...press, sender: 'ann' })
+      expect([await state(), sent.length, (await store.inbox.list({ limit: 9 })).length]).toEqual(['pending', before, 0])
+      await say('workspace', { ...press, sender: 'boss' })
+      expect(await state()).toBe('approved')
+    }
+  })
+
+  test('a named person still decides in a conversation of [approvals] channels whose room answers nobody', async () => {
+    const { say, approvals, store } = await asked(
+      { channels: [richChannel('workspace', { allow })], targets: ['workspace'] },
+      { channels: ['workspace'] },
+    )
+    await store.keyValue(ROOMS).set(roomKey({ channel: 'workspace', account: 'bot', conversation: 'ops' }), { respond: 'never' })
+    await say('workspace', { sender: 'bob', addressed: 'overheard', inReplyTo: '1', text: 'yes' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'approved', byStanding: 'operator' })
   })
 })
 

@@ -1,12 +1,10 @@
 /** Handles messages that answer approvals: the decision and the end of the message are one commit, and no turn runs. */
-import { type QueuedReply, waitingReplies } from '@sluice/delivery'
+import { type People, type QueuedReply, waitingReplies } from '@sluice/delivery'
 import {
-  type Answerer,
   AppError,
   type Approval,
   type ApprovalStore,
   type Approvals,
-  type Channel,
   type Clock,
   type GatewayTexts,
   gatewayText,
@@ -14,19 +12,18 @@ import {
   type StartedMessage,
   typedText,
 } from '@sluice/sdk'
+import { type Answering, answererOf } from './answers.ts'
 import { type Verdict, verdictOf } from './keywords.ts'
 import { type ActorNames, lateText, named, noticeTo } from './prompts.ts'
 import type { ReplyMatcher } from './replies.ts'
 
-export interface ReplyHandling extends ActorNames {
+export interface ReplyHandling extends ActorNames, Answering {
+  readonly people: Answering['people'] & Pick<People, 'refresh'>
   readonly store: Pick<ApprovalStore, 'get'>
   readonly inbox: Pick<InboxStore, 'done'>
   readonly matcher: Pick<ReplyMatcher, 'matchPress'>
   readonly clock: Clock
-  channels(): readonly Channel[]
   readonly texts: GatewayTexts
-  /** The sender of the message, as the person who answers this question. */
-  whoOf(approval: Approval): Answerer
   /** See `Approvals.decide`; the message `inbox` is done in the same commit if the decision wins. */
   decide(key: Approval, decision: Parameters<Approvals['decide']>[1], inbox: number): ReturnType<Approvals['decide']>
   /** Called with notices to send, once they are durable. */
@@ -43,6 +40,7 @@ export async function handleReply(handling: ReplyHandling, started: StartedMessa
   const { number, channel, message } = started
   const { texts } = handling
   const nothingOpen = gatewayText('nothing_open', texts)
+  await handling.people.refresh()
   const reply = await matchedReply(handling, started)
   if (!reply) return notify(handling, started, nothingOpen)
   const { approval, verdict } = reply
@@ -52,7 +50,7 @@ export async function handleReply(handling: ReplyHandling, started: StartedMessa
   const decision = {
     state: approved ? 'approved' : 'rejected',
     by: `${channel}:${message.sender}`,
-    who: handling.whoOf(approval),
+    who: answererOf(approval, started, handling),
     ...(feedback !== null && { feedback }),
   } as const
   try {
@@ -60,9 +58,11 @@ export async function handleReply(handling: ReplyHandling, started: StartedMessa
     if (!decided.won) await notify(handling, started, lateText(await named(decided.approval, handling), texts))
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'forbidden') throw error
-    await notify(handling, started, gatewayText('not_your_decision', texts))
+    await notify(handling, started, gatewayText(isForPerson(approval) ? 'not_your_call' : 'not_your_decision', texts))
   }
 }
+
+const isForPerson = ({ person, decider }: Pick<Approval, 'person' | 'decider'>): boolean => person !== null && decider !== 'operator'
 
 /** A text was matched to its approval when it arrived, and is not matched again. */
 async function matchedReply(

@@ -2,7 +2,6 @@
 
 import { type DeliveryApprovals, type People, type QueuedReply, waitingReplies } from '@sluice/delivery'
 import {
-  type Answerer,
   AppError,
   type Approval,
   type ApprovalGate,
@@ -23,7 +22,7 @@ import {
   type StartedMessage,
   type StoreChange,
 } from '@sluice/sdk'
-import { answererOf } from './answers.ts'
+import { answererOf, answersAsOperator } from './answers.ts'
 import { type Access, type ApprovalCaller, accessOf, notYours, operatorsSee, unknownApproval } from './api.ts'
 import { type DecisionHandler, Dispatcher } from './dispatch.ts'
 import { type ApprovalEvents, emitRequested, emitResolved } from './events.ts'
@@ -208,6 +207,10 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return refreshed ? refreshed.then(() => this.#matcher.match(channel, inbound)) : this.#matcher.match(channel, inbound)
   }
 
+  answersAsOperator(channel: Channel, message: Inbound, key?: ApprovalKey): Promise<boolean> {
+    return answersAsOperator({ ...this.#options, matcher: this.#matcher }, { channel, message, key })
+  }
+
   hint(channel: Channel, inbound: Inbound): Promise<string | undefined> | undefined {
     return this.#hints.hint(channel, inbound)
   }
@@ -217,10 +220,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   }
 
   async handleReply(message: StartedMessage): Promise<void> {
-    await this.#options.people.refresh()
-    const decide: ApprovalRegistry['decide'] = (key, decision, number) => this.decide(key, decision, number)
-    const whoOf = (approval: Approval): Answerer => answererOf(approval, message, this.#options)
-    return handleReply({ ...this.#options, matcher: this.#matcher, texts: this.#texts(), whoOf, decide }, message)
+    return handleReply({ ...this.#options, matcher: this.#matcher, texts: this.#texts(), decide: this.decide.bind(this) }, message)
   }
 
   async current(message: Outbound, limits: Channel['limits']): Promise<Outbound> {
@@ -245,8 +245,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
 
   /** Reads an approval that another node has opened or decided. */
   async #noticed(key: ApprovalKey): Promise<void> {
-    if (!this.isRunning) return
-    const approval = await this.#options.store.get(key)
+    const approval = this.isRunning ? await this.#options.store.get(key) : undefined
     if (!approval) return
     if (approval.state !== 'pending') {
       if (this.#open.get(key) || this.#waiters.has(key) || this.#own.has(key)) this.#decided(approval)

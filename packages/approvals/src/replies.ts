@@ -213,9 +213,11 @@ function mayOmitQuote(
 ): boolean {
   const { notifications } = channel
   const quotesAnother = inReplyTo !== undefined && inReplyTo !== to.thread
-  if (quotesAnother) return false
+  const isOfOther = person !== null && !isSamePerson(channel, sender, person)
+  // The words of other people in a room are conversation.
+  if (quotesAnother || (isOfOther && !mayDecide)) return false
   const isShown = prompts.some((prompt) => prompt.providerId !== null && prompt.channel === channel.name && isConversationOf(to.to, prompt))
-  if (addressed === 'direct' && isShown && (mayDecide || (person !== null && isSamePerson(channel, sender, person)))) return true
+  if (addressed === 'direct' && isShown && (mayDecide || (person !== null && !isOfOther))) return true
   // The prompt is in a thread. Where a message opens no thread, threads are rooms with other conversations, and people can quote.
   if (notifications) return to.thread !== undefined && notifications.opensThreads
   // A platform without notifications has neither quotes nor threads. Its conversations of operators have prompts without an account.
@@ -224,7 +226,8 @@ function mayOmitQuote(
   return isSamePerson(channel, sender, person ?? to.to)
 }
 
-function isSamePerson(channel: Channel, one: string, other: string): boolean {
+/** Whether two names of senders of a channel are of one person. */
+export function isSamePerson(channel: Channel, one: string, other: string): boolean {
   const normal = (name: string): string => channel.normalise?.(name) ?? name
   return normal(one) === normal(other)
 }

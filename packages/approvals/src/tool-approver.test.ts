@@ -103,6 +103,16 @@ test('asks in the conversation that the turn answers', async () => {
   expect(await answer).toMatchObject({ by: 'plain:ann' })
 })
 
+test('the prompt in a shared room names the person who decides', async () => {
+  const { ask, say, sent, settle, approvals } = await arrange({ channels: [{ name: 'plain' }] })
+  await say('plain', { to: { to: 'room' }, text: 'list the files' })
+  const answer = ask({ ...REQUEST, inbox: 1, session: 'channel:plain/bot/room/' }, new AbortController().signal)
+  await settle()
+  expect(sent.at(-1)?.text).toMatch(/^shell wants to run for plain:ann\n\ncommand: ls\n/)
+  await approvals.decide(KEY, { state: 'cancelled', by: 'system' })
+  expect(await answer).toBe(false)
+})
+
 test('a device that answers itself is asked, and no conversation; a call that only operators decide is not its own', async () => {
   const { ask, sent, settle, approvals } = await arrange({ channels: [richChannel('workspace')], targets: ['workspace'] })
   const own = { ...REQUEST, owner: 'phone', standing: 'client', asksOwner: true } as const

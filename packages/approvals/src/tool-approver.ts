@@ -10,13 +10,19 @@ import {
   isForOperators,
   isLeaseLost,
   MAIN_AGENT,
+  oneLine,
   ownerOfRun,
   type SopRun,
+  sharedRoom,
   sourceOfMessage,
 } from '@sluice/sdk'
 import { runOfSession } from '@sluice/sop/session'
 import { stillAsks } from './may-decide.ts'
 import type { ApprovalRegistry } from './registry.ts'
+
+type Origin = NonNullable<ApprovalRequest['origin']>
+
+const PERSON_CHARS_MAX = 80
 
 export interface ToolApproverOptions {
   readonly approvals: ApprovalRegistry
@@ -65,6 +71,7 @@ export function createToolApprover({ approvals, inbox, run, hasOperator, timeout
         ...toolApprovalRequest({ ...request, decider }, timeoutSecs(), texts()),
         ...(procedure && { ...titleOf(request, procedure, texts()), ...ownedBy(procedure) }),
         ...about,
+        ...('origin' in about && sharedRoom(request.session) && { title: titleInRoom(request, about.origin, texts()) }),
       },
     )
   }
@@ -77,6 +84,10 @@ const titleOf = (request: ToolApprovalRequest, { sop, step, steps }: SopRun, tex
 /** Names the agent unless it is the main agent. */
 const callTitle = ({ tool, agent }: Pick<ToolApprovalRequest, 'tool' | 'agent'>, texts: GatewayTexts): string =>
   agent === MAIN_AGENT ? gatewayText('tool_wants', texts, { tool }) : gatewayText('tool_of_agent_wants', texts, { tool, agent })
+
+/** In a room, other people read a question that they do not decide. */
+const titleInRoom = (request: ToolApprovalRequest, { channel, sender }: Origin, texts: GatewayTexts): string =>
+  gatewayText('tool_for_person', texts, { title: callTitle(request, texts), person: oneLine(`${channel}:${sender}`, PERSON_CHARS_MAX) })
 
 /** The calls of a procedure that a device has started belong to this device. */
 function ownedBy(run: SopRun): Pick<ApprovalRequest, 'owner'> {

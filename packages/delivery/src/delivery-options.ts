@@ -91,6 +91,8 @@ export interface DeliveryTurns {
 export interface DeliveryApprovals {
   /** Returns the approval that a text answers, if there is one. Called for every message with a text and without a pressed button. */
   matchReply(channel: Channel, inbound: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined>
+  /** Whether the sender of a reply to this approval, or of a pressed button, decides it as an operator. */
+  answersAsOperator(channel: Channel, inbound: Inbound, approval?: ApprovalKey): Promise<boolean>
   /**
    * Returns the text that reminds the sender of a message of the question that waits in its conversation; undefined if none waits there
    * that the sender could decide, or the sender was told before.

@@ -28,7 +28,7 @@ import type { InboxWorker } from './inbox-worker.ts'
 import { type Overheard, type OverheardLine, overheardLine } from './overheard.ts'
 import { isProcedureEvent } from './procedures.ts'
 import { wellFormed } from './read-message.ts'
-import { isInRoom, judgeInRoom, type Rooms } from './rooms.ts'
+import { isInRoom, isLeftOut, judgeInRoom, type Rooms } from './rooms.ts'
 import { approvalReplyLane, sessionOf } from './sessions.ts'
 import { standingOfSender } from './standing-of-sender.ts'
 
@@ -38,7 +38,7 @@ export interface IntakeOptions {
     /** Returns false for a message that is queued already, or that another process owns. */
     enter(row: WaitingMessage, message: Inbound): boolean
   }
-  readonly approvals: Pick<DeliveryApprovals, 'matchReply'>
+  readonly approvals: Pick<DeliveryApprovals, 'matchReply' | 'answersAsOperator'>
   readonly clock: Clock
   readonly log: Logger
   config(): Pick<DeliveryConfig, 'max_pending' | 'max_queue_secs'>
@@ -159,8 +159,12 @@ export class Intake {
     const isForAgent = verdict === 'turn' || verdict === 'judge'
     const command = message.pressed || !isForAgent ? undefined : commandIn(typedText(message))
     if (command) return [{ message, kind: 'command', session: commandLane(own), account }]
-    const approval = message.pressed || message.overheardOnly ? undefined : await this.#options.approvals.matchReply(channel, message)
+    const { approvals, rooms } = this.#options
+    const approval = message.pressed || message.overheardOnly ? undefined : await approvals.matchReply(channel, message)
     if (approval || message.pressed) {
+      // A press does not say whether it is in a room.
+      const pressedIn = message.pressed ? await rooms.at(place) : room
+      if (pressedIn && isLeftOut(channel, pressedIn, message) && !(await approvals.answersAsOperator(channel, message, approval))) return []
       const session = approvalReplyLane(channel.name, approval, message)
       return [{ message, kind: 'approval_reply', session, account, ...(approval && { approval }) }]
     }

@@ -76,13 +76,15 @@ export const respondsTo = ({ rule: { respond = 'always' } }: Pick<Room, 'rule'>)
 /** `judge`: a turn that may end with silence. `overheard`: kept for the next turn. `ignored`: dropped before any write. */
 export type RoomVerdict = 'turn' | 'judge' | 'overheard' | 'ignored'
 
+/** Whether the rule of a room lets a person do nothing there. */
+export const isLeftOut = (channel: Channel, room: Pick<Room, 'rule'>, { sender }: Pick<Inbound, 'sender'>): boolean =>
+  respondsTo(room) === 'never' || (room.rule.people !== undefined && !isOneOf(channel, room.rule.people, sender))
+
 /** Judges a message of a sender whom the allowlist of the channel admits. */
 export function judgeInRoom(channel: Channel, room: Room, message: Pick<Inbound, 'sender' | 'addressed' | 'overheardOnly'>): RoomVerdict {
-  const { sender, addressed, overheardOnly = false } = message
-  const { people } = room.rule
+  const { addressed, overheardOnly = false } = message
   const respond = respondsTo(room)
-  if (people && !isOneOf(channel, people, sender)) return 'ignored'
-  if (respond === 'never') return 'ignored'
+  if (isLeftOut(channel, room, message)) return 'ignored'
   if (!overheardOnly && (addressed !== 'overheard' || respond === 'always')) return 'turn'
   if (!overheardOnly && respond === 'judge') return 'judge'
   return room.isShared && room.overhears ? 'overheard' : 'ignored'

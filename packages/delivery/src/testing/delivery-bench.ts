@@ -169,6 +169,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     events: host.events,
     approvals: {
       matchReply: options.matchReply ?? (() => undefined),
+      answersAsOperator: async (_, { sender }) => (options.operators ?? []).includes(sender),
       hint: () => undefined,
       isAsking: options.isAsking ?? (() => false),
       handleReply: options.handleReply ?? (() => Promise.reject(new Error('no reply to an approval comes here'))),

@@ -201,8 +201,13 @@ export const GATEWAY_TEXTS = {
     text: 'You cannot decide this. An operator decides it.',
     when: 'a sender answers an approval that others decide',
   },
+  not_your_call: {
+    text: 'You cannot decide this. The person who asked for it, or an operator, decides it.',
+    when: "a sender answers an approval of another person's call",
+  },
   tool_wants: { text: '{tool} wants to run', when: 'the title of an approval for a tool call of the main agent' },
   tool_of_agent_wants: { text: '{tool} of agent {agent} wants to run', when: 'the title of an approval for a tool call of another agent' },
+  tool_for_person: { text: '{title} for {person}', when: 'the title of an approval for a tool call in a room that its people share' },
   tool_of_step_wants: {
     text: '{procedure}: step {step} of {steps}: {title}',
     when: 'the title of an approval for a tool call of a procedure',

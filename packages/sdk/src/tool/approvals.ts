@@ -57,7 +57,7 @@ export interface AskedTarget {
 /** The person who answers a question. */
 export interface Answerer {
   readonly standing: Standing
-  /** True for the person whose call it is, and for each person in a conversation that was asked. */
+  /** True for the person whose call it is, and for each person in a conversation that was asked about no person's call. */
   readonly isAsked: boolean
   /** The source that names this person where a text of theirs is untrusted; see `NewApproval.sources`. */
   readonly source?: string
