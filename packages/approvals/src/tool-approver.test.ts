@@ -103,12 +103,15 @@ test('asks in the conversation that the turn answers', async () => {
   expect(await answer).toMatchObject({ by: 'plain:ann' })
 })
 
-test('the prompt in a shared room names the person who decides', async () => {
+test.for([
+  ['by id', {}, 'plain:ann'],
+  ['by the name that this person has chosen, and id', { name: 'Ann\nBob' }, 'Ann Bob (plain:ann)'],
+] as const)('the prompt in a shared room names the person who decides %s', async ([, chosen, person]) => {
   const { ask, say, sent, settle, approvals } = await arrange({ channels: [{ name: 'plain' }] })
-  await say('plain', { to: { to: 'room' }, text: 'list the files' })
+  await say('plain', { to: { to: 'room' }, text: 'list the files', ...chosen })
   const answer = ask({ ...REQUEST, inbox: 1, session: 'channel:plain/bot/room/' }, new AbortController().signal)
   await settle()
-  expect(sent.at(-1)?.text).toMatch(/^shell wants to run for plain:ann\n\ncommand: ls\n/)
+  expect(sent.at(-1)?.text).toContain(`shell wants to run for ${person}\n\ncommand: ls\n`)
   await approvals.decide(KEY, { state: 'cancelled', by: 'system' })
   expect(await answer).toBe(false)
 })

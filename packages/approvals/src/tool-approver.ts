@@ -20,7 +20,11 @@ import { runOfSession } from '@sluice/sop/session'
 import { stillAsks } from './may-decide.ts'
 import type { ApprovalRegistry } from './registry.ts'
 
-type Origin = NonNullable<ApprovalRequest['origin']>
+/** The sender of the message that a turn answers. */
+interface Asker {
+  readonly origin: NonNullable<ApprovalRequest['origin']>
+  readonly name: string | undefined
+}
 
 const PERSON_CHARS_MAX = 80
 
@@ -43,11 +47,11 @@ export interface ToolApproverOptions {
  * and no operator to ask.
  */
 export function createToolApprover({ approvals, inbox, run, hasOperator, timeoutSecs, texts = () => ({}) }: ToolApproverOptions): Approver {
-  const originOf = async (number: number): Promise<ApprovalRequest['origin']> => {
+  const askerOf = async (number: number): Promise<Asker | undefined> => {
     const entry = await inbox.get(number)
     if (!entry?.message) return undefined
     const { channel, account, message } = entry
-    return { channel, account, to: message.to, sender: message.sender }
+    return { origin: { channel, account, to: message.to, sender: message.sender }, name: message.name }
   }
   /** A call in deterministic mode has no session, and its turn is the run. */
   const runOf = async ({ session, turn }: ToolApprovalRequest): Promise<SopRun | undefined> => {
@@ -56,7 +60,8 @@ export function createToolApprover({ approvals, inbox, run, hasOperator, timeout
   }
   return async (request, signal) => {
     const procedure = request.inbox === null ? await runOf(request) : undefined
-    const from = request.inbox === null ? procedure?.event.origin : await originOf(request.inbox)
+    const asker = request.inbox === null ? undefined : await askerOf(request.inbox)
+    const from = request.inbox === null ? procedure?.event.origin : asker?.origin
     const isSource = from?.sender !== undefined && request.sources.includes(sourceOfMessage(from.channel, from.sender))
     const standing = procedure ? procedure.event.standing : request.standing
     const decider = procedure && standing !== 'operator' ? 'operator' : request.decider
@@ -71,7 +76,7 @@ export function createToolApprover({ approvals, inbox, run, hasOperator, timeout
         ...toolApprovalRequest({ ...request, decider }, timeoutSecs(), texts()),
         ...(procedure && { ...titleOf(request, procedure, texts()), ...ownedBy(procedure) }),
         ...about,
-        ...('origin' in about && sharedRoom(request.session) && { title: titleInRoom(request, about.origin, texts()) }),
+        ...(asker && 'origin' in about && sharedRoom(request.session) && { title: titleInRoom(request, asker, texts()) }),
       },
     )
   }
@@ -85,9 +90,12 @@ const titleOf = (request: ToolApprovalRequest, { sop, step, steps }: SopRun, tex
 const callTitle = ({ tool, agent }: Pick<ToolApprovalRequest, 'tool' | 'agent'>, texts: GatewayTexts): string =>
   agent === MAIN_AGENT ? gatewayText('tool_wants', texts, { tool }) : gatewayText('tool_of_agent_wants', texts, { tool, agent })
 
-/** In a room, other people read a question that they do not decide. */
-const titleInRoom = (request: ToolApprovalRequest, { channel, sender }: Origin, texts: GatewayTexts): string =>
-  gatewayText('tool_for_person', texts, { title: callTitle(request, texts), person: oneLine(`${channel}:${sender}`, PERSON_CHARS_MAX) })
+/** In a room, other people read a question that they do not decide. People choose their names, so the id stands beside the name. */
+function titleInRoom(request: ToolApprovalRequest, { origin: { channel, sender }, name }: Asker, texts: GatewayTexts): string {
+  const id = oneLine(`${channel}:${sender}`, PERSON_CHARS_MAX)
+  const person = name ? `${oneLine(name, PERSON_CHARS_MAX)} (${id})` : id
+  return gatewayText('tool_for_person', texts, { title: callTitle(request, texts), person })
+}
 
 /** The calls of a procedure that a device has started belong to this device. */
 function ownedBy(run: SopRun): Pick<ApprovalRequest, 'owner'> {
