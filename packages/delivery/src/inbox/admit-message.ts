@@ -90,7 +90,7 @@ export async function principalOf(
   return people.principal(clientOf(channel, message, limits.operators(channel.name)))
 }
 
-/** Resolves to undefined when the message may run; otherwise it has ended as `limited`, or asks again later. */
+/** Resolves to undefined when the message may run; otherwise it has ended as `limited`, or asks again later and holds up only its sender. */
 export async function admitMessage(options: AdmitOptions, asking: AskingMessage): Promise<JobOutcome | undefined> {
   const { admission, clock } = options
   const { owned, number, client, session } = asking
@@ -101,7 +101,7 @@ export async function admitMessage(options: AdmitOptions, asking: AskingMessage)
   const exceeded = await admission.take(client, { id: `inbox:${number}`, shard: shardOfSession(session) }, owned.admissions)
   if (!exceeded) return undefined
   if (exceeded.limit !== 'turns_in_flight') return endOverLimit(options, asking, exceeded)
-  return { retryAtMs: clock.nowMs() + Math.max(ASK_AGAIN_MS, asking.waiting * ASK_AGAIN_EACH_MS) }
+  return { retryAtMs: clock.nowMs() + Math.max(ASK_AGAIN_MS, asking.waiting * ASK_AGAIN_EACH_MS), stepsAside: true }
 }
 
 /**

@@ -86,7 +86,11 @@ export class BesideTurns {
     const limited = { ...client, ...(room && roomLimits(room)) }
     const asking = { owned, channel, number, message, client: limited, session: lane, waiting: messages.size }
     const admitting = { ...this.#options, ...limits, texts }
-    const admit = (): Promise<JobOutcome | undefined> => admitMessage(admitting, asking)
+    const admit = async (): Promise<JobOutcome | undefined> => {
+      const held = await admitMessage(admitting, asking)
+      // The commands of all people of a room share a lane.
+      return typeof held === 'object' ? { ...held, leavesLane: true } : held
+    }
     const inSession = { ...asking, session: commandSession(lane) }
     return runCommand(
       {

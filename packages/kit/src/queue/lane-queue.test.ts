@@ -110,6 +110,33 @@ describe('LaneQueue', () => {
       expect(queue.startsAtOnce({ lane: 'a' })).toBe(true)
     })
 
+    test('are held only for the writer of a job that steps aside', async () => {
+      const { queue, clock, enter, end, started, isSuperseded } = bench(4)
+      for (const [name, writer] of Object.entries({ eve1: 'eve', ann1: 'ann', eve2: 'eve', ann2: 'ann', bob1: 'bob' }))
+        enter(name, 'room', { writer })
+      await end('eve1', { retryAtMs: clock.nowMs() + 1000, stepsAside: true })
+      expect(started).toEqual(['eve1', 'ann1'])
+      expect(isSuperseded('ann1')).toBe(true)
+      await end('ann1')
+      await end('ann2')
+      expect(started).toEqual(['eve1', 'ann1', 'ann2', 'bob1'])
+      enter('eve3', 'room', { writer: 'eve' })
+      enter('bob2', 'room', { writer: 'bob' })
+      await clock.advance(1000)
+      expect(started).toHaveLength(4)
+      // The held job is the oldest one, so that it comes before what was written after it.
+      await end('bob1')
+      expect(started.slice(4)).toEqual(['eve1'])
+      expect(isSuperseded('eve1')).toBe(true)
+      await end('eve1')
+      await end('eve2')
+      await end('eve3')
+      await end('bob2')
+      expect(started.slice(4)).toEqual(['eve1', 'eve2', 'eve3', 'bob2'])
+      expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
+      expect(queue.startsAtOnce({ lane: 'room' })).toBe(true)
+    })
+
     test('run in parallel up to the bound and start in the order in which they became ready', async () => {
       const { queue, enter, end, started } = bench(2)
       for (const name of ['a', 'b', 'c', 'd']) enter(name, name)
@@ -498,6 +525,27 @@ describe('LaneQueue', () => {
   })
 
   describe('the share of an owner', () => {
+    test('holds up only this owner in a lane of several writers', async () => {
+      const { limits, enter, end, started } = bench(4)
+      limits.share = 1
+      enter('eve elsewhere', 'eve', { owner: 'eve', writer: 'eve' })
+      for (const name of ['eve1', 'ann1', 'eve2', 'ann2']) {
+        const writer = name.slice(0, 3)
+        enter(name, 'room', { owner: writer, writer })
+      }
+      expect(started).toEqual(['eve elsewhere', 'ann1'])
+      // The turn of another person runs in the room, so that the part of the share goes to the next job of its owner.
+      enter('eve third', 'third', { owner: 'eve', writer: 'eve' })
+      await end('eve elsewhere')
+      expect(started).toEqual(['eve elsewhere', 'ann1', 'eve third'])
+      await end('ann1')
+      expect(started).toEqual(['eve elsewhere', 'ann1', 'eve third', 'ann2'])
+      await end('ann2')
+      await end('eve third')
+      await end('eve1')
+      expect(started.slice(4)).toEqual(['eve1', 'eve2'])
+    })
+
     test('bounds its jobs that run, in order, while others start', async () => {
       const { enter, end, started, queue, limits } = bench(8)
       for (const name of ['a1', 'a2', 'a3', 'a4']) enter(name, name, { owner: 'ann' })

@@ -1,16 +1,21 @@
 /**
  * Runs jobs one after another inside a lane, and lanes in parallel up to a bound that may change. When permits
  * are scarce, the lanes that are ready start in the order in which they became ready, and the groups that share the queue take
- * turns. The jobs of one owner use at most its share of the permits; prior jobs start first. Every operation takes constant time.
+ * turns. The jobs of one owner use at most its share of the permits; prior jobs start first. A job that waits for the share of its owner
+ * lets other writers of its lane pass. Every operation takes constant time, but for the jobs that `Lane` passes over.
  */
 import type { Clock } from '@sluice/sdk'
 import { type FairPlace, FairQueue } from './fair-queue.ts'
-import { LinkedQueue, type Place } from './linked-queue.ts'
+import { Lane } from './lane.ts'
+import type { Place } from './linked-queue.ts'
 import { PermitShares, SharedPermit, type Sharing, type WaiterPlace } from './permit-shares.ts'
 import { type Permit, Semaphore } from './semaphore.ts'
 
-/** `done` removes the job. After `retryAtMs` (since 1970) the same job runs again; until then its lane waits, unless the job `leavesLane`. */
-export type JobOutcome = 'done' | { readonly retryAtMs: number; readonly leavesLane?: true }
+/**
+ * `done` removes the job. After `retryAtMs` (since 1970) the same job runs again. Until then its lane waits, unless the job `leavesLane`.
+ * A job that `stepsAside` waits for a reason of its own writer: the jobs of other writers pass it, and later ones of its writer do not.
+ */
+export type JobOutcome = 'done' | { readonly retryAtMs: number; readonly leavesLane?: true; readonly stepsAside?: true }
 
 /** One run of a job. */
 export interface Attempt {
@@ -69,11 +74,12 @@ const CLOCK_CHECK_MS = 60_000
 /** A job in the queue. Many of them wait, so that each is one object without closures, which the garbage collector has less work with. */
 class Entry implements QueuedJob {
   readonly job: Job
+  readonly order: number
   readonly #leave: (entry: Entry) => boolean
   lane: string | null
   dueAtMs: number
   state: 'behind' | 'parked' | 'sharing' | 'ready' | 'running' | 'ended' = 'behind'
-  /** The place in the queue behind the head of the lane. */
+  /** The place among those behind the head of the lane. */
   behind: Place<Entry> | undefined = undefined
   /** The place among the jobs that wait for the share of their owner. */
   sharing: WaiterPlace | undefined = undefined
@@ -84,8 +90,9 @@ class Entry implements QueuedJob {
   parked: AbortController | undefined = undefined
   attempt: RunningAttempt | undefined = undefined
 
-  constructor(job: Job, leave: (entry: Entry) => boolean) {
+  constructor(job: Job, order: number, leave: (entry: Entry) => boolean) {
     this.job = job
+    this.order = order
     this.#leave = leave
     this.lane = job.lane
     this.dueAtMs = job.dueAtMs ?? 0
@@ -93,45 +100,6 @@ class Entry implements QueuedJob {
 
   leave(): boolean {
     return this.#leave(this)
-  }
-}
-
-interface Lane {
-  /** The job that runs, is ready or waits for its time. */
-  head: Entry
-  readonly behind: Followers
-}
-
-/** The jobs behind the head of a lane, counted by their writers. */
-class Followers {
-  readonly #queue = new LinkedQueue<Entry>()
-  readonly #counts = new Map<string | undefined, number>()
-
-  push(entry: Entry): Place<Entry> {
-    this.#count(entry, 1)
-    return this.#queue.push(entry)
-  }
-
-  shift(): Entry | undefined {
-    const entry = this.#queue.shift()
-    if (entry) this.#count(entry, -1)
-    return entry
-  }
-
-  remove(place: Place<Entry>): void {
-    this.#count(place.value, -1)
-    this.#queue.remove(place)
-  }
-
-  /** Whether one of them supersedes a job. */
-  supersede({ writer }: Job): boolean {
-    return writer === undefined ? !this.#queue.isEmpty : this.#counts.has(writer) || this.#counts.has(undefined)
-  }
-
-  #count({ job: { writer } }: Entry, change: number): void {
-    const next = (this.#counts.get(writer) ?? 0) + change
-    if (next > 0) this.#counts.set(writer, next)
-    else this.#counts.delete(writer)
   }
 }
 
@@ -203,12 +171,13 @@ class ReadyJobs {
 export class LaneQueue {
   readonly #clock: Clock
   readonly #semaphore: Semaphore
-  readonly #lanes = new Map<string, Lane>()
+  readonly #lanes = new Map<string, Lane<Entry>>()
   readonly #shares = new PermitShares()
   readonly #ready = new ReadyJobs()
   readonly #readyPrior = new ReadyJobs()
   readonly #parked = new Set<AbortController>()
   readonly #idle = Promise.withResolvers<void>()
+  #entered = 0
   #waiting = 0
   #running = 0
   #isFilling = false
@@ -250,14 +219,15 @@ export class LaneQueue {
   /** Adds a job and starts it if it may start now. Returns undefined once the queue is stopped. */
   enter(job: Job): QueuedJob | undefined {
     if (this.#isStopped) return undefined
-    const entry = new Entry(job, this.#leave)
+    const entry = new Entry(job, this.#entered++, this.#leave)
     this.#waiting++
     const lane = job.lane === null ? undefined : this.#lanes.get(job.lane)
-    if (lane) {
-      entry.behind = lane.behind.push(entry)
-      if (lane.behind.supersede(lane.head.job)) lane.head.attempt?.supersede()
+    if (lane?.holdsUp(job)) {
+      entry.behind = lane.push(entry)
+      if (lane.head && lane.supersedes(lane.head.job)) lane.head.attempt?.supersede()
     } else {
-      if (job.lane !== null) this.#lanes.set(job.lane, { head: entry, behind: new Followers() })
+      if (lane) lane.head = entry
+      else if (job.lane !== null) this.#lanes.set(job.lane, new Lane(entry))
       this.#schedule(entry)
       this.#fill()
     }
@@ -282,7 +252,7 @@ export class LaneQueue {
     if (this.#running > 0) await this.#idle.promise
   }
 
-  /** Makes the head of a lane ready, now or when its time has come. */
+  /** Makes a job that no other job of its lane holds up ready, now or when its time has come. */
   #schedule(entry: Entry): void {
     const waitMs = entry.dueAtMs - this.#clock.nowMs()
     if (waitMs <= 0 || waitMs > LONGEST_DELAY_MS) this.#makeReady(entry)
@@ -292,14 +262,40 @@ export class LaneQueue {
   /** A job without room in the share of its owner waits until another one of that owner has ended. */
   #makeReady(entry: Entry): void {
     const { sharing } = entry.job
-    const admitted = (): void => {
+    const admitted = (): boolean => {
       entry.sharing = undefined
+      // A part of the share that waited for another writer's turn could make two lanes wait for each other.
+      if (!this.#takeLane(entry)) return false
       this.#pushReady(entry)
       this.#fill()
+      return true
     }
     entry.sharing = sharing && this.#shares.enter(sharing, admitted, { isFresh: true })
-    if (entry.sharing) entry.state = 'sharing'
-    else this.#pushReady(entry)
+    if (entry.sharing) {
+      entry.state = 'sharing'
+      this.#stepAside(entry)
+    } else this.#pushReady(entry)
+  }
+
+  /** Lets the jobs of other writers pass the head of a lane. */
+  #stepAside(entry: Entry): void {
+    const lane = this.#laneOf(entry)
+    if (lane?.head === entry && lane.stepAside()) this.#advance(lane)
+  }
+
+  /** Makes a job that stepped aside the head of its lane. Returns false where another job is the head: then the job waits behind that one. */
+  #takeLane(entry: Entry): boolean {
+    entry.behind = this.#laneOf(entry)?.rejoin(entry)
+    if (entry.behind) entry.state = 'behind'
+    return !entry.behind
+  }
+
+  /** Starts the next job of a lane without a head. */
+  #advance(lane: Lane<Entry>): void {
+    const next = lane.advance()
+    if (!next) return
+    next.behind = undefined
+    this.#schedule(next)
   }
 
   #pushReady(entry: Entry): void {
@@ -326,7 +322,7 @@ export class LaneQueue {
     }
     this.#parked.delete(parked)
     entry.parked = undefined
-    if (parked.signal.aborted) return
+    if (parked.signal.aborted || !this.#takeLane(entry)) return
     this.#makeReady(entry)
     this.#fill()
   }
@@ -353,7 +349,7 @@ export class LaneQueue {
     const { job } = entry
     const acquired = this.#semaphore.acquire({ isExclusive: job.isInterrupted, isPrior: job.isPrior })
     const permit = job.sharing ? new SharedPermit(acquired, this.#shares, job.sharing) : acquired
-    const isFollowed = (): boolean => this.#laneOf(entry)?.behind.supersede(job) === true
+    const isFollowed = (): boolean => this.#laneOf(entry)?.supersedes(job) === true
     const attempt = new RunningAttempt(permit, entry.lane !== null, isFollowed)
     entry.state = 'running'
     entry.attempt = attempt
@@ -369,6 +365,7 @@ export class LaneQueue {
       entry.dueAtMs = outcome.retryAtMs
       this.#waiting++
       this.#schedule(entry)
+      if (outcome.stepsAside && entry.parked) this.#stepAside(entry)
     }
     permit.end()
     if (this.#running === 0 && this.#isStopped) this.#idle.resolve()
@@ -378,8 +375,12 @@ export class LaneQueue {
     if (entry.state === 'running' || entry.state === 'ended') return false
     this.#waiting--
     if (entry.state === 'behind') {
-      if (entry.behind) this.#laneOf(entry)?.behind.remove(entry.behind)
+      const lane = this.#laneOf(entry)
+      if (entry.behind) lane?.remove(entry.behind)
       entry.state = 'ended'
+      // A job of every writer may have held up others.
+      if (lane && !lane.head) this.#advance(lane)
+      this.#fill()
       return true
     }
     if (entry.state === 'ready' && entry.ready) this.#readyOf(entry).remove(entry.ready, entry)
@@ -397,19 +398,19 @@ export class LaneQueue {
     this.#leaveLane(entry)
   }
 
-  /** Takes the head from its lane: the next job of the lane takes its place, and a lane without jobs is closed. */
+  /** Takes the head, or a job that stepped aside, from its lane. The next job becomes the head, and a lane without jobs is closed. */
   #leaveLane(entry: Entry): void {
+    const { lane: name } = entry
     const lane = this.#laneOf(entry)
-    if (!lane || this.#isStopped) return
-    const next = lane.behind.shift()
-    if (next) {
-      lane.head = next
-      this.#schedule(next)
-    } else if (entry.lane !== null) this.#lanes.delete(entry.lane)
+    if (!lane || name === null || this.#isStopped) return
     entry.lane = null
+    if (lane.head === entry) lane.head = undefined
+    else lane.forgetAside(entry)
+    if (!lane.head) this.#advance(lane)
+    if (lane.isEmpty) this.#lanes.delete(name)
   }
 
-  #laneOf({ lane }: Entry): Lane | undefined {
+  #laneOf({ lane }: Entry): Lane<Entry> | undefined {
     return lane === null ? undefined : this.#lanes.get(lane)
   }
 }

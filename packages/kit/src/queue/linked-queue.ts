@@ -19,11 +19,21 @@ export class LinkedQueue<T> {
     return this.#first?.value
   }
 
+  get firstPlace(): Place<T> | undefined {
+    return this.#first
+  }
+
   push(value: T): Place<T> {
-    const place: Place<T> = { value, before: this.#last, after: undefined }
-    if (this.#last) this.#last.after = place
+    return this.insert(value, undefined)
+  }
+
+  /** Adds a member before another one of this queue; at the end without one. */
+  insert(value: T, after: Place<T> | undefined): Place<T> {
+    const place: Place<T> = { value, before: after ? after.before : this.#last, after }
+    if (place.before) place.before.after = place
     else this.#first = place
-    this.#last = place
+    if (after) after.before = place
+    else this.#last = place
     return place
   }
 

@@ -12,10 +12,12 @@ export interface Sharing {
   share(): number
 }
 
+/** Called once the job is counted. Returns false when the job cannot use its part now, which ends its wait and its count. */
+type Admitted = () => boolean
+
 interface Waiter {
   readonly sharing: Sharing
-  /** Called once the job is counted. */
-  admitted(): void
+  readonly admitted: Admitted
 }
 
 export type WaiterPlace = Place<Waiter>
@@ -49,7 +51,7 @@ export class PermitShares {
   }
 
   /** Counts a job now and returns undefined, or calls `admitted` when it is counted. */
-  enter(sharing: Sharing, admitted: () => void, { isFresh }: { readonly isFresh: boolean }): WaiterPlace | undefined {
+  enter(sharing: Sharing, admitted: Admitted, { isFresh }: { readonly isFresh: boolean }): WaiterPlace | undefined {
     const owner = this.#owners.get(sharing.owner) ?? { used: 0, again: new LinkedQueue<Waiter>(), fresh: new LinkedQueue<Waiter>() }
     if (owner.used === 0) this.#owners.set(sharing.owner, owner)
     if (this.#hasRoom(owner, sharing)) {
@@ -100,7 +102,7 @@ export class PermitShares {
       if (owner.again.shift()) this.#waitingAgain--
       else owner.fresh.shift()
       owner.used++
-      waiter.admitted()
+      if (!waiter.admitted()) owner.used--
     }
     this.#forget(name, owner)
   }
@@ -138,10 +140,11 @@ export class SharedPermit implements OwnedPermit {
 
   async reacquire(): Promise<void> {
     if (this.#permit.state === 'released' && !this.#isCounted && !this.#place) {
-      const admitted = (): void => {
+      const admitted = (): boolean => {
         this.#isCounted = true
         this.#place = undefined
         this.#admitted?.resolve()
+        return true
       }
       this.#place = this.#shares.enter(this.#sharing, admitted, { isFresh: false })
       if (this.#place) this.#admitted = Promise.withResolvers()
