@@ -1,5 +1,6 @@
 /** Begins the attempts of messages durably, and records how one ends that fails: with another attempt, or as a dead letter. */
 
+import { randomUUID } from 'node:crypto'
 import { newTurnId } from '@sluice/agent'
 import { BoundedMap, type JobOutcome } from '@sluice/kit'
 import {
@@ -17,6 +18,7 @@ import {
 } from '@sluice/sdk'
 import { channelNamed } from '../delivery-options.ts'
 import { waitingReplies } from '../delivery-queue.ts'
+import { NO_TEXT } from '../outbox/replies-of.ts'
 import { awayDelayMs, retryDelayMs } from '../outbox/retry-delay.ts'
 import { LostEnds } from './lost-ends.ts'
 import { noticeTo } from './notice.ts'
@@ -26,6 +28,8 @@ const STOPPED_MAX = 1000
 /** A message whose channel is absent, or that a stop interrupts, is checked again after this time. */
 export const ABSENT_DELAY_MS = 5000
 export const HOUR_MS = 3_600_000
+/** A message that waits for a limit in dollars is tried again after this time, because the limit may be raised meanwhile. */
+const BUDGET_LOOK_SECS = 600
 
 /** A message that begins an attempt. */
 interface Starting {
@@ -79,17 +83,14 @@ export class Attempts {
       await owned.inbox.release(number)
       return { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
     }
-    if (failure?.code === 'rate_limited') {
-      // The operator's budget is spent, so the attempt does not count.
-      await owned.inbox.release(number)
-      return { retryAtMs: clock.nowMs() + retryDelayMs(1, failure.retryAfterSecs) }
-    }
     const { max_attempts, max_age_hours, notice_after_secs } = features.config()
     const nowMs = clock.nowMs()
     const ageMs = nowMs - started.sinceMs
+    // A limit in dollars is reached. The message waits until it has room again, however long that takes.
+    const isOverBudget = failure?.code === 'rate_limited'
     // The model was away or the turn was refused, so the attempt does not count either.
     const isAway = failure !== undefined && (failure.isPassing || failure.code === 'unavailable')
-    const isSpent = isAway ? ageMs >= max_age_hours * HOUR_MS : attempts >= max_attempts
+    const isSpent = !isOverBudget && (isAway ? ageMs >= max_age_hours * HOUR_MS : attempts >= max_attempts)
     const refusal = failure?.refusedFor
     const reason = scrub(errorText(error))
     const lane = started.session
@@ -103,12 +104,16 @@ export class Attempts {
       await owned.inbox.done(number, nowMs)
       return 'done'
     }
-    const asked = failure?.retryAfterSecs
-    const delayMs = isAway ? awayDelayMs(ageMs, asked) : retryDelayMs(attempts, asked)
+    const asked = isOverBudget ? Math.min(BUDGET_LOOK_SECS, failure.retryAfterSecs ?? 0) : failure?.retryAfterSecs
+    const delayMs = isAway ? awayDelayMs(ageMs, asked) : retryDelayMs(isOverBudget ? 1 : attempts, asked)
     const retryAtMs = nowMs + Math.max(delayMs, this.lostEnds.delayMs(number, error))
-    const isLong = notice_after_secs > 0 && ageMs >= notice_after_secs * 1000
-    const news = isLong ? this.newsFor({ ...started, lane }, 'waiting') : undefined
-    const replies = await owned.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted: isAway, ...(news && { news }) })
+    // Also told at once where the next attempt alone is that far away.
+    const isLong = notice_after_secs > 0 && Math.max(ageMs, retryAtMs - nowMs) >= notice_after_secs * 1000
+    const told = isLong ? this.newsFor({ ...started, lane }, 'waiting') : undefined
+    // Once for this message, however long it waits.
+    const news = told && { ...told, quietMs: Math.max(told.quietMs, ageMs) }
+    const uncounted = isAway || isOverBudget
+    const replies = await owned.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted, ...(news && { news }) })
     onReplies(waitingReplies(news?.notice ?? [], replies))
     return { retryAtMs }
   }
@@ -149,24 +154,25 @@ export class Attempts {
     })
   }
 
-  /** Replaces the draft of a reply that will never be sent. */
+  /** Replaces the draft of a reply that will never be sent, also where the notice is switched off; without the draft, the text is a message. */
   async #endDraft(
     owned: OwnedStore,
     { channel, account, message, turnId, trace }: Drafted,
     { draft, isStopped }: { readonly draft: string; readonly isStopped: boolean },
   ): Promise<void> {
     const { clock, features, onReplies } = this.#options
+    const text = gatewayText(isStopped ? 'stopped' : 'unanswered', features.texts()).trim()
     const edit = {
       channel,
       account,
       to: message.to,
-      text: gatewayText(isStopped ? 'stopped' : 'unanswered', features.texts()),
+      text: text || NO_TEXT,
       part: 1,
       parts: 1,
-      clientId: `draft-${turnId}`,
+      clientId: randomUUID(),
       turnId,
       createdAtMs: clock.nowMs(),
-      extras: { edits: draft, styles: [] },
+      extras: { edits: draft, styles: [], ...(text !== '' && message.unverified !== true && { elseSend: true as const }) },
       ...(trace !== undefined && { trace }),
     }
     onReplies(waitingReplies([edit], await owned.outbox.add([edit])))

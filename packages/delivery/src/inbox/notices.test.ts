@@ -1,5 +1,5 @@
 /** What senders and operators are told about a message without an answer. */
-import { AppError, GATEWAY_TEXTS, type Inbound } from '@sluice/sdk'
+import { AppError, type Channel, GATEWAY_TEXTS, type Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { advanceUntil, bench, clock, message, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
 
@@ -96,5 +96,84 @@ describe('a message whose turn is tried again', () => {
   })
 })
 
+describe('a message that waits long', () => {
+  const minutes = async (count: number): Promise<void> => {
+    for (let minute = 0; minute < count; minute++) {
+      await clock.advance(60_000)
+      await settle()
+    }
+  }
+  const waiting = trimmed(GATEWAY_TEXTS.waiting.text)
+
+  test('tells its sender once, also when the model is away for hours', async () => {
+    const made = await bench({
+      turn() {
+        throw new AppError('upstream', 'the model is overloaded', { isPassing: true })
+      },
+    })
+    await made.receive(message('m1'))
+    await minutes(200)
+    expect(textsOf(made)).toEqual([waiting])
+  })
+
+  test('tells its sender at once when the model asks for a long pause', async () => {
+    const made = await bench({
+      turn() {
+        throw new AppError('upstream', 'too many requests', { isPassing: true, retryAfterSecs: 1800 })
+      },
+    })
+    await made.receive(message('m1'))
+    await until(() => made.sent.length === 1)
+    expect(textsOf(made)).toEqual([waiting])
+    expect(made.turns).toHaveLength(1)
+  })
+
+  test('for a limit in dollars tells its sender, and runs within minutes after the limit was raised', async () => {
+    let isSpent = true
+    const made = await bench({
+      turn() {
+        if (isSpent) throw new AppError('rate_limited', 'Daily budget of 5 USD is used up', { retryAfterSecs: 36_000 })
+        return 'fine'
+      },
+    })
+    await made.receive(message('m1'), message('m2'))
+    await minutes(30)
+    expect(textsOf(made)).toEqual([waiting])
+    expect(await states(made)).toMatchObject({ inbox: ['pending', 'pending'] })
+    isSpent = false
+    await advanceUntil(() => made.sent.length === 3)
+    expect(textsOf(made)).toEqual([waiting, 'fine', 'fine'])
+  })
+})
+
+describe('the draft of a message that is given up', () => {
+  const onDrafts = (update: NonNullable<Channel['update']>) => ({
+    channel: { draftEveryMs: 1000, update },
+    turn() {
+      throw refused
+    },
+  })
+
+  test('is replaced where the notice is switched off', async () => {
+    const shown: string[] = []
+    const update = async (_to: unknown, _sent: unknown, { text }: { readonly text: string }) => void shown.push(text)
+    const made = await bench({ ...onDrafts(update), texts: { unanswered: '' } })
+    await made.receive(message('m1'))
+    await until(() => shown.length === 1)
+    expect([textsOf(made), shown]).toEqual([['…'], ['(no answer)']])
+  })
+
+  test('that is gone leaves the notice as a message', async () => {
+    const update = () => Promise.reject(new AppError('invalid_request', 'there is no such message'))
+    const made = await bench(onDrafts(update))
+    await made.receive(message('m1'))
+    await until(() => made.sent.length === 2)
+    expect(textsOf(made)).toEqual(['…', UNANSWERED])
+    expect(new Set(made.sent.map(({ clientId }) => clientId)).size).toBe(2)
+  })
+})
+
 /** The channel of the bench cuts a message after 100 characters, at a space. */
-const trimmed = (text: string): unknown => (text.length < 100 ? text : expect.stringMatching(/^The answer takes longer than usual\./))
+function trimmed(text: string): unknown {
+  return text.length < 100 ? text : expect.stringMatching(/^The answer takes longer than usual\./)
+}

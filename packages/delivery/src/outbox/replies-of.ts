@@ -13,7 +13,7 @@ import { takeFiles } from './reply-files.ts'
 import type { ReplyPart, ReplyParts } from './reply-parts.ts'
 
 /** Replaces the draft of a reply without text. */
-const NO_TEXT = '(no answer)'
+export const NO_TEXT = '(no answer)'
 const FILES_ONLY = '(attached)'
 
 export interface ReplyOptions {
