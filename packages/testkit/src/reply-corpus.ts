@@ -77,6 +77,8 @@ class Writer {
       () => `2 * 3 ${this.#word()} 4 * 5`,
       () => `\\${this.#literal(`*${this.#at}z${this.#next++}`)}`,
       () => `AT&amp;T ${this.#word()}`,
+      () => `**${this.#word()}：**${this.#word('東京')}`,
+      () => `見て**“${this.#word()}”**です`,
     ]
     return this.#random.pick(spans)()
   }

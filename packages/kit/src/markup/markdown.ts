@@ -1,6 +1,7 @@
 /** Reads the Markdown of an agent, and lays it out as text with styles. Apart from the other parts because it needs a library. */
 import type { Markup, StyledText, StyleKind, TextStyle } from '@sluice/sdk'
-import { Lexer, type Token, Tokenizer, type Tokens } from 'marked'
+import { Hooks, Lexer, type Token, type Tokens } from 'marked'
+import { maskEmphasis, ReplyTokenizer } from './emphasis.ts'
 import { inOrder, trimmed } from './styled-text.ts'
 
 /** A longer text, and a longer paragraph of one, is not read, because reading some of them takes quadratic time. */
@@ -35,9 +36,10 @@ const REFERENCES: Readonly<Record<string, string>> = {
 }
 const REFERENCE = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(\w{2,6}));/g
 
-/** HTML is text, so Markdown within it is read. */
-class TextTokenizer extends Tokenizer {
-  override html(): undefined {}
+class ReplyHooks extends Hooks {
+  override emStrongMask(masked: string): string {
+    return maskEmphasis(masked)
+  }
 }
 
 class BoundedLexer extends Lexer {
@@ -71,7 +73,7 @@ export function renderMarkdown(source: string, markup: Pick<Markup, 'shows' | 's
   const plain = { text: source, styles: [] }
   if (source.length > CHARS_MAX) return plain
   const layout = new Layout(markup)
-  layout.blocks(new BoundedLexer({ gfm: true, tokenizer: new TextTokenizer() }).lex(source), '\n\n')
+  layout.blocks(new BoundedLexer({ gfm: true, tokenizer: new ReplyTokenizer(), hooks: new ReplyHooks() }).lex(source), '\n\n')
   const { text, styles } = layout
   return text.trim() === ''
     ? plain
@@ -149,8 +151,8 @@ class Layout {
     for (const [index, item] of items.entries()) {
       this.#indent = indent
       if (index > 0) this.#write(loose ? '\n\n' : '\n')
-      const marker = ordered ? `${Number(start || 1) + index}. ` : item.task ? (item.checked ? '☑ ' : '☐ ') : bullet
-      this.#write(marker ?? '')
+      const number = ordered ? `${Number(start || 1) + index}. ` : ''
+      this.#write(item.task ? `${number}${item.checked ? '☑' : '☐'} ` : number || (bullet ?? ''))
       this.#indent = this.#markup.spoken ? '' : indent + ' '.repeat(ordered ? 3 : 2)
       this.blocks(item.tokens, loose ? '\n\n' : '\n')
     }
