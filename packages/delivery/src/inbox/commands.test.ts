@@ -255,6 +255,37 @@ describe('/mute', () => {
     await until(() => made.turns.length === 1)
   })
 
+  test('of an operator is changed and ended by operators alone', async () => {
+    const made = await bench({ operators: ['ann'] })
+    const inRoom = (id: string, sender: string, text: string) => message(id, { sender, to: { to: 'room' }, addressed: 'mention', text })
+    await made.receive(inRoom('c1', 'ann', '/mute 2h'))
+    await settle()
+    for (const [id, text] of [
+      ['c2', '/unmute'],
+      ['c3', '/mute 1m'],
+      ['c4', '/mute'],
+    ] as const) {
+      await made.receive(inRoom(id, 'bob', text))
+      await settle()
+      expect(lastText(made)).toBe('An operator has muted this conversation. Only an operator changes or ends that.')
+    }
+    await clock.advance(61_000)
+    await made.receive(inRoom('m1', 'bob', 'hello'))
+    await settle()
+    expect(made.turns).toEqual([])
+    // Once it is over, it is nobody's.
+    await clock.advance(2 * 3_600_000)
+    await made.receive(inRoom('c5', 'bob', '/mute'))
+    await settle()
+    expect(lastText(made)).toBe('Messages here are not answered until the command /unmute.')
+    await made.receive(inRoom('c6', 'bob', '/unmute'))
+    await settle()
+    expect(lastText(made)).toBe('Messages here are answered again.')
+    await made.receive(inRoom('c7', 'ann', '/mute'), inRoom('c8', 'ann', '/unmute'))
+    await settle()
+    expect(lastText(made)).toBe('Messages here are answered again.')
+  })
+
   test.each(['/mute soon', '/mute 0h'])('asks for a time that is one: %s', async (text) => {
     const made = await bench()
     await made.receive(message('c1', { text }))

@@ -320,17 +320,17 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     return others ? [{ key: 'unlinked', values: named(others, texts) }] : [{ key: 'not_linked' }]
   },
 
-  async mute(_, { owned, session, words, entry, client }) {
+  async mute({ clock }, { owned, session, words, entry, client: { standing } }) {
     const untilMs = words === '' ? null : muteUntil(words, entry.receivedAtMs)
     if (untilMs === undefined) return [{ key: 'mute_unclear' }]
-    await setMute(owned, session, { untilMs, isByOperator: client.standing === 'operator' })
+    if (!(await setMute(owned, session, { untilMs, standing, nowMs: clock.nowMs() }))) return [{ key: 'muted_by_operator' }]
     if (untilMs === null) return [{ key: 'muted' }]
     return [{ key: 'muted_until', values: { time: new Date(untilMs).toISOString().slice(0, 16).replace('T', ' ') } }]
   },
 
-  async unmute(_, { owned, session }) {
-    await setMute(owned, session, undefined)
-    return [{ key: 'unmuted' }]
+  async unmute({ clock }, { owned, session, client: { standing } }) {
+    const isEnded = await setMute(owned, session, { untilMs: undefined, standing, nowMs: clock.nowMs() })
+    return [{ key: isEnded ? 'unmuted' : 'muted_by_operator' }]
   },
 
   help: async () => [{ key: 'help' }],

@@ -8,7 +8,7 @@ const muteKey = (session: string): string => `${sessionKeys(session)}mute`
 /** Until when nothing is answered; null without an end. */
 interface Mute {
   readonly untilMs: number | null
-  /** Absent: false. A mute of another person does not hold for operators. */
+  /** Absent: false. A mute of another person does not hold for operators, and only operators change or end one of an operator. */
   readonly isByOperator?: boolean
 }
 
@@ -22,17 +22,34 @@ export function muteUntil(words: string, fromMs: number): number | undefined {
   return ms > 0 ? fromMs + ms : undefined
 }
 
-export async function setMute(owned: OwnedStore, session: string, mute: Mute | undefined): Promise<void> {
+interface NewMute {
+  /** As `Mute.untilMs`; undefined ends the mute. */
+  readonly untilMs: number | null | undefined
+  /** The standing of the person who mutes. */
+  readonly standing: Standing
+  readonly nowMs: number
+}
+
+/** Sets or ends the mute of a session. Resolves to false, and changes nothing, for the mute of an operator that another person changes. */
+export async function setMute(owned: OwnedStore, session: string, { untilMs, standing, nowMs }: NewMute): Promise<boolean> {
   const keys = owned.keyValue(OWNER)
-  if (mute) await keys.set(muteKey(session), mute)
-  else await keys.delete(muteKey(session))
+  const isByOperator = standing === 'operator'
+  const mute = await muteInForce(owned, session, nowMs)
+  if (mute?.isByOperator && !isByOperator) return false
+  if (untilMs === undefined) await keys.delete(muteKey(session))
+  else await keys.set(muteKey(session), { untilMs, isByOperator } satisfies Mute)
+  return true
+}
+
+async function muteInForce(owned: OwnedStore, session: string, nowMs: number): Promise<Mute | undefined> {
+  const mute = (await owned.keyValue(OWNER).get(muteKey(session))) as Mute | undefined
+  return mute && (mute.untilMs === null || mute.untilMs > nowMs) ? mute : undefined
 }
 
 /** Whether messages of this standing are not answered. */
 export async function isMuted(owned: OwnedStore, session: string, standing: Standing, nowMs: number): Promise<boolean> {
-  const mute = (await owned.keyValue(OWNER).get(muteKey(session))) as Mute | undefined
-  if (mute === undefined || (standing === 'operator' && mute.isByOperator !== true)) return false
-  return mute.untilMs === null || mute.untilMs > nowMs
+  const mute = await muteInForce(owned, session, nowMs)
+  return mute !== undefined && (standing !== 'operator' || mute.isByOperator === true)
 }
 
 export async function chooseModel(owned: OwnedStore, session: string, label: string): Promise<void> {

@@ -130,6 +130,10 @@ export const GATEWAY_TEXTS = {
     when: '/mute with a time such as 30m, 8h or 2d',
   },
   mute_unclear: { text: 'Write /mute alone, or with a time: /mute 30m, /mute 8h or /mute 2d.', when: '/mute with other words than a time' },
+  muted_by_operator: {
+    text: 'An operator has muted this conversation. Only an operator changes or ends that.',
+    when: '/mute or /unmute of another person, while the mute of an operator lasts',
+  },
   unmuted: { text: 'Messages here are answered again.', when: '/unmute' },
   limit_turns: {
     text: 'You have reached the limit for messages: {limit} an hour. You can write again at {time} UTC.',
