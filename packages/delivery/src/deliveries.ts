@@ -87,7 +87,7 @@ class RunningDeliveries implements Deliveries {
     this.#options = options
     this.#shards = new TakenShards(clock)
     this.#outboxes = new Outboxes(options, this.#cutOff.signal)
-    const rooms = new Rooms({ store, rooms: features.rooms })
+    const rooms = new Rooms({ store, rooms: features.rooms, log })
     const overheard = new Overheard({ store, clock })
     this.#inbox = new InboxWorker({
       ...options,

@@ -92,13 +92,14 @@ const get = (api: Api, { args: [id = ''] }: CliContext): Promise<ShownRoom> => a
 function print({ out, json }: CliContext, room: ShownRoom): void {
   if (json) out.json(room)
   else {
-    const { rule, overhears, last_activity, ...fields } = room
+    const { rule, unreadable, overhears, last_activity, ...fields } = room
     const rules = Object.entries(rule).map(([name, value]) => [`rule ${name}`, Array.isArray(value) ? value.join(', ') : String(value)])
     printFields(out, {
       ...fields,
       overhears: overhears ? 'yes' : 'no',
       'last active': last_activity ?? 'never',
       ...Object.fromEntries(rules),
+      ...(unreadable.length > 0 && { 'not readable': `${unreadable.join(', ')}; nobody is answered` }),
     })
   }
 }

@@ -48,12 +48,16 @@ it('keeps a conversation for each person in direct chats, on channels that canno
   expect(other.turns.map(({ session }) => session)).toEqual(['channel:x/our-number/room/ann', 'channel:x/our-number/new/'])
 })
 
-it('gives each person a conversation in a room whose rule cannot be read', async () => {
+it('answers nobody in a room whose rule has a part that cannot be read, and logs the room once', async () => {
   const { turns, receive, store } = await bench()
-  await store.keyValue(ROOMS).set(roomKey(ROOM), { session: 'shared', mood: 'good' })
-  await receive(inRoom('1', 'ann'))
+  await store.keyValue(ROOMS).set(roomKey(ROOM), { session: 'shared', people: ['ann'], mood: 'good' })
+  await receive(inRoom('1', 'ann'), inRoom('2', 'bob'))
+  await receive(inRoom('3', 'ann'))
   await settle()
-  expect(turns[0]?.session).toBe('channel:x/our-number/room/ann')
+  expect(turns).toEqual([])
+  expect(await store.inbox.list({ limit: 9 })).toEqual([])
+  const lines = host.logs.filter(({ message }) => message.startsWith('The rule of a room has parts'))
+  expect(lines).toMatchObject([{ fields: { room: 'x/our-number/room', parts: 'mood' } }])
 })
 
 it('saves the attachments of a shared room for the room', async () => {

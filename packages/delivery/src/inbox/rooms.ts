@@ -1,12 +1,15 @@
 /** Finds the rules of a room, and judges its messages. A direct chat has no rules, and costs no read. */
+import { BoundedMap } from '@sluice/kit'
 import {
   type Channel,
   type Inbound,
   isAllowed,
+  type Logger,
   parseRoomRule,
   ROOMS,
   type RoomPlace,
   type RoomRule,
+  roomId,
   roomKey,
   roomOwner,
   type Store,
@@ -24,13 +27,19 @@ export interface RoomDefaults {
 export interface RoomsOptions {
   readonly store: Pick<Store, 'keyValue'>
   rooms(channel: string): RoomDefaults
+  /** Absent: no room is logged whose rule cannot be read. */
+  readonly log?: Pick<Logger, 'warn'>
 }
 
 /** A room with the rule in force. */
 export interface Room extends RoomDefaults {
   readonly place: RoomPlace
   readonly rule: RoomRule
+  /** The parts of the stored rule that this release cannot read. */
+  readonly unreadable?: readonly string[]
 }
+
+const WARNED_MAX = 1000
 
 /** Whether a message comes from a conversation of several people. A channel that cannot tell has direct chats only. */
 export const isInRoom = ({ addressed }: Pick<Inbound, 'addressed'>): boolean => addressed !== undefined && addressed !== 'direct'
@@ -51,6 +60,8 @@ const isUnaddressed = (message: Pick<Inbound, 'id' | 'addressed'>): boolean => m
 
 export class Rooms {
   readonly #options: RoomsOptions
+  /** The rooms whose rule the log has been told about. */
+  readonly #warned = new BoundedMap<string, true>(WARNED_MAX)
 
   constructor(options: RoomsOptions) {
     this.#options = options
@@ -58,9 +69,21 @@ export class Rooms {
 
   /** Returns the room of a conversation with several people. */
   async at(place: RoomPlace): Promise<Room> {
-    const rule = parseRoomRule(await this.#options.store.keyValue(ROOMS).get(roomKey(place)))
+    const { rule, unreadable } = parseRoomRule(await this.#options.store.keyValue(ROOMS).get(roomKey(place)))
+    if (unreadable.length > 0) this.#warn(place, unreadable)
     const { isShared, overhears } = this.#options.rooms(place.channel)
-    return { place, rule, isShared: rule.session === undefined ? isShared : rule.session === 'shared', overhears }
+    return { place, rule, isShared: rule.session === undefined ? isShared : rule.session === 'shared', overhears, unreadable }
+  }
+
+  #warn(place: RoomPlace, unreadable: readonly string[]): void {
+    const room = roomId(place)
+    if (this.#warned.get(room)) return
+    this.#warned.set(room, true)
+    this.#options.log?.warn('The rule of a room has parts that this release cannot read, so that nobody is answered there.', {
+      room,
+      parts: unreadable.join(', '),
+      change: `upgrade this node, or set the rule anew: sluice rooms set ${room} respond=…`,
+    })
   }
 
   /** Resolves to undefined for a direct chat. A reminder that says nothing about how it is addressed may be in a room. */

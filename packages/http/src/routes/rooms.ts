@@ -40,6 +40,10 @@ const roomSchema = v.object({
   account: v.string(),
   conversation: v.string(),
   rule: roomRuleSchema,
+  unreadable: v.pipe(
+    v.array(v.string()),
+    v.description('The parts of the stored rule that this release cannot read. While there are any, nobody is answered there'),
+  ),
   session: v.pipe(v.picklist(ROOM_SESSIONS), v.description('In force: by the rule, else by `room_session` of the channel')),
   respond: v.pipe(
     v.picklist(RESPONDS),
@@ -92,13 +96,14 @@ export function roomRoutes(runtime: Runtime): Route[] {
 
   const shown = async (place: RoomPlace, lastActiveAtMs?: number): Promise<ShownRoom> => {
     const room = await rooms.at(place)
-    const { rule, isShared, overhears } = room
+    const { rule, isShared, overhears, unreadable = [] } = room
     return {
       room: roomId(place),
       channel: place.channel,
       account: place.account,
       conversation: place.conversation,
       rule,
+      unreadable: [...unreadable],
       session: isShared ? 'shared' : 'person',
       respond: respondsTo(room),
       overhears: isShared && overhears,

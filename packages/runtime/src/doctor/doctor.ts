@@ -24,6 +24,7 @@ import { checkAbilities, checkCallableTools, checkFeatures, checkLeftOutFiles, t
 import { checkDataDir, checkNetwork, checkNode } from './check-machine.ts'
 import { checkProcedures, type ProceduresChecked } from './check-procedures.ts'
 import { checkProvider, tryTextHere } from './check-provider.ts'
+import { checkRooms } from './check-rooms.ts'
 import { checkInWorkspace, checkOtherSandboxes, checkSandbox } from './check-sandbox.ts'
 import { checkSignatures } from './check-signatures.ts'
 import { checkWorkspace } from './check-workspace.ts'
@@ -78,6 +79,7 @@ export async function checkKept(runtime: Checked): Promise<Check[]> {
     ...(await checkSignatures(store)),
     await checkStorage(store, snapshot.config, runtime.clock.nowMs()),
     await checkMemory(store.memory),
+    ...(await checkRooms(store)),
     checkBackups(runtime.dataDir, snapshot.config, runtime.clock.nowMs()),
     ...(await runFeatureChecks(snapshot)),
     // The checks of features can find further tools.

@@ -42,8 +42,24 @@ export const ROOM_KEYS = 'room:'
 /** The key of a room in the store. */
 export const roomKey = (room: RoomPlace): string => ROOM_KEYS + roomId(room)
 
-/** Reads a stored rule. In a room whose rule this release cannot read, such as that of a later one, each person has a conversation. */
-export function parseRoomRule(stored: unknown): RoomRule {
-  const result = v.safeParse(roomRuleSchema, stored ?? {})
-  return result.success ? result.output : { session: 'person' }
+export interface StoredRoomRule {
+  readonly rule: RoomRule
+  /** The parts that this release cannot read, such as those of a later one. */
+  readonly unreadable: readonly string[]
+}
+
+/**
+ * Reads a stored rule. A part that cannot be read may restrict who is answered and with which tools, so that then nobody is answered; the
+ * other parts are kept. Where the part says who shares a conversation, each person has one.
+ */
+export function parseRoomRule(stored: unknown): StoredRoomRule {
+  const whole = v.safeParse(roomRuleSchema, stored ?? {})
+  if (whole.success) return { rule: whole.output, unreadable: [] }
+  const parts = v.safeParse(v.record(v.string(), v.unknown()), stored)
+  if (!parts.success) return { rule: { session: 'person', respond: 'never' }, unreadable: ['the whole rule'] }
+  const entries = Object.entries(parts.output)
+  const isReadable = ([name, value]: readonly [string, unknown]): boolean => v.safeParse(roomRuleSchema, { [name]: value }).success
+  const unreadable = entries.filter((entry) => !isReadable(entry)).map(([name]) => name)
+  const readable = v.parse(roomRuleSchema, Object.fromEntries(entries.filter(isReadable)))
+  return { rule: { ...readable, ...(unreadable.includes('session') && { session: 'person' }), respond: 'never' }, unreadable }
 }
