@@ -458,7 +458,8 @@ const DESCRIPTIONS = [
   {
     name: 'cluster status',
     remote: true,
-    summary: 'List the nodes that share the database, with their state, shards and other leases',
+    summary:
+      'List the nodes that share the database, with their state, shards and other leases, their MCP programs, and what differs between their folders',
   },
   {
     name: 'cluster drain',

@@ -21,6 +21,7 @@ export interface RunningDaemon {
   /** The agents, `main` first. */
   readonly agents: Status['agents']
   readonly cluster: Status['cluster']
+  readonly programs: Status['programs']
   readonly model_limits: Status['model_limits']
   readonly problems: Status['problems']
   readonly queues: Status['queues']
@@ -78,8 +79,23 @@ async function probe(api: Api): Promise<DaemonProbe> {
     throw error
   })
   if (typeof status === 'string') return { running: false, reason: status, health }
-  const { pid, url, version, profile, started_at, agents, cluster, model_limits, problems = [], queues, last_backup } = status
-  return { running: true, pid, url, version, profile, started_at, health, agents, cluster, model_limits, problems, queues, last_backup }
+  // A daemon of an earlier release reports no problems and no programs.
+  const {
+    pid,
+    url,
+    version,
+    profile,
+    started_at,
+    agents,
+    cluster,
+    programs = [],
+    model_limits,
+    problems = [],
+    queues,
+    last_backup,
+  } = status
+  const about = { pid, url, version, profile, started_at, health, agents, cluster, programs }
+  return { running: true, ...about, model_limits, problems, queues, last_backup }
 }
 
 /**

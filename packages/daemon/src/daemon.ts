@@ -204,6 +204,7 @@ class RunningDaemon implements Daemon {
     void hashWebhookSecret(runtime, options)
     void every(runtime.clock, HISTORY_MS, signal, () => void runtime.history.save())
     watchClock({ clock: runtime.clock, events: runtime.bus, log: runtime.log, signal })
+    void reportNode(runtime, signal)
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.
     void runtime.guards().sandbox.choice()
     void retrySandbox(runtime, signal)
@@ -263,6 +264,14 @@ class RunningDaemon implements Daemon {
     lock.release()
     log.info('daemon stopped', { took_ms: Math.round(clock.monotonicMs() - startedMs) })
   }
+}
+
+/** Tells the other nodes of a cluster what this one sees and runs. */
+async function reportNode(runtime: OpenRuntime, signal: AbortSignal): Promise<void> {
+  const { cluster } = runtime.store
+  if (!cluster) return
+  const { watchNodes } = await import('@sluice/runtime/watch-nodes')
+  await watchNodes({ ...runtime, cluster, log: runtime.log.child('cluster') }, signal)
 }
 
 /** Chooses the sandbox again and again, while commands run in another one than configured or are refused. */

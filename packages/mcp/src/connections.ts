@@ -44,6 +44,11 @@ export class Connections {
     this.#options = options
   }
 
+  /** The number of connections that are open or being opened. */
+  get count(): number {
+    return this.#opened.size
+  }
+
   /**
    * Runs `work` on the connection of `key`, which is opened if there is none, and once more on a new one if the server has forgotten the
    * session. Throws `unavailable` when all connections are busy.

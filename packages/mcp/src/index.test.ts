@@ -54,6 +54,18 @@ describe('mcp', () => {
     expect(server.running).toHaveLength(1)
   })
 
+  test('names its programs with their processes, and no server that is reached over HTTP', async () => {
+    const { listed, call, parts, server } = await arrange({}, serverWith({ name: 'echo', run: () => text('hi') }))
+    const programs = () => parts().services?.mcpPrograms?.()
+    await listed()
+    await waitFor(() => expect(server.running).toEqual([]))
+    expect(programs()).toEqual([{ server: 'notes', processes: 0 }])
+    for (const client of ['ann', 'bob']) await call('mcp__notes__echo', {}, { client })
+    expect(programs()).toEqual([{ server: 'notes', processes: 2 }])
+    const remote = await arrange({ command: undefined, args: [], url: 'https://notes.example/mcp' })
+    expect(remote.parts().services?.mcpPrograms?.()).toEqual([])
+  })
+
   test('keeps the clients of one server apart, unless its scope is shared', async () => {
     for (const [scope, processes] of [
       ['client', 2],

@@ -32,6 +32,7 @@ function enabledParts(host: Host, config: McpConfig): Parts {
       return running?.tools ?? []
     },
     prompt: () => (running?.hasTools ? PROMPT : ''),
+    services: { mcpPrograms: () => running?.programs() ?? [] },
     links: () => running?.links() ?? [],
     check: async (signal) => running?.check(signal) ?? [],
     async register() {

@@ -43,6 +43,11 @@ export class McpServer {
     })
   }
 
+  /** The number of connections; for a program, the number of its processes. */
+  get connections(): number {
+    return this.#connections.count
+  }
+
   /** Runs `work` on the connection of the caller. */
   use<Result>(context: ToolContext, work: (connection: Connection) => Promise<Result>): Promise<Result> {
     const { agent, workspace, signal } = context

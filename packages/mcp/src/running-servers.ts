@@ -1,5 +1,5 @@
 /** The configured servers while the daemon runs. This module is loaded only when a server is configured. */
-import type { Finding, Host, LinkHealth, Tool } from '@sluice/sdk'
+import type { Finding, Host, LinkHealth, NodeProgram, Tool } from '@sluice/sdk'
 import type { McpConfig } from './config.ts'
 import { McpServer } from './mcp-server.ts'
 import { toolsOf } from './mcp-tools.ts'
@@ -45,6 +45,13 @@ export class RunningServers {
       name: `MCP server ${name}`,
       state: failure === undefined ? (known.isKnown ? 'ok' : 'connecting') : 'down',
     }))
+  }
+
+  /** The servers that are programs of this machine. */
+  programs(): readonly NodeProgram[] {
+    return this.servers
+      .filter(({ config }) => config.command !== undefined)
+      .map(({ name, connections }) => ({ server: name, processes: connections }))
   }
 
   async close(): Promise<void> {

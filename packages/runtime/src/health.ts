@@ -2,6 +2,7 @@
 
 import { healthOf } from '@sluice/delivery'
 import type { Clock, Store, Vitals } from '@sluice/sdk'
+import type { NodeFinding } from './cluster/compare-nodes.ts'
 import type { EventBus } from './events/event-bus.ts'
 import type { Snapshot } from './features/snapshot.ts'
 import type { Health } from './health-answer.ts'
@@ -30,6 +31,8 @@ export interface Reasons {
   readonly provider?: { readonly error: string; readonly sinceMs: number } | undefined
   readonly config?: { readonly error: string; readonly sinceMs: number } | undefined
   readonly jumped?: { readonly ms: number; readonly sinceMs: number } | undefined
+  /** What differs between the nodes of a cluster. */
+  readonly nodes?: readonly NodeFinding[]
 }
 
 /** The beginning of every warning about a proxy. */
@@ -92,7 +95,12 @@ export class HealthWatch {
     if (isValid) this.#reasons = { ...this.#reasons, config: undefined }
   }
 
-  /** Why the provider and the configuration fail, and since when; and the last time that the clock was set. For operators only. */
+  /** Reports what differs between the nodes of the cluster, as of the last comparison. */
+  nodesCompared(nodes: readonly NodeFinding[]): void {
+    this.#reasons = { ...this.#reasons, nodes }
+  }
+
+  /** Why the provider and the configuration fail, and since when; what differs between nodes; and the last time that the clock was set. For operators only. */
   reasons(): Reasons {
     return this.#reasons
   }

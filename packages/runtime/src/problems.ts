@@ -12,7 +12,7 @@ export const problemSchema = v.object({
   name: v.pipe(v.nullable(v.string()), v.description('The channel, link or feature')),
   state: v.pipe(
     v.picklist(['failing', 'warning']),
-    v.description('`failing`: people get no answer, or messages are refused, until it is repaired'),
+    v.description('`failing`: people get no answer or a wrong one, or messages are refused, until it is repaired'),
   ),
   text: v.string(),
   since: v.nullable(v.string()),
@@ -38,7 +38,7 @@ const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${w
 /** Those that stop work come first. */
 export function problemsOf({ health, dataDir, clock, vitals }: ProblemSources, { channels, links, features }: Snapshot): Problem[] {
   const { store, leases, warnings } = health.look()
-  const { provider, config, jumped } = health.reasons()
+  const { provider, config, jumped, nodes = [] } = health.reasons()
   const problems: Problem[] = []
   const add = (
     about: Problem['about'],
@@ -57,6 +57,7 @@ export function problemsOf({ health, dataDir, clock, vitals }: ProblemSources, {
       `This daemon holds ${leases.held} of ${leases.wanted} leases: another process has the rest, or may take it.`,
       "run 'sluice cluster status'",
     )
+  for (const { state, text, fix } of nodes) add('cluster', state, text, fix)
   if (provider)
     add(
       'provider',

@@ -186,6 +186,7 @@ export type {
 } from './store/delivery-store.ts'
 export type { EventFollower, EventLog, LoggedEvent } from './store/event-log.ts'
 export type { Claim, IdempotencyKey, IdempotencyStore } from './store/idempotency.ts'
+export { type FolderMark, type NodeFolder, type NodeProgram, type NodeReport, parseNodeReport } from './store/node-report.ts'
 export type { OneTimeKeyOptions, OneTimeKeys, OneTimeKeysOf } from './store/one-time-keys.ts'
 export { changeLane, runsOnShard, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './store/ownership.ts'
 export type { DeletedRows, Retention, StoreUsage } from './store/retention.ts'

@@ -221,6 +221,8 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
       config_version: 7,
       key_id: null,
       leases: ['channel telegram'],
+      folders: [{ name: 'files', path: '/data/files', digest: null, problem: null }],
+      programs: [{ server: 'notes', processes: 2 }],
     }
     const started_at = new Date().toISOString()
     const answer = {
@@ -231,6 +233,7 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
         { ...node, node: 'a', state: 'up', shards: 244, silent_ms: 100, clock_offset_ms: 20, started_at },
         { ...node, node: 'b\u202e<img src=x>', state: 'dead', shards: 0, silent_ms: 60_000, clock_offset_ms: -3_600_000, started_at },
       ],
+      problems: [{ state: 'failing', text: 'The skills differ between nodes: a | b.', fix: 'give all nodes the same files' }],
     }
     await page.route('**/api/cluster', (route) => route.fulfill({ json: answer }))
     const drained: string[] = []
@@ -241,6 +244,8 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     await page.reload()
     await nodes.click()
     await page.getByText('12 shards have no owner now').waitFor(SOON)
+    await page.getByRole('alert').getByText('The skills differ between nodes: a | b. To repair it: give all nodes the same files').waitFor()
+    expect(await page.getByText('notes (2 running)').count()).toBe(2)
     await page.getByRole('row').filter({ hasText: 'dead' }).waitFor()
     expect(await page.locator('main img').count()).toBe(0)
     await page.getByRole('row').filter({ hasText: '(this one)' }).getByRole('button', { name: 'Drain' }).click()

@@ -5,6 +5,7 @@ import { CLOCK_OFFSET_MS_MAX } from '@sluice/sdk'
 import type { Api } from '../api/api.ts'
 import { withApi } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'
+import { shownPrograms } from '../mcp-programs.ts'
 
 export const status = (context: CliContext): Promise<number> => show(context, (api) => api.get<ClusterStatus>('/api/cluster'))
 
@@ -40,6 +41,10 @@ const show = (context: CliContext, ask: (api: Api) => Promise<ClusterStatus>): P
         url ?? '',
       ]),
     )
+    for (const { node, programs } of cluster.nodes)
+      if (programs && programs.length > 0) out.hint(`MCP programs of ${node}: ${shownPrograms(programs)}`)
+    for (const { state, text, fix } of cluster.problems)
+      out.hint(`${out.style(state === 'failing' ? 'red' : 'yellow', state)}: ${text} To repair it: ${fix}`)
     for (const { node, state, shards } of cluster.nodes)
       if (state === 'drained' && shards > 0)
         out.warn(`${node} still gives ${shards} shards away: 'sluice cluster status' shows when it has none`)

@@ -11,6 +11,7 @@ import { errorText } from '@sluice/sdk'
 import * as v from 'valibot'
 import { openHere } from '../api/open-api.ts'
 import type { CliContext, Output } from '../context.ts'
+import { shownPrograms } from '../mcp-programs.ts'
 import { megabytes } from '../megabytes.ts'
 import { type DaemonProbe, probeDaemon } from '../probe-daemon.ts'
 
@@ -31,6 +32,7 @@ export async function run(context: CliContext): Promise<number> {
       problemLines(daemon, out),
       clusterLines(daemon),
       agentLines(daemon),
+      programLines(daemon),
       healthLines(daemon),
       queueLines(queues),
       backupLines(backup),
@@ -64,6 +66,10 @@ const clusterLines = (daemon: DaemonProbe): string[] =>
 /** Returns no lines if there is only the main agent. */
 const agentLines = (daemon: DaemonProbe): string[] =>
   daemon.running && daemon.agents.length > 1 ? [`agents:      ${daemon.agents.join(', ')}`] : []
+
+/** Returns no lines without MCP servers that are programs of this machine. */
+const programLines = (daemon: DaemonProbe): string[] =>
+  daemon.running && daemon.programs.length > 0 ? [`programs:    ${shownPrograms(daemon.programs)} (MCP)`] : []
 
 /** Returns no lines if the daemon is not running, or answers in the form of another version. */
 function healthLines(daemon: DaemonProbe): string[] {

@@ -1,6 +1,7 @@
 /** `/api/cluster`: the nodes that share the database, and which of them own what. */
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
+import { compareNodes } from '@sluice/runtime/compare-nodes'
 import { AppError, CLUSTER_ROLES, type ClusterNode, type ClusterStore, defineRoute, type Route, SHARDS } from '@sluice/sdk'
 import * as v from 'valibot'
 import { recordAction } from '../request/record-action.ts'
@@ -25,6 +26,26 @@ const nodeSchema = v.object({
     v.description('How far its clock is ahead of that of the database, negative when it is behind; null until it has measured it'),
   ),
   started_at: v.string(),
+  folders: v.pipe(
+    v.nullable(
+      v.array(
+        v.object({
+          name: v.pipe(v.string(), v.description('Such as `workspace`, `files` or `procedures`')),
+          path: v.string(),
+          digest: v.pipe(
+            v.nullable(v.string()),
+            v.description('The SHA-256 of the content of `procedures`, `skills` and `identity files`'),
+          ),
+          problem: v.pipe(v.nullable(v.string()), v.description('Why the node cannot use the folder')),
+        }),
+      ),
+    ),
+    v.description('The folders that all nodes must have in common; null until the node has looked at them, and of an earlier release'),
+  ),
+  programs: v.pipe(
+    v.nullable(v.array(v.object({ server: v.string(), processes: v.number() }))),
+    v.description('The MCP servers that are programs of the node, with the number of their processes there'),
+  ),
 })
 
 const clusterSchema = v.object({
@@ -32,6 +53,16 @@ const clusterSchema = v.object({
   node: v.pipe(v.string(), v.description('The node that answers')),
   unowned_shards: v.pipe(v.number(), v.description('Shards whose work waits for a node to take them')),
   nodes: v.array(nodeSchema),
+  problems: v.pipe(
+    v.array(
+      v.object({
+        state: v.pipe(v.picklist(['failing', 'warning']), v.description('`failing`: nodes do wrong work because of it')),
+        text: v.string(),
+        fix: v.string(),
+      }),
+    ),
+    v.description('What differs between the folders that all nodes must have in common'),
+  ),
 })
 /** The answer of `GET /api/cluster`. */
 export type ClusterStatus = v.InferOutput<typeof clusterSchema>
@@ -88,7 +119,13 @@ function clusterOf({ cluster }: Runtime['store']): ClusterStore {
 async function statusOf(cluster: ClusterStore): Promise<ClusterStatus> {
   const nodes = await cluster.nodes()
   const owned = nodes.reduce((sum, { state, shards }) => sum + (state === 'dead' ? 0 : shards), 0)
-  return { name: cluster.name, node: cluster.node, unowned_shards: SHARDS - owned, nodes: nodes.map(nodeAnswer) }
+  return {
+    name: cluster.name,
+    node: cluster.node,
+    unowned_shards: SHARDS - owned,
+    nodes: nodes.map(nodeAnswer),
+    problems: compareNodes(nodes),
+  }
 }
 
 const nodeAnswer = (node: ClusterNode): ClusterStatus['nodes'][number] => ({
@@ -105,4 +142,6 @@ const nodeAnswer = (node: ClusterNode): ClusterStatus['nodes'][number] => ({
   silent_ms: Math.round(node.silentMs),
   clock_offset_ms: node.clockOffsetMs === null ? null : Math.round(node.clockOffsetMs),
   started_at: isoTime(node.startedAtMs),
+  folders: node.report?.folders.map(({ name, path, digest, problem }) => ({ name, path, digest, problem })) ?? null,
+  programs: node.report?.programs ?? null,
 })

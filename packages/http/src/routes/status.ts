@@ -137,6 +137,10 @@ const statusSchema = v.object({
     v.nullable(v.object({ name: v.string(), node: v.string() })),
     v.description('The cluster, and the name of this daemon in it; null for a daemon on its own'),
   ),
+  programs: v.pipe(
+    v.array(v.object({ server: v.string(), processes: v.number() })),
+    v.description('The MCP servers that are programs of this machine, with the number of their processes'),
+  ),
   url: v.pipe(v.nullable(v.string()), v.description('The address on which the daemon listens; null in the process of a command')),
   generation: v.number(),
   started_at: v.string(),
@@ -226,6 +230,7 @@ const statusRoute = (runtime: Runtime, snapshot: Snapshot, url: AppParts['url'])
       profile: runtime.profile,
       pid: process.pid,
       cluster: shownCluster(runtime),
+      programs: [...(snapshot.service('mcpPrograms')?.() ?? [])],
       url: url?.() ?? null,
       generation,
       started_at: isoTime(runtime.startedAtMs),

@@ -17,6 +17,7 @@ const node = (name: string, given: Partial<ClusterNode> = {}): ClusterNode => ({
   keyId: 'aaaaaaaa',
   shards: SHARDS / 2,
   leases: [],
+  report: null,
   ...given,
 })
 

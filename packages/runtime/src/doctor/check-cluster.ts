@@ -1,5 +1,6 @@
 /** Checks the cluster of a daemon: that every node lives, has the same key, release and configuration, and that every shard has an owner. */
 import { CLOCK_OFFSET_MS_MAX, type ClusterNode, type ClusterStore, SHARDS } from '@sluice/sdk'
+import { compareNodes } from '../cluster/compare-nodes.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 /** Empty for a daemon on its own. */
@@ -7,7 +8,15 @@ export async function checkCluster(cluster: Pick<ClusterStore, 'name' | 'nodes'>
   if (!cluster) return []
   const nodes = await cluster.nodes()
   const live = nodes.filter(({ state }) => state !== 'dead')
-  const found = [...keys(live), ...deaths(nodes), ...releases(live), ...configurations(live), ...clocks(live), ...shards(live)]
+  const found = [
+    ...keys(live),
+    ...deaths(nodes),
+    ...releases(live),
+    ...configurations(live),
+    ...clocks(live),
+    ...folders(live),
+    ...shards(live),
+  ]
   if (found.some(({ status }) => status !== 'ok')) return found
   return [ok('cluster', `${cluster.name}: ${live.length === 0 ? 'no node runs' : named(live)}`), ...found]
 }
@@ -65,6 +74,10 @@ function clocks(nodes: readonly ClusterNode[]): Check[] {
       ),
     ]
   })
+}
+
+function folders(nodes: readonly ClusterNode[]): Check[] {
+  return compareNodes(nodes).map(({ state, text, fix }) => (state === 'failing' ? fail : warn)('cluster', text, fix))
 }
 
 function shards(nodes: readonly ClusterNode[]): Check[] {

@@ -4,6 +4,7 @@ import type { StartCompanion } from '../channel/companion.ts'
 import type { Events } from '../observe/events.ts'
 import type { Backlog, Vitals } from '../observe/observer.ts'
 import type { ApprovalGate } from '../store/approval-store.ts'
+import type { NodeProgram } from '../store/node-report.ts'
 import type { OneTimeKeysOf } from '../store/one-time-keys.ts'
 import type { Sops } from '../store/sop.ts'
 import type { AuditKind } from '../store/sop-store.ts'
@@ -157,6 +158,8 @@ export interface Services {
   readonly startTurn: StartTurn
   /** Returns the absolute paths, without links, of the folders whose scripts commands of the agent may read and run. */
   readonly skillFolders: () => readonly string[]
+  /** Returns the MCP servers that are programs of this machine, with the number of their processes now. */
+  readonly mcpPrograms: () => readonly NodeProgram[]
   /**
    * The library by which the tool `browser` drives an installed Chromium itself: `missing` returns why it cannot be loaded, `load` the module.
    * Absent in builds without the backend `native`.

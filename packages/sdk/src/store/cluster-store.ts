@@ -7,6 +7,7 @@ import type { Lease } from '../values/lease.ts'
 import type { SharedState } from './cluster-state.ts'
 import type { ClusterNotices, ClusterTurns } from './cluster-turns.ts'
 import type { WaitingMessage } from './delivery-store.ts'
+import type { NodeReport } from './node-report.ts'
 
 /**
  * `ingress`: the node takes requests of platforms. `worker`: it owns shards, so that it runs turns, procedures and replies. `channels`: it
@@ -54,6 +55,8 @@ export interface ClusterNode extends ClusterMember {
   readonly shards: number
   /** The names of its other leases, except those of sessions. */
   readonly leases: readonly string[]
+  /** Its last report; null until the first one, and of an earlier release. */
+  readonly report: NodeReport | null
 }
 
 export interface ShardClaim {
@@ -87,6 +90,8 @@ export interface ClusterStore extends ClusterMember, SharedState {
    * them in this order.
    */
   messagesBeside(numbers: readonly number[]): Promise<readonly WaitingMessage[]>
+  /** Replaces the report of this node. */
+  report(report: NodeReport): Promise<void>
   /** Asks a node to own nothing (`true`), or ends that. Resolves to false when no node of this name is known. */
   drain(node: string, isDrained: boolean): Promise<boolean>
   /** Makes all nodes compare their shards with their share now. */

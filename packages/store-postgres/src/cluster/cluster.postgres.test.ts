@@ -62,6 +62,25 @@ test('nodes share all shards, and none has more than its share', async () => {
   )
 })
 
+test('each node sees the last report of each, and none of a node that has not reported', async () => {
+  const schema = `cluster_${schemas++}`
+  const [a, b] = [await start(schema, 'a'), await start(schema, 'b')]
+  const report = (digest: string) => ({
+    folders: [{ name: 'skills', path: '/data/skills', mark: null, seen: { b: { id: 'x', count: 3 } }, digest, problem: null }],
+    programs: [{ server: 'notes', processes: 2 }],
+  })
+  for (const digest of ['first', 'second']) await a.store.cluster?.report(report(digest))
+  expect((await b.store.cluster?.nodes())?.map(({ node, report: found }) => [node, found])).toEqual([
+    ['a', report('second')],
+    ['b', null],
+  ])
+  const other = new pg.Client(server.url)
+  await other.connect()
+  undo.push(() => other.end())
+  await other.query(`UPDATE ${schema}.processes SET report_json = '{"folders":1}'`)
+  expect((await b.store.cluster?.nodes())?.map(({ report: found }) => found)).toEqual([null, null])
+})
+
 test('each node sees how wrong the clock of each is, and no shards at a dead one', async () => {
   const schema = `cluster_${schemas++}`
   const right = await start(schema, 'right')

@@ -6,6 +6,7 @@ import {
   type ClusterStore,
   type LeaseName,
   type NodeState,
+  parseNodeReport,
   SHARDS,
   type SharedState,
 } from '@sluice/sdk'
@@ -30,7 +31,7 @@ const NODES = `
   SELECT DISTINCT ON (node) node, cluster AS name, roles, url, version, schema_version AS "schemaVersion", config_version AS "configVersion",
     key_id AS "keyId", is_leaving AS "isLeaving", ${LIVES} AS lives, EXISTS (SELECT 1 FROM drained_nodes WHERE drained_nodes.node = processes.node) AS "isDrained",
     extract(epoch FROM clock_timestamp() - beat_at)::float8 * 1000 AS "silentMs", extract(epoch FROM started_at)::float8 * 1000 AS "startedAtMs",
-    clock_offset_ms AS "clockOffsetMs",
+    clock_offset_ms AS "clockOffsetMs", report_json AS "reportJson",
     (SELECT coalesce(sum(shard_to - shard_from + 1), 0)::int FROM leases WHERE process = processes.id AND shard_from IS NOT NULL AND ${LIVES}) AS shards,
     ARRAY(SELECT name FROM leases WHERE process = processes.id AND shard_from IS NULL AND turn IS NULL AND ${LIVES} ORDER BY name) AS leases
   FROM processes WHERE cluster IS NOT NULL AND beat_at > clock_timestamp() - interval '1 day' ORDER BY node, beat_at DESC`
@@ -39,6 +40,7 @@ const DRAIN = `
   ON CONFLICT (node) DO UPDATE SET since = drained_nodes.since RETURNING 1`
 const UNDRAIN = 'DELETE FROM drained_nodes WHERE node = $1 RETURNING 1'
 const KNOWN = 'SELECT 1 FROM processes WHERE node = $1 AND cluster IS NOT NULL LIMIT 1'
+const REPORT = 'UPDATE processes SET report_json = $2 WHERE id = $1'
 const LEAVE = 'UPDATE processes SET is_leaving = true WHERE id = $1'
 
 interface Situation {
@@ -47,7 +49,8 @@ interface Situation {
   readonly elsewhere: number
 }
 
-interface NodeColumns extends Omit<ClusterNode, 'state' | 'leases' | 'roles'> {
+interface NodeColumns extends Omit<ClusterNode, 'state' | 'leases' | 'roles' | 'report'> {
+  readonly reportJson: string | null
   readonly roles: readonly ClusterRole[]
   readonly leases: readonly LeaseName[]
   readonly isLeaving: boolean
@@ -75,8 +78,9 @@ export function createCluster({
     ...member,
     seen: () => ({ workers: seenWorkers, beatAgeMs: leases.beatAgeMs, clockOffsetMs: db.serverClock.offsetMs }),
     async nodes() {
-      return (await db.all<NodeColumns>(NODES)).map(({ isLeaving: leaves, isDrained, lives, ...node }) => ({
+      return (await db.all<NodeColumns>(NODES)).map(({ isLeaving: leaves, isDrained, lives, reportJson, ...node }) => ({
         ...node,
+        report: parseNodeReport(reportJson),
         state: stateOf({ isLeaving: leaves, isDrained, lives }),
       }))
     },
@@ -92,6 +96,9 @@ export function createCluster({
     },
     changed: (signal) => leases.changed(signal),
     messagesBeside: (numbers) => messagesBeside(db, numbers),
+    async report(report) {
+      await db.writer.write(sql(REPORT, process, JSON.stringify(report)))
+    },
     async drain(node, isDrained) {
       const [text, otherwise] = isDrained ? [DRAIN, undefined] : [UNDRAIN, KNOWN]
       const changed = await db.writer.write(sql(text, node))

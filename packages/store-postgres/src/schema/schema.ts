@@ -773,6 +773,12 @@ export const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE processes ADD COLUMN clock_offset_ms float8;
   `,
   },
+  {
+    sql: `
+  -- What the process sees of the folders that all nodes must have in common, and the programs that it runs; null before its first look.
+  ALTER TABLE processes ADD COLUMN report_json text;
+  `,
+  },
 ]
 
 /** Fills the index of memories with the words, and the parts of words, of this release. */

@@ -42,6 +42,11 @@ export function Nodes() {
                 {integer(data.unowned_shards)} shards have no owner now: their messages and turns wait until a node takes them.
               </Note>
             )}
+            {data.problems.map(({ state, text, fix }) => (
+              <Note key={text} tone={state === 'failing' ? 'bad' : 'warn'}>
+                {text} To repair it: {fix}
+              </Note>
+            ))}
             <Summary cluster={data} />
             <List cluster={data} />
           </>
@@ -117,6 +122,7 @@ const List = ({ cluster: { nodes, node: own } }: { readonly cluster: Cluster }) 
         { name: 'Clock', show: ({ clock_offset_ms }) => clockOf(clock_offset_ms) },
         { name: 'Roles', show: ({ roles }) => <Line value={roles.join(', ')} /> },
         { name: 'Leases', show: ({ leases }) => leases.length > 0 && <Line value={leases.join(', ')} /> },
+        { name: 'MCP programs', show: ({ programs }) => <Line value={programsOf(programs)} /> },
         { name: 'Running since', show: ({ started_at }) => <Time at={started_at} /> },
         { name: 'Version', show: ({ version }) => <Name value={version} /> },
         { name: 'Configuration', show: ({ config_version }) => (config_version === null ? 'its own' : `version ${config_version}`) },
@@ -135,6 +141,9 @@ const List = ({ cluster: { nodes, node: own } }: { readonly cluster: Cluster }) 
     />
   </Card>
 )
+
+const programsOf = (programs: Node['programs']): string =>
+  (programs ?? []).map(({ server, processes }) => `${server} (${processes === 0 ? 'idle' : `${integer(processes)} running`})`).join(', ')
 
 /** Compares the clock of a node with that of the database. */
 function clockOf(aheadMs: number | null): string {

@@ -1,0 +1,83 @@
+/** The digest of the files in some folders, for nodes that have copies of them. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+
+/** A folder with more files or deeper folders has no digest. */
+const FILES_MAX = 50_000
+const DEPTH_MAX = 12
+
+/** A folder, with the name that it has in the digest. */
+export interface DigestedFolder {
+  readonly name: string
+  readonly path: string
+}
+
+interface KnownFile {
+  /** Changes when the file does. */
+  readonly stamp: string
+  readonly sha256: string
+}
+
+/** Remembers the digests of files that have not changed, so that a later look only asks for their sizes and times. */
+export class ContentDigest {
+  #known: ReadonlyMap<string, KnownFile> = new Map()
+
+  /**
+   * Resolves to the SHA-256 of the names and contents of the files, in hexadecimal, without those whose names begin with a dot. `counts`
+   * chooses files by their paths below a folder; default: all. A missing folder is like an empty one. Rejects when something cannot be
+   * read, and for too many files.
+   */
+  async of(folders: readonly DigestedFolder[], counts: (path: string) => boolean = () => true): Promise<string> {
+    const known = new Map<string, KnownFile>()
+    const lines: string[] = []
+    for (const { name, path } of folders) {
+      for await (const file of filesIn(path)) {
+        if (!counts(file)) continue
+        if (known.size >= FILES_MAX) throw new Error(`there are more than ${FILES_MAX} files`)
+        const digest = await this.#digestOf(join(path, file))
+        known.set(join(path, file), digest)
+        lines.push(JSON.stringify([name, file, digest.sha256]))
+      }
+    }
+    this.#known = known
+    return createHash('sha256').update(lines.toSorted().join('\n')).digest('hex')
+  }
+
+  async #digestOf(file: string): Promise<KnownFile> {
+    const { size, mtimeMs, ctimeMs, ino } = await stat(file)
+    const stamp = [size, mtimeMs, ctimeMs, ino].join()
+    const known = this.#known.get(file)
+    if (known?.stamp === stamp) return known
+    const hash = createHash('sha256')
+    await pipeline(createReadStream(file), hash)
+    return { stamp, sha256: hash.digest('hex') }
+  }
+}
+
+/** Lists the paths of files below a folder, and follows links. */
+async function* filesIn(root: string, below = '', depth = 0): AsyncGenerator<string> {
+  if (depth > DEPTH_MAX) throw new Error(`${join(root, below)} is more than ${DEPTH_MAX} folders deep`)
+  for (const name of await namesIn(join(root, below))) {
+    if (name.startsWith('.')) continue
+    const path = below === '' ? name : `${below}/${name}`
+    // A link that leads nowhere, and a file that was deleted meanwhile, are left out.
+    const stats = await stat(join(root, path)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw error
+    })
+    if (stats?.isDirectory()) yield* filesIn(root, path, depth + 1)
+    else if (stats?.isFile()) yield path
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}

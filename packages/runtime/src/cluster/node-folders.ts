@@ -1,0 +1,106 @@
+/** The folders that all nodes of a cluster must have in common, as this node sees them. */
+import { basename, dirname, join } from 'node:path'
+import { configuredAgents, type LoadedConfig } from '@sluice/config'
+import { endsWithin } from '@sluice/kit'
+import { type Clock, errorText, MAIN_AGENT, type NodeFolder } from '@sluice/sdk'
+import type { Snapshot } from '../features/snapshot.ts'
+import { sopSettings } from '../procedures/sop-settings.ts'
+import { IDENTITY_FILES } from '../workspace/workspace-identity.ts'
+import { ContentDigest } from './content-digest.ts'
+import { FolderMarks } from './folder-marks.ts'
+
+/** A mount that has gone may not answer for minutes. */
+const LOOK_MS_MAX = 10_000
+
+export interface NodeFoldersOptions {
+  readonly node: string
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly config: () => LoadedConfig
+  readonly snapshot: () => Pick<Snapshot, 'service'>
+}
+
+type Look = Omit<NodeFolder, 'name' | 'path'>
+
+interface Place {
+  readonly name: string
+  readonly path: string
+  look(): Promise<Look>
+}
+
+export class NodeFolders {
+  readonly #options: NodeFoldersOptions
+  readonly #marks: FolderMarks
+  /** One for each folder, by its name. */
+  readonly #digests = new Map<string, ContentDigest>()
+  /** The looks that have not ended, by the name of the folder: no second one waits for the same mount. */
+  readonly #looking = new Map<string, Promise<Look>>()
+
+  constructor(options: NodeFoldersOptions) {
+    this.#options = options
+    this.#marks = new FolderMarks(options.node)
+  }
+
+  /** Looks at all of them at once, for at most 10 s. `others` are the names of the other nodes. Never rejects. */
+  look(others: readonly string[]): Promise<NodeFolder[]> {
+    return Promise.all(this.#places(others).map((place) => this.#lookAt(place)))
+  }
+
+  /** Deletes the marks of this node. Never rejects. */
+  leave(): Promise<void> {
+    return this.#marks.leave()
+  }
+
+  async #lookAt({ name, path, look }: Place): Promise<NodeFolder> {
+    const looking = this.#looking.get(name) ?? look()
+    this.#looking.set(name, looking)
+    if (!(await endsWithin(looking, LOOK_MS_MAX, this.#options.clock)))
+      return { name, path, mark: null, seen: null, digest: null, problem: `it does not answer within ${LOOK_MS_MAX / 1000} s` }
+    this.#looking.delete(name)
+    return { name, path, ...(await looking) }
+  }
+
+  #places(others: readonly string[]): Place[] {
+    const { config, dataDir, snapshot } = this.#options
+    const loaded = config()
+    const skills = snapshot().service('skillFolders')?.()
+    const [procedures] = sopSettings(loaded, dataDir).sources
+    const workspaces = new Map(
+      [...configuredAgents(loaded, dataDir).values()]
+        .map(({ name, workspace }) => [workspace, name === MAIN_AGENT ? 'workspace' : `workspace of ${name}`] as const)
+        .toReversed(),
+    )
+    const marked = (name: string, path: string): Place => ({
+      name,
+      path,
+      look: async () => ({ ...(await this.#marks.look(path, others)), digest: null }),
+    })
+    return [
+      ...[...workspaces].map(([path, name]) => marked(name, path)),
+      marked('files', join(dataDir, 'files')),
+      this.#copied('procedures', procedures.folder, [procedures.folder], (file) => /^[^/]+\/SOP\.(?:toml|md)$/.test(file)),
+      ...(skills ? [this.#copied('skills', skills[0] === undefined ? join(dataDir, 'skills') : dirname(skills[0]), skills)] : []),
+      this.#copied('identity files', join(dataDir, 'agents'), [join(dataDir, 'agents')], isIdentityFile),
+    ]
+  }
+
+  #copied(name: string, path: string, folders: readonly string[], counts?: (file: string) => boolean): Place {
+    const digest = this.#digests.get(name) ?? new ContentDigest()
+    this.#digests.set(name, digest)
+    // The root itself may have another name on each node.
+    const digested = folders.map((folder) => ({ name: folder === path ? '' : basename(folder), path: folder }))
+    const look = async (): Promise<Look> => {
+      try {
+        return { mark: null, seen: null, digest: await digest.of(digested, counts), problem: null }
+      } catch (error) {
+        return { mark: null, seen: null, digest: null, problem: errorText(error) }
+      }
+    }
+    return { name, path, look }
+  }
+}
+
+const isIdentityFile = (file: string): boolean => {
+  const [, name, ...more] = file.split('/')
+  return more.length === 0 && IDENTITY_FILES.some((one) => one === name)
+}
