@@ -31,6 +31,7 @@ export function backgroundTools({ clock }: Pick<Host, 'clock'>, { jobs, isOffere
       name: 'shell_wait',
       description: 'Waits for a command that runs in the background, and returns its new output and its state.',
       risk: 'read',
+      mayRepeat: true,
       input: v.object({ id: jobInput, timeout_secs: v.optional(whole(0, WAIT_SECS_MAX), WAIT_SECS) }),
       async run({ id, timeout_secs }, { session, signal, superseded }) {
         const job = jobs.of(session, id)

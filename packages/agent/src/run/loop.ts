@@ -108,6 +108,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
     const keep = async () => void (turn.kept && (await deps.turns.checkpoint(turn.id, produced)))
     const room = await makeRoom(deps, scope, { conversation, produced, isRefused, keep })
     conversation = room.conversation
+    if (room.isShorter) repeats.reset()
     return room.isShorter
   }
   if (open) await runCalls(open)

@@ -1,16 +1,27 @@
 /** Counts identical tool calls, to stop a model that repeats itself. */
 import { sha256Hex } from '@sluice/sdk'
 
-/** Counts the calls of one turn with the same tool and input. */
+/**
+ * Counts the calls of one turn with the same tool and input. A call that the turn has not made before begins the count of all others anew: a
+ * test that runs again after each change of a file is no loop.
+ */
 export class Repeats {
-  readonly #counts = new Map<string, number>()
+  readonly #calls = new Map<string, { count: number; period: number }>()
+  #period = 0
 
-  /** Returns the number of times that the call was made, with this one. */
+  /** Returns the number of times that the call was made since the turn last made a new one, with this one. */
   count(tool: string, input: unknown): number {
     const key = `${tool} ${sha256Hex(canonicalJson(input))}`
-    const count = (this.#counts.get(key) ?? 0) + 1
-    this.#counts.set(key, count)
+    const before = this.#calls.get(key)
+    if (!before) this.#period++
+    const count = before?.period === this.#period ? before.count + 1 : 1
+    this.#calls.set(key, { count, period: this.#period })
     return count
+  }
+
+  /** Begins all counts anew, because the model no longer has the results. */
+  reset(): void {
+    this.#period++
   }
 }
 

@@ -666,6 +666,26 @@ describe('a model that repeats itself', () => {
     expect(results.map(([text]) => text?.slice(0, 7))).toEqual(['1', '2', 'Not run', '3'])
   })
 
+  test('may make a call again after each new one, and not in a circle', async () => {
+    const edit = (key: string) => [call('edit', { key })]
+    const check = [call('check', { key: 'all' })]
+    const tools = [testTool('edit', () => 'edited'), testTool('check', () => 'failed')]
+    const work = [check, edit('a'), check, edit('b'), check, edit('c'), check]
+    expect((await callTools(work, { tools })).results.map(([text]) => text)).not.toContainEqual(expect.stringContaining('Not run'))
+    const circle = [edit('a'), check, edit('a'), check, edit('a'), check, edit('a'), check]
+    const { results } = await callTools(circle, { tools })
+    expect(results.filter(([text]) => text?.startsWith('Not run'))).toHaveLength(3)
+  })
+
+  test('may make a call that waits any number of times', async () => {
+    const wait: Tool = { ...testTool('wait', () => 'still runs'), mayRepeat: true }
+    const { results } = await callTools(
+      Array.from({ length: 5 }, () => [call('wait')]),
+      { tools: [wait] },
+    )
+    expect(results.map(([text]) => text)).toEqual(Array.from({ length: 5 }, () => 'still runs'))
+  })
+
   test('is asked for a summary without tools after max_iterations', async () => {
     let key = 0
     const model = scriptedModel([

@@ -116,7 +116,8 @@ export class ToolExecutor {
       const parsed = parseToolInput(tool, json, this.#deps.scrub)
       if ('problem' in parsed) return refuse(parsed.problem)
       const { value: input, halts } = parsed
-      if (!halts && repeats && repeats.count(tool.name, parsed.raw) >= REPEATS_REFUSED_FROM) return refuse(repeated(tool.name))
+      if (!halts && !tool.mayRepeat && repeats && repeats.count(tool.name, parsed.raw) >= REPEATS_REFUSED_FROM)
+        return refuse(repeated(tool.name))
       return { call, tool, input, halts, refusal: undefined }
     } catch (error) {
       this.#deps.log.error('tool failed', { tool: tool.name, turn: scope.turn, error })
@@ -383,4 +384,4 @@ const notAmong = (tools: readonly string[], name: string): string =>
   `Not run: ${name} may not be called here. ${tools.length > 0 ? `Allowed tools: ${tools.join(', ')}.` : 'No tool may.'}`
 
 const repeated = (tool: string): string =>
-  `Not run: this turn has called ${tool} with exactly this input ${REPEATS_REFUSED_FROM - 1} times. Use its result or do something else.`
+  `Not run: this turn has called ${tool} with exactly this input ${REPEATS_REFUSED_FROM - 1} times, and has done nothing new since. Use its result or do something else.`

@@ -103,6 +103,8 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   readonly address?: (input: v.InferOutput<Schema>) => string
   /** True for a tool whose results contain addresses that may be opened, such as a search. */
   readonly showsAddresses?: true
+  /** True for a tool that waits, so that a turn may make the same call any number of times. Of another call, the third in a row is refused. */
+  readonly mayRepeat?: true
   /** True for a tool that only reports the outcome of the turn itself. `ask_after_untrusted` does not apply to it. */
   readonly reportsOnly?: true
   /**
