@@ -107,6 +107,8 @@ export class Connection {
   /** The hash of each tool by its name, from the last list. */
   readonly #hashes = new Map<string, string>()
   #isForgotten = false
+  /** The errors of requests that the server refused because it no longer knows the session. */
+  readonly #refusals = new WeakSet<object>()
   /** Why the last unreadable message of the server was not understood. */
   #misunderstood: string | undefined
 
@@ -129,9 +131,14 @@ export class Connection {
     }
   }
 
-  /** True once the server has refused a request because it no longer knows the session. It did not run that request. */
+  /** True once the server has refused a request because it no longer knows the session. Other requests on it may still be answered. */
   get isForgotten(): boolean {
     return this.#isForgotten
+  }
+
+  /** Whether a request of this connection failed with this error because the server no longer knows the session. It did not run that request. */
+  hasRefused(error: unknown): boolean {
+    return typeof error === 'object' && error !== null && this.#refusals.has(error)
   }
 
   get isOpen(): boolean {
@@ -239,21 +246,23 @@ export class Connection {
       return await send({ timeout: this.#options.timeoutMs, signal })
     } catch (error) {
       if (signal.aborted) throw signal.reason
+      const failure = asAppError(error, { ...this.#options, doing, misunderstood: this.#misunderstood })
       if (isForgotten(error)) {
         this.#isForgotten = true
-        void this.close()
+        this.#refusals.add(failure)
       }
-      throw asAppError(error, { ...this.#options, doing, misunderstood: this.#misunderstood })
+      throw failure
     }
   }
 }
 
 /**
  * Whether the server no longer knows the session. The protocol says 404; servers made from the examples of the SDK answer 400 with
- * `No valid session ID provided`.
+ * `No valid session ID provided`, or `Server not initialized` after a restart.
  */
 const isForgotten = (error: unknown): boolean =>
-  error instanceof SdkHttpError && (error.status === 404 || (error.status === 400 && /\bsession\b/i.test(errorText(error))))
+  error instanceof SdkHttpError &&
+  (error.status === 404 || (error.status === 400 && /\bsession\b|\bserver not initialized\b/i.test(errorText(error))))
 
 /** A request that failed. */
 interface Failed {

@@ -62,7 +62,7 @@ export class Connections {
     try {
       return await this.#use({ ...request, work })
     } catch (error) {
-      if (!used?.isForgotten || request.signal.aborted) throw error
+      if (!used?.hasRefused(error) || request.signal.aborted) throw error
       return this.#use(request)
     }
   }
@@ -71,6 +71,7 @@ export class Connections {
     if (this.#closed.signal.aborted) throw new AppError('unavailable', `The MCP server '${this.#options.server}' was stopped`)
     const known = this.#opened.get(key)
     const isUsable = known && (!known.ready || (known.ready.isOpen && !known.ready.isForgotten))
+    if (!isUsable) this.#opened.delete(key)
     const opened = isUsable ? known : this.#open(key, open)
     opened.requests += 1
     try {
@@ -78,6 +79,8 @@ export class Connections {
     } finally {
       opened.requests -= 1
       opened.idleSinceMs = this.#options.clock.monotonicMs()
+      // Its last request may still get an answer, and no other request begins on it.
+      if (opened.requests === 0 && opened.ready?.isForgotten) void this.#close(key, opened)
     }
   }
 

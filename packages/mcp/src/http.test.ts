@@ -144,6 +144,8 @@ describe('a server that is reached over HTTP', () => {
   test.each([
     [404, 'Session not found'],
     [400, 'Bad Request: No valid session ID provided'],
+    // A server of the SDK with one transport, after its restart.
+    [400, 'Bad Request: Server not initialized'],
   ])('that has forgotten a session and answers %i runs the call once in a new one', async (status, message) => {
     const { server, call, listed } = await arrange()
     await listed()
@@ -160,6 +162,38 @@ describe('a server that is reached over HTTP', () => {
     }
     expect(await call({ b: 2 })).toBe('{"b":2}')
     expect(refused).toBeGreaterThan(0)
+  })
+
+  test('that forgets the session during a call of the same client runs that call once, and its result arrives', async () => {
+    const { server, call, listed } = await arrange()
+    await listed()
+    await call()
+    let runs = 0
+    let answerSlow = () => {}
+    let isForgotten = false
+    server.instead = ({ body }, response) => {
+      if (body.includes('"slow"')) {
+        runs++
+        answerSlow = () => {
+          const { id } = JSON.parse(body)
+          response.writeHead(200, { 'content-type': 'application/json' })
+          response.end(JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'done' }] } }))
+        }
+        return true
+      }
+      if (/"(?:initialize|server\/discover)"/.test(body)) isForgotten = false
+      if (!isForgotten) return false
+      response.writeHead(404, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message: 'Session not found' } }))
+      return true
+    }
+    const slow = call({ how: 'slow' })
+    await waitFor(() => expect(runs).toBe(1))
+    isForgotten = true
+    expect(await call({ b: 2 })).toBe('{"b":2}')
+    answerSlow()
+    expect(await slow).toBe('done')
+    expect(runs).toBe(1)
   })
 
   test.each([
