@@ -237,6 +237,7 @@ export type {
   StoreHealth,
   StoreProblem,
   TurnEnd,
+  TurnError,
   TurnFilter,
   TurnMessages,
   TurnRow,

@@ -45,9 +45,10 @@ export const doneEnd = (deps: ReportDeps, scope: TurnScope, { text: response, fi
     }),
   })
 
-export function failedEnd(deps: ReportDeps, scope: TurnScope, { code, message }: AppError): TurnEnd {
+export function failedEnd(deps: ReportDeps, scope: TurnScope, { code, message, refusedFor, isPassing }: AppError): TurnEnd {
   const status = code === 'aborted' ? 'aborted' : 'failed'
-  return turnEnd(deps, scope, { status, response: null, error: { code, message }, messages: [] })
+  const error = { code, message, ...(refusedFor !== undefined && { refusedFor }), ...(isPassing && { isPassing }) }
+  return turnEnd(deps, scope, { status, response: null, error, messages: [] })
 }
 
 export function emitStarted({ events }: ReportDeps, { turn }: TurnScope): void {

@@ -73,7 +73,7 @@ const shownState = (device: string | null, senderOf: SenderOf, turn: Omit<Listed
   session_id: turn.sessionId === null ? null : (bareSession(device, turn.sessionId) ?? turn.sessionId),
   model: turn.model,
   finish_reason: turn.finishReason,
-  error: turn.error,
+  error: turn.error && { code: turn.error.code, message: turn.error.message },
   input_tokens: turn.inputTokens,
   output_tokens: turn.outputTokens,
   cost_usd: turn.costUsd,

@@ -19,7 +19,7 @@ import type { IdempotencyKey, IdempotencyStore } from './idempotency.ts'
 import type { DeletedRows, Retention, StoreUsage } from './retention.ts'
 import type { RowSurvey } from './signed-rows.ts'
 import type { OwnedSopStore, SopStore } from './sop-store.ts'
-import type { TurnRow, TurnStatus, TurnStep } from './turn-row.ts'
+import type { TurnError, TurnRow, TurnStatus, TurnStep } from './turn-row.ts'
 
 /** The durable key-value pairs of one owner. Keys sort by code unit. */
 export interface KeyValue {
@@ -130,7 +130,7 @@ export interface Erased {
   readonly copies: readonly string[]
 }
 
-export type { TurnRow, TurnStatus, TurnStep } from './turn-row.ts'
+export type { TurnError, TurnRow, TurnStatus, TurnStep } from './turn-row.ts'
 
 /** A turn to store before it runs, so that it survives a crash. */
 export interface QueuedTurn {
@@ -160,7 +160,7 @@ export interface TurnEnd {
   readonly model: string | null
   /** How the answer ended; `stop` when absent. */
   readonly finishReason?: FinishReason
-  readonly error: { readonly code: string; readonly message: string } | null
+  readonly error: TurnError | null
   /** What the attempt has used that ended the turn; see `addUsage`. */
   readonly inputTokens: number
   readonly outputTokens: number

@@ -21,6 +21,16 @@ export interface TurnStep {
   readonly costUsd?: number
 }
 
+/** Why a turn has no answer. */
+export interface TurnError {
+  readonly code: string
+  readonly message: string
+  /** As in `AppError`: no repetition can succeed. */
+  readonly refusedFor?: string
+  /** As in `AppError`: a repetition may succeed after any number of failures. */
+  readonly isPassing?: true
+}
+
 export interface TurnRow {
   readonly id: string
   /** The agent of the turn; `main`, or a name of `[agents.<name>]`. */
@@ -35,7 +45,7 @@ export interface TurnRow {
   readonly model: string | null
   /** How the answer ended; null for a turn without an answer. */
   readonly finishReason: FinishReason | null
-  readonly error: { readonly code: string; readonly message: string } | null
+  readonly error: TurnError | null
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number

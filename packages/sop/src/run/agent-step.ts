@@ -22,8 +22,11 @@ export const STEP_OWNER = 'local'
 /** Failures that usually pass without any change. */
 const TRANSIENT_CODES: ReadonlySet<string> = new Set(['upstream', 'upstream_timeout', 'unavailable', 'rate_limited'])
 
-/** Milliseconds before the second attempt, the third, and so on. There are no further attempts. */
+/** Milliseconds before the second attempt, the third, and so on. */
 const ATTEMPT_DELAYS_MS: readonly number[] = [1000, 5000, 20_000, 60_000]
+/** The delay before each further attempt, which only a failure that passes has. */
+const AWAY_DELAY_MS = 300_000
+const HOUR_MS = 3_600_000
 
 const OUTPUT_CHARS_MAX = 16_384
 
@@ -78,10 +81,11 @@ async function concludeAttempt({ ports, runs, run: { id }, execution }: StepCont
   const [run, turn] = [await runs.read(id), await ports.turns.get(turnId)]
   const { attempt } = run
   if (attempt?.turnId !== turnId) return
-  const input = turn && inputFromTurn(run, { ...attempt, turnId }, turn, ports.newId)
+  const awayMs = ports.config().max_age_hours * HOUR_MS
+  const input = turn && inputFromTurn(run, { ...attempt, turnId }, turn, { newTurnId: ports.newId, awayMs })
   if (!input) throw new AppError('unavailable', `The turn ${turnId} has neither ended nor does it run`)
   await runs.apply(id, input.type === 'attemptEnded' ? await withOutputChecked(run, input) : input)
-  if (input.type === 'retry') await ports.clock.sleep(ATTEMPT_DELAYS_MS[attempt.number - 1] ?? 0, execution.signal)
+  if (input.type === 'retry') await ports.clock.sleep(ATTEMPT_DELAYS_MS[attempt.number - 1] ?? AWAY_DELAY_MS, execution.signal)
 }
 
 /** Translates the outcome of a turn into an input of the state machine; undefined while the turn has not ended. */
@@ -89,7 +93,7 @@ function inputFromTurn(
   run: SopRun,
   attempt: Attempt & { readonly turnId: string },
   turn: TurnOutcome,
-  newTurnId: () => string,
+  { newTurnId, awayMs }: { newTurnId(): string; readonly awayMs: number },
 ): SopInput | undefined {
   const { turnId } = attempt
   const about = { step: run.step, turnId }
@@ -105,9 +109,13 @@ function inputFromTurn(
       return { type: 'attemptEnded', ...about, status: 'failed', output: 'Its turn was aborted' }
     case 'failed': {
       const reason = turn.error ? `${turn.error.message} (${turn.error.code})` : 'Its turn failed'
-      if (!TRANSIENT_CODES.has(turn.error?.code ?? '')) return { type: 'attemptEnded', ...about, status: 'failed', output: reason }
+      if (!TRANSIENT_CODES.has(turn.error?.code ?? '') || turn.error?.refusedFor !== undefined)
+        return { type: 'attemptEnded', ...about, status: 'failed', output: reason }
       if (mayHaveActed(run.steps[run.step - 1], turn)) return { type: 'interrupted', ...about, reason }
-      if (attempt.number > ATTEMPT_DELAYS_MS.length) {
+      // An outage of the model, or a limit in dollars that is reached, lasts longer than a few attempts.
+      const mayWait = turn.error?.isPassing === true || turn.error?.code === 'rate_limited'
+      const attemptsMax = 1 + ATTEMPT_DELAYS_MS.length + (mayWait ? Math.floor(awayMs / AWAY_DELAY_MS) : 0)
+      if (attempt.number >= attemptsMax) {
         return { type: 'attemptEnded', ...about, status: 'failed', output: `${reason}, in each of ${attempt.number} attempts` }
       }
       return { type: 'retry', turnId, nextTurnId: newTurnId(), reason }

@@ -211,6 +211,40 @@ describe('agent steps', () => {
     })
   })
 
+  test('are attempted once when the model refuses', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    bench.agent.end(bench.turnOf(runId), { status: 'failed', error: { code: 'upstream', message: 'wrong key', refusedFor: 'credentials' } })
+    await bench.settle()
+    expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: 'Step 1 failed: wrong key (upstream)' })
+    expect(bench.agent.turns.size).toBe(1)
+  })
+
+  test.each([
+    ['the model is away', { code: 'upstream', message: 'overloaded', isPassing: true }],
+    ['a limit in dollars is reached', { code: 'rate_limited', message: 'the budget is used up' }],
+  ] as const)('are attempted for max_age_hours while %s', async (_while, error) => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    for (let attempt = 0; attempt < 100; attempt++) {
+      bench.agent.end(bench.turnOf(runId), { status: 'failed', error })
+      await bench.host.advance(300_000)
+    }
+    expect(await bench.run(runId)).toMatchObject({ status: 'running' })
+    bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'fine' })
+    await bench.settle()
+    expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
+
+    const second = await bench.fire('a')
+    let attempts = 0
+    for (; (await bench.run(second)).status === 'running' && attempts < 1000; attempts++) {
+      bench.agent.end(bench.turnOf(second), { status: 'failed', error })
+      await bench.host.advance(300_000)
+    }
+    expect(attempts).toBe(5 + (24 * 60) / 5)
+    expect(await bench.run(second)).toMatchObject({ status: 'failed' })
+  })
+
   test('wait for a person when they failed after a model had answered', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
