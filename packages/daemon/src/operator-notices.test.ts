@@ -97,6 +97,25 @@ test('what needs operators is told once in the chats of [approvals], and listed'
   expect(events.filter(({ type }) => type === 'operator_notice')).toHaveLength(3)
 })
 
+test('a run of a procedure that failed is told once for its procedure, with the beginning of its reason', async () => {
+  const { sent, notices, emit } = await start('[approvals]\nchannels = ["x:ops"]\n')
+  const failed = (run_id: string): SluiceEvent => ({
+    type: 'sop_run',
+    run_id,
+    sop: 'alarm',
+    status: 'failed',
+    step: 1,
+    steps: 2,
+    reason: `Step 1 failed: ${'wrong key\n'.repeat(1000)}`,
+  })
+  for (const event of [failed('r1'), failed('r2')]) emit(event)
+  await expect.poll(() => sent).toHaveLength(1)
+  expect(sent[0]).toMatch(
+    /^x:ops Notification\s+A run of the procedure alarm failed: Step 1 failed: wrong key .{1,300} `sluice sop status r1` shows it\.$/,
+  )
+  expect(await notices()).toMatchObject([{ kind: 'given_up', about: 'procedure alarm' }])
+})
+
 test('[notify] chooses chats, kinds and pace', async () => {
   const config = '[approvals]\nchannels = ["x:ops"]\n[notify]\nchannels = ["y:alerts"]\nkinds = ["loop"]\nevery_mins = 0\n'
   const { sent, notices, emit } = await start(config)

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { approvalsSection, notifySection } from '@sluice/config'
 import { isoTime, shellWord } from '@sluice/kit'
-import { type OperatorNotice, type SluiceEvent, type Store, withFullStop } from '@sluice/sdk'
+import { type OperatorNotice, oneLine, type SluiceEvent, type Store, withFullStop } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
 import { notifyNews } from './notify.ts'
 
@@ -16,6 +16,8 @@ export interface KeptNotice extends Pick<OperatorNotice, 'kind' | 'about' | 'tex
 }
 
 const KEPT_MAX = 100
+/** The reason of a failed run may be the whole report of an agent. */
+const REASON_CHARS_MAX = 300
 const MINUTE_MS = 60_000
 
 const kept = (store: Pick<Store, 'keyValue'>) => store.keyValue('gateway:notices')
@@ -76,7 +78,11 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
       return { kind: 'channel', about: `${channel} ${state}`, text, broken: channel }
     }
     case 'sop_run': {
-      const { run_id, sop, status } = event
+      const { run_id, sop, status, reason } = event
+      if (status === 'failed') {
+        const text = `A run of the procedure ${sop} failed: ${withFullStop(oneLine(reason ?? 'no reason is known', REASON_CHARS_MAX))} \`sluice sop status ${run_id}\` shows it.`
+        return { kind: 'given_up', about: `procedure ${sop}`, text }
+      }
       if (status !== 'expired') return undefined
       const text = `A run of the procedure ${sop} waited too long for others and expired. \`sluice sop replay ${run_id}\` starts it again.`
       return { kind: 'expired', about: sop, text }
