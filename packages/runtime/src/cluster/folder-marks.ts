@@ -39,12 +39,13 @@ export class FolderMarks {
     const mark = { id: this.#id, count: (this.#counts.get(path) ?? 0) + 1 }
     this.#counts.set(path, mark.count)
     const problem = await this.#write(root, mark).then(() => null, errorText)
-    const seen = await Promise.all(others.map(async (node) => [node, await readMark(root, node)] as const))
-    return {
-      mark: problem === null ? mark : null,
-      seen: Object.fromEntries(seen.flatMap(([node, found]) => (found ? [[node, found]] : []))),
-      problem,
+    const seen: [string, FolderMark][] = []
+    // One after the other: a mount that hangs keeps one thread busy, and not all.
+    for (const node of others) {
+      const found = await readMark(root, node)
+      if (found) seen.push([node, found])
     }
+    return { mark: problem === null ? mark : null, seen: Object.fromEntries(seen), problem }
   }
 
   /** Deletes the marks of this node, where that is possible. Never rejects. */

@@ -18,7 +18,11 @@ export interface NodeFoldersOptions {
   readonly clock: Clock
   readonly config: () => LoadedConfig
   readonly snapshot: () => Pick<Snapshot, 'service'>
+  /** Default: marks in the folders. */
+  readonly marks?: Pick<FolderMarks, 'look' | 'leave'>
 }
+
+const UNKNOWN = { mark: null, seen: null, digest: null, problem: null }
 
 type Look = Omit<NodeFolder, 'name' | 'path'>
 
@@ -30,20 +34,31 @@ interface Place {
 
 export class NodeFolders {
   readonly #options: NodeFoldersOptions
-  readonly #marks: FolderMarks
+  readonly #marks: Pick<FolderMarks, 'look' | 'leave'>
   /** One for each folder, by its name. */
   readonly #digests = new Map<string, ContentDigest>()
-  /** The looks that have not ended, by the name of the folder: no second one waits for the same mount. */
-  readonly #looking = new Map<string, Promise<Look>>()
+  readonly #last = new Map<string, NodeFolder>()
+  /** The name of the folder whose look has not ended in time. */
+  #hanging: string | undefined
 
   constructor(options: NodeFoldersOptions) {
     this.#options = options
-    this.#marks = new FolderMarks(options.node)
+    this.#marks = options.marks ?? new FolderMarks(options.node)
   }
 
-  /** Looks at all of them at once, for at most 10 s. `others` are the names of the other nodes. Never rejects. */
-  look(others: readonly string[]): Promise<NodeFolder[]> {
-    return Promise.all(this.#places(others).map((place) => this.#lookAt(place)))
+  /**
+   * Looks at one folder after the other, each for at most 10 s. A folder on a mount that does not answer keeps one thread of the process
+   * busy, so that no other folder is looked at until it answers: the last look at those counts. `others` are the names of the other nodes.
+   * Never rejects.
+   */
+  async look(others: readonly string[]): Promise<NodeFolder[]> {
+    const seen: NodeFolder[] = []
+    for (const place of this.#places(others)) {
+      const folder = this.#hanging === undefined ? await this.#lookAt(place) : this.#lastOf(place)
+      this.#last.set(place.name, folder)
+      seen.push(folder)
+    }
+    return seen
   }
 
   /** Deletes the marks of this node. Never rejects. */
@@ -52,12 +67,18 @@ export class NodeFolders {
   }
 
   async #lookAt({ name, path, look }: Place): Promise<NodeFolder> {
-    const looking = this.#looking.get(name) ?? look()
-    this.#looking.set(name, looking)
-    if (!(await endsWithin(looking, LOOK_MS_MAX, this.#options.clock)))
-      return { name, path, mark: null, seen: null, digest: null, problem: `it does not answer within ${LOOK_MS_MAX / 1000} s` }
-    this.#looking.delete(name)
-    return { name, path, ...(await looking) }
+    const looking = look()
+    if (await endsWithin(looking, LOOK_MS_MAX, this.#options.clock)) return { name, path, ...(await looking) }
+    this.#hanging = name
+    void looking.then(() => {
+      this.#hanging = undefined
+    })
+    return { name, path, ...UNKNOWN, problem: `it does not answer within ${LOOK_MS_MAX / 1000} s` }
+  }
+
+  #lastOf({ name, path }: Place): NodeFolder {
+    const last = this.#last.get(name)
+    return last?.path === path ? last : { name, path, ...UNKNOWN }
   }
 
   #places(others: readonly string[]): Place[] {
@@ -65,18 +86,15 @@ export class NodeFolders {
     const loaded = config()
     const skills = snapshot().service('skillFolders')?.()
     const [procedures] = sopSettings(loaded, dataDir).sources
-    const workspaces = new Map(
-      [...configuredAgents(loaded, dataDir).values()]
-        .map(({ name, workspace }) => [workspace, name === MAIN_AGENT ? 'workspace' : `workspace of ${name}`] as const)
-        .toReversed(),
-    )
     const marked = (name: string, path: string): Place => ({
       name,
       path,
       look: async () => ({ ...(await this.#marks.look(path, others)), digest: null }),
     })
     return [
-      ...[...workspaces].map(([path, name]) => marked(name, path)),
+      ...[...configuredAgents(loaded, dataDir).values()].map(({ name, workspace }) =>
+        marked(name === MAIN_AGENT ? 'workspace' : `workspace of ${name}`, workspace),
+      ),
       marked('files', join(dataDir, 'files')),
       this.#copied('procedures', procedures.folder, [procedures.folder], (file) => /^[^/]+\/SOP\.(?:toml|md)$/.test(file)),
       ...(skills ? [this.#copied('skills', skills[0] === undefined ? join(dataDir, 'skills') : dirname(skills[0]), skills)] : []),

@@ -21,6 +21,8 @@ async function arrange() {
   const clock = testClock()
   const reports = new Map<string, NodeReport>()
   const over = new AbortController()
+  let reported = 0
+  let rounds = 1
   const nodes = async () => [...reports].map(([node, report]) => ({ node, state: 'up', report })) as unknown as readonly ClusterNode[]
   const config: LoadedConfig = await parseConfig(
     { dataDir: dir, configFile: join(dir, 'config.toml'), env: {}, features: [], home: dir } as never,
@@ -33,7 +35,14 @@ async function arrange() {
     let found: readonly NodeFinding[] = []
     const watched = watchNodes(
       {
-        cluster: { node: name, nodes, report: async (report) => void reports.set(name, report) },
+        cluster: {
+          node: name,
+          nodes,
+          async report(report) {
+            reports.set(name, report)
+            reported++
+          },
+        },
         dataDir,
         clock,
         log,
@@ -45,21 +54,27 @@ async function arrange() {
     )
     return { dataDir, watched, logs, found: () => found.map(({ text }) => text) }
   }
-  /** Lets both nodes look once more, when their wait has ended. */
+  /** Waits until both nodes have reported once more and wait for their next look, which `pass` begins. */
+  const idle = () =>
+    vi.waitFor(() => {
+      expect(reported).toBe(2 * rounds)
+      expect(clock.sleeping).toBe(2)
+    })
   const pass = async (ms: number) => {
-    await vi.waitFor(() => expect(clock.sleeping).toBe(2))
+    await idle()
+    rounds++
     await clock.advance(ms)
-    await vi.waitFor(() => expect(clock.sleeping).toBe(2))
+    await idle()
   }
-  return { node, over, reports, pass }
+  return { node, over, reports, idle, pass }
 }
 
 test('says what is not shared once it is seen twice, and no more when it is repaired', async () => {
-  const { node, over, pass, reports } = await arrange()
+  const { node, over, idle, pass, reports } = await arrange()
   const [a, b] = [node('a'), node('b')]
   mkdirSync(join(b.dataDir, 'sops/deploy'), { recursive: true })
   writeFileSync(join(b.dataDir, 'sops/deploy/SOP.toml'), 'x')
-  await pass(0)
+  await idle()
   expect([...a.found(), ...b.found()]).toEqual([])
   await pass(2_000)
   await pass(20_000)
