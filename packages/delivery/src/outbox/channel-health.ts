@@ -7,6 +7,17 @@ const sentAtMs = new WeakMap<Channel, number>()
 const ambiguousInRow = new WeakMap<Channel, number>()
 const DEGRADED_AFTER = 3
 
+/** A time in which each reply was refused or not sent, and why the last one was. */
+interface Unsent {
+  readonly sinceMs: number
+  readonly lastMs: number
+  readonly reason: string
+}
+
+const unsent = new WeakMap<Channel, Unsent>()
+/** A shorter outage is over before an operator could act. */
+const DOWN_AFTER_MS = 5 * 60_000
+
 /** Takes the health of a channel from its listener. */
 export const observeHealth = (channel: Channel, health: () => ChannelHealth): void => void listening.set(channel, health)
 
@@ -17,6 +28,14 @@ export const isConnecting = (channel: Channel): boolean => listening.get(channel
 export function observeSent(channel: Channel, atMs: number): void {
   sentAtMs.set(channel, atMs)
   ambiguousInRow.delete(channel)
+  unsent.delete(channel)
+}
+
+/** Records that a reply was not sent and is tried again later. */
+export function observeUnsent(channel: Channel, atMs: number, reason: string): void {
+  const { sinceMs = atMs } = unsent.get(channel) ?? {}
+  // A time before the first failure means that the clock was set back.
+  unsent.set(channel, { sinceMs: Math.min(sinceMs, atMs), lastMs: atMs, reason })
 }
 
 /** Records that a reply may or may not have been sent. */
@@ -28,12 +47,17 @@ export function healthOf(channel: Channel): ChannelHealth {
   const unknown: ChannelHealth = { state: channel.listen ? 'connecting' : 'ok' }
   const health = channel.health?.() ?? listening.get(channel)?.() ?? unknown
   const inRow = ambiguousInRow.get(channel) ?? 0
+  const outage = unsent.get(channel)
+  const isDown = outage !== undefined && outage.lastMs - outage.sinceMs >= DOWN_AFTER_MS
   return {
     ...(lastSentAtMs !== undefined && { lastSentAtMs }),
     ...health,
-    ...(inRow >= DEGRADED_AFTER && health.state !== 'down' && { state: 'degraded', detail: degraded(channel, inRow) }),
+    ...(isDown && health.state !== 'down' && { state: 'down', detail: noneSent(outage) }),
+    ...(inRow >= DEGRADED_AFTER && health.state !== 'down' && !isDown && { state: 'degraded', detail: degraded(channel, inRow) }),
   }
 }
+
+const noneSent = ({ sinceMs, reason }: Unsent): string => `no reply could be sent since ${new Date(sinceMs).toISOString()}: ${reason}`
 
 const degraded = ({ name }: Channel, inRow: number): string =>
   `the last ${inRow} replies may or may not have been sent; 'sluice outbox replay --state ambiguous --channel ${name}' sends them all again`

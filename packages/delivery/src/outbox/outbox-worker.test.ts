@@ -156,6 +156,35 @@ describe('a reply', () => {
     expect(healthOf(made.channel).state).toBe('ok')
   })
 
+  test('that is not sent for minutes makes its channel down, with the reason, until one is sent', async () => {
+    let isAway = true
+    const made = await bench({
+      async send() {
+        if (isAway) throw new AppError('unavailable', 'x answered 401 (is the token valid?)')
+        return { id: 'p' }
+      },
+    })
+    await made.receive(message('m1'))
+    const since = new Date(clock.nowMs()).toISOString()
+    await settle()
+    const minutes = async (count: number): Promise<void> => {
+      for (let minute = 0; minute < count; minute++) {
+        await clock.advance(60_000)
+        await settle()
+      }
+    }
+    await minutes(4)
+    expect(healthOf(made.channel).state).toBe('ok')
+    await minutes(2)
+    expect(healthOf(made.channel)).toEqual({
+      state: 'down',
+      detail: `no reply could be sent since ${since}: x answered 401 (is the token valid?)`,
+    })
+    isAway = false
+    await minutes(1)
+    expect(healthOf(made.channel)).toMatchObject({ state: 'ok' })
+  })
+
   test('that may have been sent is retried where the platform drops repeats', async () => {
     let attempts = 0
     const made = await answered({
