@@ -1,5 +1,6 @@
+import { AppError } from '@sluice/sdk'
 import { expect, test } from 'vitest'
-import { bench, clock, host, message, settle, setUpDeliveries, until, untilRow } from '../testing/delivery-bench.ts'
+import { bench, clock, host, message, open, settle, setUpDeliveries, storeWith, until, untilRow } from '../testing/delivery-bench.ts'
 
 setUpDeliveries()
 
@@ -30,5 +31,33 @@ test('a report that arrives before the outcome of the send is stored is taken a 
   await settle()
   await clock.advance(5000)
   await settle()
+  await untilRow(made.store.outbox, { state: 'dead' })
+})
+
+test('a report is not lost while the outcome of the send cannot be stored for some seconds', async () => {
+  let isAway = true
+  const store = open()
+  const away = storeWith(store, ({ outbox }) => ({
+    outbox: {
+      ...outbox,
+      sent: async (...given) => {
+        if (isAway) throw new AppError('unavailable', 'the disk is full')
+        return outbox.sent(...given)
+      },
+    },
+  }))
+  const made = await bench({ store: away, send: async () => ({ id: 'wamid.1' }) })
+  await made.receive(message('m1'))
+  await settle()
+  await made.deliveries.report(made.channel, [{ message: 'wamid.1', error: 'undeliverable' }])
+  for (let second = 0; second < 10; second++) {
+    await clock.advance(1000)
+    await settle()
+  }
+  isAway = false
+  for (let second = 0; second < 60; second++) {
+    await clock.advance(1000)
+    await settle()
+  }
   await untilRow(made.store.outbox, { state: 'dead' })
 })

@@ -2,8 +2,8 @@
 import type { DeliveryReport } from '@sluice/sdk'
 import type { DeliveryOptions } from '../delivery-options.ts'
 
-/** A report may arrive before the outcome of its send is stored: it is looked up again after this time. */
-const AGAIN_MS = 5000
+/** A report may arrive before the outcome of its send is stored: it is looked up again after each of these times. */
+const AGAIN_MS: readonly number[] = [500, 5000, 60_000]
 
 export type ReportOptions = Pick<DeliveryOptions, 'store' | 'clock' | 'log' | 'events' | 'telemetry' | 'scrub'>
 
@@ -15,14 +15,27 @@ export async function takeReports(
   stopping: AbortSignal,
 ): Promise<void> {
   const { clock, log } = options
-  const found = await Promise.all(reports.map((report) => takeReport(options, channel, report)))
-  const others = reports.filter((_, at) => !found[at])
-  if (others.length === 0) return
+  const others = await notFound(options, channel, reports)
   const again = async (): Promise<void> => {
-    await clock.sleep(AGAIN_MS, stopping)
-    if (!stopping.aborted) await Promise.all(others.map((report) => takeReport(options, channel, report)))
+    let left = others
+    for (const ms of AGAIN_MS) {
+      if (left.length === 0) return
+      await clock.sleep(ms, stopping)
+      if (stopping.aborted) return
+      try {
+        left = await notFound(options, channel, left)
+      } catch (error) {
+        log.error('report of a platform not stored', { channel, error })
+      }
+    }
   }
-  again().catch((error: unknown) => log.error('report of a platform not stored', { channel, error }))
+  void again()
+}
+
+/** Takes the reports. Resolves to those about no reply that is recorded as sent. */
+async function notFound(options: ReportOptions, channel: string, reports: readonly DeliveryReport[]): Promise<readonly DeliveryReport[]> {
+  const found = await Promise.all(reports.map((report) => takeReport(options, channel, report)))
+  return reports.filter((_, at) => !found[at])
 }
 
 /** Resolves to false if no sent reply has the id of the report, such as one of another program. */
