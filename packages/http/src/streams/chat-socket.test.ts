@@ -167,6 +167,21 @@ test.each(['close', 'terminate'] as const)('a client that names its session and 
   expect(server.errors).toEqual([])
 })
 
+test.each([
+  ['leaves the turns of named sessions to the next start', '/ws/chat?session_id=mine', false],
+  ['aborts the turns of sessions without a name', '/ws/chat', true],
+])('a stop of the daemon %s', async (_what, path, isAborted) => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const client = await connectSocket(server.url, path)
+  client.send({ type: 'message', content: 'first' })
+  const { request } = await agent.turn(1)
+  server.streams.closeAll('the daemon stops')
+  expect((await client.closed).code).toBe(1001)
+  await expect.poll(() => server.counts.ws).toBe(0)
+  expect(request.signal?.aborted).toBe(isAborted)
+})
+
 test('a question of a client that went away stays open, and is decided over the API', async () => {
   const agent = new ScriptedAgent()
   await using server = await startStreamServer({ agent })

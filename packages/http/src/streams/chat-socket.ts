@@ -20,6 +20,8 @@ import { type OpenSocket, type OpenSockets, type SocketUser, socketCredential, s
 const BUFFERED_BYTES_MAX = 4 * 1024 * 1024
 const UNSUPPORTED_DATA = 1003
 const TRY_AGAIN_LATER = 1013
+/** The daemon stops, or cannot check the token for now. */
+const GOING_AWAY = 1001
 
 const doc: EndpointDoc = {
   method: 'GET',
@@ -118,5 +120,6 @@ function openChat(
     else chat.receive(data.toString())
   })
   send(start)
-  return { stopInput: () => chat.close(), closed: leave }
+  // A turn that a stop of the daemon interrupts goes on after the next start.
+  return { stopInput: (code) => (code === GOING_AWAY ? leave() : chat.close()), closed: leave }
 }

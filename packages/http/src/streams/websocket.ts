@@ -39,8 +39,8 @@ type ConnectionUser = Pick<Connection, 'tokenHash' | 'client'>
 
 /** Who has taken over a socket. */
 export interface SocketUser {
-  /** The daemon ends the socket: input that arrives from now on must have no effect, however long the peer keeps its connection. */
-  stopInput(): void
+  /** The daemon ends the socket with this code: input that arrives from now on must have no effect, however long the peer keeps its connection. */
+  stopInput(code: EndCode): void
   /** The socket has closed. */
   closed(): void
 }
@@ -115,7 +115,7 @@ class SocketConnection implements Connection {
 
   end(code: EndCode, reason: string): void {
     if (this.socket) {
-      this.user?.stopInput()
+      this.user?.stopInput(code)
       this.socket.removeAllListeners('message')
       this.socket.close(code, reason.slice(0, REASON_LENGTH_MAX))
     } else this.#transport.destroy()
