@@ -23,7 +23,8 @@ let installed: Awaited<ReturnType<typeof installAll>>
 beforeAll(async () => {
   installed = await installAll()
 }, 600_000)
-afterAll(() => installed?.[Symbol.dispose]())
+// A busy disk takes minutes to remove what was installed.
+afterAll(() => installed?.[Symbol.dispose](), 600_000)
 
 function packed(id: string): PackedPackage {
   const found = installed.packages.find((each) => each.id === id)
