@@ -506,6 +506,21 @@ const DESCRIPTIONS = [
     },
   },
   {
+    name: 'sessions find',
+    remote: true,
+    summary: 'Find words in the messages of conversations, the most recently active conversation first',
+    more: 'Looks at what people wrote and what the agent answered, in any case, without results of tools. Each turn is printed once, with the words around those that were found. With --url, the audit log records each conversation of another client that is printed.',
+    usage: '<words>',
+    argsMin: 1,
+    argsMax: 1,
+    options: {
+      channel: SESSION_CHANNEL,
+      sender: SESSION_SENDER,
+      limit: LIMIT,
+      cursor: { type: 'string', value: '<cursor>', help: 'the next page: the cursor that the previous page printed' },
+    },
+  },
+  {
     name: 'sessions show',
     remote: true,
     summary: 'Show a conversation and its last messages',

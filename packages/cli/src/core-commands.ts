@@ -56,6 +56,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'cluster sign': async () => (await import('./commands/cluster-sign.ts')).run,
   'cluster rebalance': async () => (await import('./commands/cluster.ts')).rebalance,
   'sessions list': async () => (await import('./commands/sessions.ts')).list,
+  'sessions find': async () => (await import('./commands/sessions-find.ts')).find,
   'sessions show': async () => (await import('./commands/sessions.ts')).show,
   'sessions export': async () => (await import('./commands/sessions.ts')).exportConversation,
   'sessions erase': async () => (await import('./commands/sessions.ts')).erase,

@@ -25,6 +25,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/calls/{id}': 'client',
   'GET /api/features': 'operator',
   'GET /api/events/history': 'client',
+  'GET /api/messages': 'client',
   'GET /api/sessions': 'client',
   'DELETE /api/sessions': 'operator',
   'GET /api/sessions/{id}/export': 'client',

@@ -107,6 +107,42 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     await page.getByText('conversation read').first().waitFor()
   })
 
+  test('words of other people are found only after a person agreed, and lead to their place', async () => {
+    await world.send('the gardener comes on Tuesday')
+    const before = (await audited('conversation_read')).length
+    const page = await open()
+    await go(page, '/conversations?in=messages&find=GARDENER', 'Conversations')
+    const agree = page.getByRole('button', { name: 'Search, and record that' })
+    await agree.waitFor()
+    expect(await page.getByText('gardener comes').count()).toBe(0)
+    await agree.click()
+    await page
+      .getByRole('link', { name: /the gardener comes on Tuesday/ })
+      .first()
+      .click()
+    await page.getByRole('button', { name: 'Open it, and record that' }).click()
+    await page.getByText('Up to the place that was found').waitFor()
+    await page.getByText('the gardener comes on Tuesday').first().waitFor()
+    expect(await audited('conversation_read')).toHaveLength(before + 1)
+  })
+
+  test('the chat finds words in the messages of this browser', async () => {
+    const page = await open()
+    await go(page, '/chat', 'Chat')
+    await say(page, 'remember the violet umbrella')
+    await page
+      .getByText(/heard: remember the violet umbrella/)
+      .first()
+      .waitFor(SOON)
+    await page.getByLabel('Find words').fill('VIOLET')
+    await page.getByLabel('Find words').press('Enter')
+    await page
+      .getByRole('region', { name: 'Found in messages' })
+      .getByRole('link', { name: /violet umbrella/ })
+      .first()
+      .waitFor(SOON)
+  })
+
   test('a file is attached to a message, and its path reaches the agent', async () => {
     const page = await open()
     await go(page, '/chat', 'Chat')

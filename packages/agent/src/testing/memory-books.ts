@@ -64,9 +64,9 @@ export function memoryBooks(): MemoryBooks {
         const summary = summaries.get(id)
         return structuredClone({ upTo: said.length, summary, messages: said.slice(summary?.upTo ?? 0).slice(-limit) })
       },
-      async messagesByTurn(id, { after, limit }) {
+      async messagesByTurn(id, { after, limit, upTo = Number.POSITIVE_INFINITY }) {
         const said = (histories.get(id) ?? []).map((message, at) => ({ upTo: at + 1, atMs: at, messages: [message] }))
-        return structuredClone(said.slice(after, after + limit))
+        return structuredClone(said.slice(after, Math.min(upTo, after + limit)))
       },
       async summarize(id, seen, summary) {
         write('summarize', id)

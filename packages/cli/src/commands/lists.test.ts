@@ -181,7 +181,7 @@ test('the table has every command that lists', () => {
   const lists = CORE_COMMANDS.filter(
     ({ name, options }) => /(?:^| )(?:list|runs|dead|audit|waiting)$/.test(name) || options?.limit || name === 'features',
   )
-  const messages = ['sessions show']
+  const messages = ['sessions find', 'sessions show']
   expect(lists.map(({ name }) => name).toSorted()).toEqual([...Object.keys(LISTS), ...WHOLE, ...messages].toSorted())
 })
 

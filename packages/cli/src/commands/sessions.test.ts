@@ -40,6 +40,25 @@ describe('sluice sessions list', () => {
   })
 })
 
+describe('sluice sessions find', () => {
+  test('prints each turn with the words, its conversation and its time', async () => {
+    expect((await json('find', 'AND AGAIN')).found).toMatchObject([{ session_id: GRACE_ID, role: 'user', text: 'and again' }])
+    const { out } = await sluice('find', 'and again')
+    expect(out).toContain(GRACE_ID)
+    expect(out).toMatch(/^\S+Z user {2}\S+\n {2}and again\n$/)
+    expect(await sluice('find', 'never written')).toMatchObject({ code: 0, out: 'not found\n' })
+  })
+
+  test('goes on behind --limit, and looks only at the channel that is named', async () => {
+    const { found } = await json('find', 'you said')
+    expect(found.length).toBeGreaterThan(1)
+    const [, cursor = ''] = /older ones: add --cursor (\S+)/.exec((await sluice('find', 'you said', '--limit', '1')).err) ?? []
+    expect((await json('find', 'you said', '--cursor', cursor)).found).toEqual(found.slice(1))
+    for (const one of (await json('find', 'you said', '--channel', 'chatapp')).found) expect(one.channel).toBe('chatapp')
+    expect((await sluice('find', 'you said', '--sender', 'x')).err).toContain('--sender goes with --channel')
+  })
+})
+
 describe('sluice sessions show and export', () => {
   test('print the messages, oldest first', async () => {
     const { out } = await sluice('show', GRACE_ID)

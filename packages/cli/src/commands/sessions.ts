@@ -15,9 +15,7 @@ const PAGE = 200
 export const list = (context: CliContext): Promise<number> =>
   withApi(context, async (api) => {
     const { out, json } = context
-    const { channel, sender } = personOptions(context)
-    if (sender !== undefined && channel === undefined) throw new AppError('invalid_request', '--sender goes with --channel')
-    const scope = channel === undefined ? { all: true } : { channel, sender }
+    const scope = scopeOptions(context)
     const first = textOption(context, 'cursor')
     const { items, next } = await readPages<Session, string>(limitOption(context), PAGE, async (limit, cursor = first) => {
       const page = await api.get<SessionsPage>('/api/sessions', { ...scope, limit, cursor })
@@ -42,6 +40,13 @@ export const list = (context: CliContext): Promise<number> =>
     if (!json && next !== null) out.warn(`older ones: add --cursor ${next}`)
     return 0
   })
+
+/** Returns the query for all conversations, or for those of `--channel` and `--sender`. */
+export function scopeOptions(context: CliContext) {
+  const { channel, sender } = personOptions(context)
+  if (sender !== undefined && channel === undefined) throw new AppError('invalid_request', '--sender goes with --channel')
+  return channel === undefined ? { all: true } : { channel, sender }
+}
 
 /** The device that a conversation belongs to; the id of one with an agent has the agent before it. */
 const deviceOf = ({ channel, session_id }: Session): string => (channel === null ? `device:${session_id.split('/').at(-2) ?? ''}` : '')

@@ -12,6 +12,8 @@ export interface Search<Row, Place> {
   readonly before?: Place | undefined
   /** The largest number of rows that one page looks at. */
   readonly lookedAtMax: number
+  /** The number of rows that are read at once; 200 when absent. */
+  readonly readRows?: number
   /** Reads rows, the newest first. */
   list(page: { readonly limit: number; readonly before?: Place }): Promise<readonly Row[]>
   placeOf(row: Row): Place
@@ -19,7 +21,8 @@ export interface Search<Row, Place> {
 }
 
 /** Resolves to the rows that are found, and where the next page begins: null once all rows have been looked at. A page may be short, or empty. */
-export async function searchPage<Row, Place>({ limit, before, lookedAtMax, list, placeOf, isFound }: Search<Row, Place>) {
+export async function searchPage<Row, Place>(search: Search<Row, Place>) {
+  const { limit, before, lookedAtMax, readRows = READ_ROWS, list, placeOf, isFound } = search
   const page: Row[] = []
   let next = before
   let turnFromMs = performance.now()
@@ -27,15 +30,15 @@ export async function searchPage<Row, Place>({ limit, before, lookedAtMax, list,
     await setImmediate()
     turnFromMs = performance.now()
   }
-  for (let lookedAt = 0; lookedAt < lookedAtMax; lookedAt += READ_ROWS) {
-    const rows = await list({ limit: READ_ROWS, ...(next !== undefined && { before: next }) })
+  for (let lookedAt = 0; lookedAt < lookedAtMax; lookedAt += readRows) {
+    const rows = await list({ limit: readRows, ...(next !== undefined && { before: next }) })
     for (const row of rows) {
       next = placeOf(row)
       if (await isFound(row)) page.push(row)
       if (page.length === limit) return { page, next }
       if (performance.now() - turnFromMs > TURN_MS_MAX) await pause()
     }
-    if (rows.length < READ_ROWS) return { page, next: null }
+    if (rows.length < readRows) return { page, next: null }
     await pause()
   }
   return { page, next: next ?? null }

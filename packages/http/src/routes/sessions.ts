@@ -7,7 +7,6 @@ import {
   eraseLinked,
   exported,
   plainMessage,
-  sessionsEnds,
   shownConversation,
   shownErased,
   shownSummary,
@@ -15,11 +14,12 @@ import {
 import { AppError, type Channel, defineRoute, MAIN_AGENT, ROWS, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
 import { Download } from '../answers/download.ts'
-import { bareSession, sessionNamespace } from '../auth/identity.ts'
 import { conversationFileRoute } from './conversation-files.ts'
-import { cursorOf, filterText, flag, pageOf, readCursor, wholeText } from './query.ts'
+import { messagesRoute } from './messages.ts'
+import { cursorOf, filterText, pageOf, readCursor, wholeText } from './query.ts'
 import { contains, searchPage } from './search-page.ts'
 import { type Caller, MESSAGES_MAX, Readers, storedOf, unknownSession } from './session-access.ts'
+import { scopeOf, scopeQuery, shownId } from './session-scope.ts'
 
 const PAGE_MAX = 200
 /** What one page of a search looks at, which bounds its time. */
@@ -73,10 +73,9 @@ const lineSchema = v.object({
 /** One line of the answer of `GET /api/sessions/:id/export`. */
 export type SessionLine = v.InferOutput<typeof lineSchema>
 
-/** On the control socket every id is whole; a device knows its own sessions by their names. */
-const shown = ({ device, onControlSocket }: Pick<Caller, 'device' | 'onControlSocket'>, row: SessionRow): Session => ({
+const shown = (caller: Pick<Caller, 'device' | 'onControlSocket'>, row: SessionRow): Session => ({
   ...shownConversation(row),
-  session_id: (onControlSocket ? undefined : bareSession(device, row.id)) ?? row.id,
+  session_id: shownId(caller, row),
 })
 
 /** The time of the last activity in milliseconds since 1970, and the id. */
@@ -86,9 +85,7 @@ const listQuery = v.object({
   limit: wholeText(1, PAGE_MAX, 50),
   before: v.optional(v.pipe(v.string(), v.isoTimestamp())),
   cursor: filterText,
-  all: v.exactOptional(flag),
-  channel: filterText,
-  sender: filterText,
+  ...scopeQuery,
   find: v.exactOptional(
     v.pipe(
       v.string(),
@@ -118,17 +115,6 @@ export const erasedSchema = v.object({
 /** What an erasure removed. */
 export type Erasure = v.InferOutput<typeof erasedSchema>
 
-const forbidden = (): AppError => new AppError('forbidden', 'Only an operator reads or erases the conversations of others.')
-
-/** The filter of a list. Throws `forbidden` if a client asks for sessions of others. */
-function scopeOf({ device, role }: Pick<Caller, 'device' | 'role'>, { all, channel, sender }: v.InferOutput<typeof listQuery>) {
-  if (all !== 'true' && channel === undefined && sender === undefined) return { prefix: sessionNamespace(device) }
-  if (role !== 'operator') throw forbidden()
-  if (channel === undefined && sender === undefined) return {}
-  if (channel === undefined) throw new AppError('invalid_request', 'sender goes with channel.')
-  return sessionsEnds(channel, sender)
-}
-
 /** Returns the session that the page begins after; undefined for the first page. */
 function placeOf({ before, cursor }: Pick<v.InferOutput<typeof listQuery>, 'before' | 'cursor'>) {
   if (cursor === undefined) return before === undefined ? undefined : { lastActiveAtMs: Date.parse(before), id: '' }
@@ -144,7 +130,8 @@ export function sessionRoutes(runtime: Runtime): Route[] {
     erasePersonRoute(runtime),
     sessionRoute(store, readers),
     exportRoute(store, readers),
-    messagesRoute(store, readers),
+    sessionMessagesRoute(store, readers),
+    messagesRoute(store.sessions, readers),
     conversationFileRoute(runtime, readers),
     nameRoute(store),
     eraseRoute(runtime),
@@ -269,26 +256,30 @@ const exportRoute = ({ sessions }: Store, readers: Readers): Route =>
     },
   })
 
-const messagesRoute = ({ sessions }: Store, readers: Readers): Route =>
+const sessionMessagesRoute = ({ sessions }: Store, readers: Readers): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/sessions/:id/messages',
-    summary: 'The newest messages of a session, oldest first',
+    summary: 'The newest messages of a session, or those up to a place that a search has found, oldest first',
     auth: 'client',
-    query: v.object({ limit: wholeText(1, MESSAGES_MAX, 50) }),
+    query: v.object({
+      limit: wholeText(1, MESSAGES_MAX, 50),
+      up_to: v.exactOptional(v.pipe(v.string(), v.regex(/^\d{1,15}$/), v.transform(Number))),
+    }),
     answers: {
       200: {
         description: 'The messages',
         schema: v.object({ session_id: v.string(), messages: v.array(v.object({ at: v.string(), ...messageSchema.entries })) }),
       },
     },
-    async handle({ by, device, role, onControlSocket, params, query: { limit } }) {
+    async handle({ by, device, role, onControlSocket, params, query: { limit, up_to } }) {
       const id = storedOf({ device, role }, params)
       const session = await sessions.get(id)
       if (!session) throw unknownSession()
       await readers.note({ by, device, onControlSocket }, id)
       // No turn has no message, so as many turns after this place have all of the newest messages.
-      const turns = await sessions.messagesByTurn(id, { after: Math.max(0, session.messageCount - limit), limit })
+      const upTo = Math.min(up_to ?? session.messageCount, session.messageCount)
+      const turns = await sessions.messagesByTurn(id, { after: Math.max(0, upTo - limit), limit, ...(up_to !== undefined && { upTo }) })
       const messages = turns.flatMap((turn) => turn.messages.map((message) => ({ at: isoTime(turn.atMs), ...plainMessage(message) })))
       return { session_id: params.id, messages: messages.slice(-limit) }
     },

@@ -93,8 +93,11 @@ export interface SessionStore {
     readonly prefix?: string
     readonly suffix?: string
   }): Promise<SessionRow[]>
-  /** Lists the messages by turn, oldest first. `after` is the `upTo` of the last turn of the previous page, 0 for the first page. */
-  messagesByTurn(id: string, options: { readonly after: number; readonly limit: number }): Promise<TurnMessages[]>
+  /**
+   * Lists the messages by turn, oldest first. `after` is the `upTo` of the last turn of the previous page, 0 for the first page. With `upTo` no turn
+   * is listed whose own is larger.
+   */
+  messagesByTurn(id: string, options: { readonly after: number; readonly limit: number; readonly upTo?: number }): Promise<TurnMessages[]>
   rename(id: string, name: string | null): Promise<boolean>
   /**
    * Erases a conversation: its messages and the contents of its turns, inbox messages, replies and approvals, its `sessionKeys`, and

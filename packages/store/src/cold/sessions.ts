@@ -16,7 +16,7 @@ export const SESSION_COLUMNS = 'id, name, created_at, last_active_at, message_co
 const GET = `SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = $1`
 const SAID = `
   SELECT up_to AS "upTo", at AS "atMs", messages_json AS json FROM messages
-  WHERE session = (SELECT number FROM sessions WHERE id = $1) AND up_to > $2 ORDER BY up_to LIMIT $3`
+  WHERE session = (SELECT number FROM sessions WHERE id = $1) AND up_to > $2 AND up_to <= coalesce($4, up_to) ORDER BY up_to LIMIT $3`
 const RENAME = 'UPDATE sessions SET name = $2 WHERE id = $1 RETURNING id'
 
 /** What each database does in its own way. */
@@ -55,9 +55,9 @@ export const createSessions = (db: ColdDatabase, reads: SessionReads): SessionSt
     const { text, values } = reads.page(options)
     return (await db.all<SessionColumns>(text, ...values)).map(toSession)
   },
-  async messagesByTurn(id, { after, limit }) {
-    const rows = await db.all<{ upTo: number; atMs: number; json: string }>(SAID, id, after, limit)
-    return rows.map(({ upTo, atMs, json }): TurnMessages => ({ upTo, atMs, messages: JSON.parse(json) }))
+  async messagesByTurn(id, { after, limit, upTo = null }) {
+    const rows = await db.all<{ upTo: number; atMs: number; json: string }>(SAID, id, after, limit, upTo)
+    return rows.map((row): TurnMessages => ({ upTo: row.upTo, atMs: row.atMs, messages: JSON.parse(row.json) }))
   },
   rename: async (id, name) => (await db.write(statement(RENAME, id, name))).length > 0,
   erase: (id, about) => reads.erase(id, about),

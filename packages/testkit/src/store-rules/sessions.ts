@@ -95,6 +95,12 @@ export const sessionRules: StoreRules = {
       { upTo: 4, atMs: 2, messages: [user('q2'), assistant('a2')] },
     ])
     expect((await sessions.messagesByTurn('room', { after: 4, limit: 2 })).map(({ upTo }) => upTo)).toEqual([6])
+    for (const [upTo, listed] of [
+      [6, [4, 6]],
+      [5, [4]],
+      [2, []],
+    ] as const)
+      expect((await sessions.messagesByTurn('room', { after: 2, limit: 9, upTo })).map((turn) => turn.upTo)).toEqual(listed)
   },
 
   'matches a prefix literally and pages through the matches': async ({ store: { sessions, turns } }) => {

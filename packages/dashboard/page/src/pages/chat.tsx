@@ -8,10 +8,12 @@ import { refresh, useApi, useOverview } from '../data/queries.ts'
 import { go, to, useParams } from '../data/router.ts'
 import { role } from '../data/session.ts'
 import { ApprovalCard } from '../ui/approval.tsx'
+import { Ask } from '../ui/controls.tsx'
 import { confirmed, Dialog } from '../ui/dialog.tsx'
 import { Files, returnedFiles } from '../ui/files.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Message } from '../ui/message.tsx'
+import { Pager, usePaging } from '../ui/pages.tsx'
 import { Loaded, Page, Problem } from '../ui/parts.tsx'
 import { RichText } from '../ui/rich-text.tsx'
 import { integer, Line, MonoName, Name, Text } from '../ui/text.tsx'
@@ -60,6 +62,7 @@ export function Chat() {
 
 function Sessions({ current, onOpen }: { readonly current: string | undefined; readonly onOpen: () => void }) {
   const [limit, setLimit] = useState(50)
+  const [words, setWords] = useState('')
   const sessions = useApi('/api/sessions', { query: { limit: String(limit) } })
   return (
     <aside class="sessions" aria-label="Sessions">
@@ -69,6 +72,8 @@ function Sessions({ current, onOpen }: { readonly current: string | undefined; r
           <Icon name="plus" /> New
         </a>
       </div>
+      <Ask label="Find words" value={words} onChange={setWords} />
+      {words !== '' && <FoundHere words={words} onOpen={onOpen} />}
       <Loaded query={sessions}>
         {({ sessions: rows, next }) => (
           <>
@@ -94,6 +99,35 @@ function Sessions({ current, onOpen }: { readonly current: string | undefined; r
         )}
       </Loaded>
     </aside>
+  )
+}
+
+/** The messages of this browser's conversations that have the words, each leading to its conversation. */
+function FoundHere({ words, onOpen }: { readonly words: string; readonly onOpen: () => void }) {
+  const paging = usePaging<string>(words)
+  const found = useApi('/api/messages', { query: { find: words, ...(paging.before !== undefined && { cursor: paging.before }) } })
+  return (
+    <Loaded query={found}>
+      {({ found: rows, next }) => (
+        <section aria-label="Found in messages">
+          <ul>
+            {rows.map(({ session_id, up_to, role: from, at, text }) => (
+              <li key={`${session_id} ${up_to}`}>
+                <a href={to('chat', session_id)} onClick={onOpen}>
+                  <Line value={text} />
+                  <span class="quiet">
+                    <Time at={at} /> · {from === 'user' ? 'you' : 'the agent'}
+                  </span>
+                </a>
+              </li>
+            ))}
+          </ul>
+          {rows.length === 0 && <p class="empty">{next === null ? 'No message has these words.' : 'Older messages may have the words.'}</p>}
+          <Pager paging={paging} next={next} />
+          <h2>All sessions</h2>
+        </section>
+      )}
+    </Loaded>
   )
 }
 

@@ -4,9 +4,10 @@ import { answered, api, type Got, get } from '../data/api.ts'
 import { refresh, useApi } from '../data/queries.ts'
 import { placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
 import { ChannelName } from '../ui/channel-name.tsx'
-import { Act, Ask } from '../ui/controls.tsx'
+import { Act, Ask, Choose } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
 import { Files, returnedFiles } from '../ui/files.tsx'
+import { FoundWords } from '../ui/found-words.tsx'
 import { Message } from '../ui/message.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
@@ -18,6 +19,7 @@ import { attempt } from '../ui/toast.tsx'
 import { dateText, Time } from '../ui/values.tsx'
 
 const ROWS = '50'
+const WORDS = 'messages'
 const MESSAGES_MAX = 200
 
 type Listed = Got<'/api/sessions'>['sessions'][number]
@@ -28,21 +30,27 @@ export function Conversations() {
   const channel = query.get('channel') ?? ''
   const sender = channel === '' ? '' : (query.get('sender') ?? '')
   const find = query.get('find') ?? ''
+  const place = query.get('in') === WORDS ? WORDS : ''
   const deviceName = useDeviceNames()
   const paging = usePaging<string>(`${channel}|${sender}|${find}`)
-  const set = (values: Readonly<Record<string, string>>) => setPlaceQuery({ channel, sender, find, ...values })
+  const set = (values: Readonly<Record<string, string>>) => setPlaceQuery({ channel, sender, find, in: place, ...values })
   /** The person on a channel, or the device. */
-  const whose = ({ session_id, sender: who }: Listed): string =>
+  const whose = ({ session_id, sender: who }: Pick<Listed, 'session_id' | 'sender'>): string =>
     who ?? (session_id.includes('/') ? deviceName(session_id.split('/').at(-2) ?? '') : THIS_BROWSER)
-  const list = useApi('/api/sessions', {
-    query: {
-      limit: ROWS,
-      ...(channel === '' ? { all: 'true' as const } : { channel }),
-      ...(sender && { sender }),
-      ...(find && { find }),
-      ...(paging.before !== undefined && { cursor: paging.before }),
+  const scope = { ...(channel === '' ? { all: 'true' as const } : { channel }), ...(sender && { sender }) }
+  const isForWords = place === WORDS && find !== ''
+  const list = useApi(
+    '/api/sessions',
+    {
+      query: {
+        limit: ROWS,
+        ...scope,
+        ...(find && { find }),
+        ...(paging.before !== undefined && { cursor: paging.before }),
+      },
     },
-  })
+    { enabled: !isForWords },
+  )
   return (
     <Page
       title="Conversations"
@@ -51,40 +59,88 @@ export function Conversations() {
       <div class="filters">
         <Ask label="Channel" value={channel} placeholder="any" onChange={(value) => set({ channel: value })} />
         {channel !== '' && <Ask label="Sender" value={sender} placeholder="any" onChange={(value) => set({ sender: value })} />}
-        <Ask label="Find" value={find} placeholder="a title or person" onChange={(value) => set({ find: value })} />
+        <Choose
+          label="Find in"
+          value={place}
+          options={[
+            ['', 'titles and people'],
+            [WORDS, 'messages'],
+          ]}
+          onChange={(value) => set({ in: value })}
+        />
+        <Ask
+          label="Find"
+          value={find}
+          placeholder={place === WORDS ? 'words of a message' : 'a title or person'}
+          onChange={(value) => set({ find: value })}
+        />
       </div>
-      <Card title="Conversations">
-        <Loaded query={list}>
-          {({ sessions, next }) => (
-            <>
-              <Table
-                label="Conversations"
-                rows={sessions}
-                keyOf={({ session_id }) => session_id}
-                empty="No conversation."
-                columns={[
-                  {
-                    name: 'Conversation',
-                    heads: true,
-                    show: ({ session_id, name, sender: who, created_at }) => (
-                      <a href={to('conversations', session_id)} title={session_id}>
-                        <Line value={name ?? (who === null ? `Conversation of ${dateText(created_at)}` : `With ${who}`)} />
-                      </a>
-                    ),
-                  },
-                  { name: 'Channel', show: ({ channel: name }) => name && <ChannelName channel={name} /> },
-                  { name: 'Person', show: (session) => <Line value={whose(session)} /> },
-                  { name: 'Agent', show: ({ agent }) => <Name value={agent} /> },
-                  { name: 'Messages', number: true, show: ({ message_count }) => integer(message_count) },
-                  { name: 'Last active', show: ({ last_activity }) => <Time at={last_activity} /> },
-                ]}
-              />
-              <Pager paging={paging} next={next} />
-            </>
-          )}
-        </Loaded>
-      </Card>
+      {isForWords ? (
+        <AgreedSearch key={JSON.stringify([find, scope])} words={find} scope={scope} whose={whose} />
+      ) : (
+        <Card title="Conversations">
+          <Loaded query={list}>
+            {({ sessions, next }) => (
+              <>
+                <Table
+                  label="Conversations"
+                  rows={sessions}
+                  keyOf={({ session_id }) => session_id}
+                  empty="No conversation."
+                  columns={[
+                    {
+                      name: 'Conversation',
+                      heads: true,
+                      show: ({ session_id, name, sender: who, created_at }) => (
+                        <a href={to('conversations', session_id)} title={session_id}>
+                          <Line value={name ?? (who === null ? `Conversation of ${dateText(created_at)}` : `With ${who}`)} />
+                        </a>
+                      ),
+                    },
+                    { name: 'Channel', show: ({ channel: name }) => name && <ChannelName channel={name} /> },
+                    { name: 'Person', show: (session) => <Line value={whose(session)} /> },
+                    { name: 'Agent', show: ({ agent }) => <Name value={agent} /> },
+                    { name: 'Messages', number: true, show: ({ message_count }) => integer(message_count) },
+                    { name: 'Last active', show: ({ last_activity }) => <Time at={last_activity} /> },
+                  ]}
+                />
+                <Pager paging={paging} next={next} />
+              </>
+            )}
+          </Loaded>
+        </Card>
+      )}
     </Page>
+  )
+}
+
+interface AgreedSearchProps {
+  readonly words: string
+  readonly scope: Readonly<Record<string, string>>
+  readonly whose: (session: Pick<Listed, 'session_id' | 'sender'>) => string
+}
+
+/** Shows words of other people only after the operator agreed. */
+function AgreedSearch({ words, scope, whose }: AgreedSearchProps) {
+  const [isAgreed, setAgreed] = useState(false)
+  if (!isAgreed)
+    return (
+      <Note tone="warn">
+        <div class="row spread">
+          <span>The search shows words of other people. The audit log records each of their conversations that it shows.</span>
+          <button type="button" class="primary" onClick={() => setAgreed(true)}>
+            Search, and record that
+          </button>
+        </div>
+      </Note>
+    )
+  return (
+    <FoundWords
+      words={words}
+      scope={scope}
+      whose={whose}
+      hrefOf={({ session_id, up_to }) => `${to('conversations', session_id)}?up_to=${up_to}`}
+    />
   )
 }
 
@@ -94,10 +150,12 @@ export function ConversationPage() {
   const [messages, setMessages] = useState<readonly Shown[] | undefined>()
   const [problem, setProblem] = useState<unknown>()
   const isOwn = !id.includes('/')
+  const upTo = placeQuery().get('up_to')
   const show = async () => {
     setProblem(undefined)
     try {
-      setMessages((await get('/api/sessions/{id}/messages', { path: { id }, query: { limit: String(MESSAGES_MAX) } })).messages)
+      const query = { limit: String(MESSAGES_MAX), ...(upTo !== null && { up_to: upTo }) }
+      setMessages((await get('/api/sessions/{id}/messages', { path: { id }, query })).messages)
       await refresh('/api/sops/audit')
     } catch (error) {
       setProblem(error)
@@ -156,7 +214,7 @@ export function ConversationPage() {
           </div>
         </Note>
       ) : (
-        <Card title={`The last ${integer(messages.length)} messages`} padded>
+        <Card title={`${upTo === null ? 'The last' : 'Up to the place that was found:'} ${integer(messages.length)} messages`} padded>
           <div class="column">
             {messages.map((message, index) => (
               <MessageView key={index} session={id} message={message} />
