@@ -69,6 +69,23 @@ describe('web_fetch', () => {
     expect(await arrange(pdf, { services: { pdfText: async () => ['one', 'two'] } }).run({})).toBe('one\n\ntwo')
   })
 
+  test.each([
+    ['text/html', '<meta charset="windows-1251"><p>', [0xcf, 0xf0, 0xe8], 'При'],
+    ['text/html', '<meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS"><p>', [0x93, 0x8c, 0x8b, 0x9e], '東京'],
+    ['application/xhtml+xml', '<?xml version="1.0" encoding="ISO-8859-1"?><p>', [0xe4], 'ä'],
+    ['text/html; charset=utf-8', '<meta charset="windows-1251"><p>', [0xc3, 0xa4], 'ä'],
+    ['text/html', '<meta charset="utf-16"><p>', [0xc3, 0xa4], 'ä'],
+  ])('reads the charset that a page of type %s names: %s', async (type, start, bytes, text) => {
+    const body = Buffer.concat([Buffer.from(start), Buffer.from(bytes)])
+    expect(await arrange(() => new Response(body, { headers: { 'content-type': type } })).run({})).toBe(text)
+  })
+
+  test('reads UTF-16 with a byte order mark', async () => {
+    const body = Buffer.from('\ufeff<p>Grüße', 'utf16le')
+    expect(await arrange(() => new Response(body, { headers: { 'content-type': 'text/html' } })).run({})).toBe('Grüße')
+    expect(await arrange(() => new Response(body.swap16(), { headers: { 'content-type': 'text/html' } })).run({})).toBe('Grüße')
+  })
+
   test('refuses what is no text', async () => {
     const picture = () => new Response(Uint8Array.of(1, 2), { headers: { 'content-type': 'image/png' } })
     await expect(arrange(picture).run({})).rejects.toThrow('2 bytes of image/png, not to text')
@@ -131,4 +148,29 @@ test('a page without an article is shown as a whole', async () => {
   const page = '<title>List</title><ul><li><a href="a">A</a></li><li><a href="mailto:x@y.z">Mail</a> <a href="#top">Top</a></li></ul>'
   expect(await articleText({ html: page, url: 'https://a.example/b/' })).toBe('# List\n\n- [A](https://a.example/b/a)\n- Mail Top')
   expect(await articleText({ html: '', url: 'https://a.example/' })).toBe('')
+})
+
+describe('the text of a page', () => {
+  test.each([
+    [
+      'steps with their numbers',
+      '<ol start="3"><li><p>Get it</p><ul><li>here</li><li>there</li></ul></li><li>Run it</li></ol>',
+      '3. Get it\n   - here\n   - there\n4. Run it',
+    ],
+    ['code as it is', '<pre><code>if x:\n one\n\n\n\n  two\n</code></pre>', '```\nif x:\n one\n\n\n\n  two\n```'],
+    ['a cell on its line', '<table><tr><td><p>a</p><p>b</p></td><td>c</td></tr></table>', 'a b | c |'],
+    ['a card that is a link', '<a href="/x"><h3>Title</h3><p>words</p></a>', '[Title words](https://a.example/x)'],
+    [
+      'links from the base of the page',
+      '<html><head><base href="/docs/"></head><body><p><a href="x">x</a></p></body></html>',
+      '[x](https://a.example/docs/x)',
+    ],
+    [
+      'what a page without text says of itself',
+      '<meta name="description" content="A  shop"><div></div><script>1</script>',
+      'A shop\n\n[This page shows its text only to a browser that runs its scripts]',
+    ],
+  ])('shows %s', async (_what, html, text) => {
+    expect(await articleText({ html, url: 'https://a.example/b/c' })).toBe(text)
+  })
 })

@@ -9,6 +9,8 @@ const URL_CHARS_MAX = 8192
 const PART_CHARS_MAX = 20_000
 /** How far a body is searched for a NUL byte, which text does not have. */
 const SNIFFED_BYTES = 8192
+/** Browsers too look for the charset of a page in its first 1,024 bytes. */
+const META_BYTES = 1024
 const PAGES_WAITING_MAX = 64
 const ACCEPT = 'text/html, application/xhtml+xml, text/plain;q=0.9, text/markdown;q=0.9, application/json;q=0.8, */*;q=0.1'
 
@@ -76,10 +78,12 @@ async function pageText(
     if (!read) throw new AppError('unavailable', 'The address leads to a PDF, which this build cannot read')
     return (await read(bytes, { signal })).join('\n\n')
   }
-  const isBinary = /^(?:image\/(?!svg)|audio\/|video\/|font\/)/.test(type) || bytes.subarray(0, SNIFFED_BYTES).includes(0)
+  const charset = charsetOf(bytes, type)
+  const hasNul = !/^utf-16/.test(charset) && bytes.subarray(0, SNIFFED_BYTES).includes(0)
+  const isBinary = /^(?:image\/(?!svg)|audio\/|video\/|font\/)/.test(type) || hasNul
   if (isBinary)
     throw new AppError('invalid_request', `The address leads to ${bytes.length} bytes of ${type || 'an unknown type'}, not to text`)
-  const text = decode(bytes, /charset="?([^\s";]+)/.exec(type)?.[1])
+  const text = decode(bytes, charset)
   const isHtml = /html/.test(type) || (type === '' && /^\s*(?:<!doctype html|<html)/i.test(text))
   if (!isHtml) return text
   // The reader takes some milliseconds to load, so it is loaded with the first page.
@@ -87,7 +91,21 @@ async function pageText(
   return reading.run(() => readPage({ html: text, url: response.url || url }, { signal, clock, log }), signal)
 }
 
-function decode(bytes: Uint8Array, charset = 'utf-8'): string {
+/** Returns the charset that a byte order mark, the header, or the beginning of a page names, in this order; UTF-8 without one. */
+function charsetOf(bytes: Uint8Array, type: string): string {
+  const [first, second] = bytes
+  if (first === 0xff && second === 0xfe) return 'utf-16le'
+  if (first === 0xfe && second === 0xff) return 'utf-16be'
+  const named = /charset=["']?([^\s"';]+)/.exec(type)?.[1]
+  if (named !== undefined || !/html|xml|^$/.test(type)) return named ?? 'utf-8'
+  const head = Buffer.from(bytes.subarray(0, META_BYTES)).toString('latin1').toLowerCase()
+  const meta = head.match(/<meta\s[^>]*|<\?xml\s[^>]*/g)?.find((tag) => /(?:charset|encoding)=/.test(tag)) ?? ''
+  const declared = /(?:charset|encoding)=["']?([^\s"';/>?]+)/.exec(meta)?.[1] ?? 'utf-8'
+  // A page that names UTF-16 in ASCII is not in UTF-16.
+  return declared.startsWith('utf-16') ? 'utf-8' : declared
+}
+
+function decode(bytes: Uint8Array, charset: string): string {
   try {
     return new TextDecoder(charset).decode(bytes)
   } catch {
