@@ -33,6 +33,7 @@ function wordsIn(block: Members, budget: { elements: number }, depth: number): s
     case 'mrkdwn':
       return text(block.text)
     case 'plain_text':
+    case 'raw_text':
       return escaped(text(block.text))
     case 'link':
       return `<${text(block.url)}${text(block.text) === '' ? '' : `|${escaped(text(block.text))}`}>`
@@ -42,6 +43,18 @@ function wordsIn(block: Members, budget: { elements: number }, depth: number): s
       return `<#${text(block.channel_id)}>`
     case 'broadcast':
       return `<!${text(block.range)}>`
+    case 'usergroup':
+      return `<!subteam^${text(block.usergroup_id)}>`
+    case 'date':
+      return escaped(text(block.fallback))
+    case 'markdown':
+      return escaped(text(block.text))
+    case 'table':
+      return list(block.rows)
+        .map((row) => inner(row, ' | '))
+        .join('\n')
+    case 'video':
+      return [wordsIn(members(block.title), budget, depth + 1), wordsIn(members(block.description), budget, depth + 1)].join('\n').trim()
     case 'emoji':
       return `:${text(block.name)}:`
     case 'image':

@@ -98,6 +98,23 @@ test('a restart finds the edits of messages that are stored, and of those that i
   expect(targets.toSorted()).toEqual([`C1:${known}`, `C1:${reply}`, `C1:${missed}`, `C1:${missed}`])
 })
 
+test('edits are found in the last 100 messages of a thread, after the missed messages of all places', async () => {
+  const before = await listening()
+  const root = fake.say({ text: 'root' })
+  await before.channel.send({ to: 'C1', thread: root }, { text: 'an answer', clientId: 'c' }, new AbortController().signal)
+  const replies = Array.from({ length: 130 }, (_, at) => fake.say({ text: `reply ${at}`, thread: root }))
+  await soon(() => expect(before.received).toHaveLength(131))
+  await cursorsReach(`C1=${root}`, `C1/${root}=${replies.at(-1)}`)
+  await before.stop()
+
+  fake.edit('C1', replies[5] ?? '', { user: 'UADA', text: 'too early, edited', isLost: true })
+  fake.edit('C1', replies[125] ?? '', { user: 'UADA', text: 'reply 125, edited', isLost: true })
+  fake.edit('C1', root, { user: 'UADA', text: 'root, edited', isLost: true })
+  fake.say({ text: 'missed', isLost: true })
+  fake.say({ text: 'missed in the thread', thread: root, isLost: true })
+  await receives(await listening(), 'missed', 'missed in the thread', 'root, edited', 'reply 125, edited')
+})
+
 test('a configured conversation loses not even its first message', async () => {
   const first = await listening({ config: { channel_ids: ['C2'] } })
   await cursorsReach(`C2=${START_SECS}.000000`)

@@ -16,10 +16,17 @@ interface Range {
   readonly pagesMax: number
 }
 
+/** A place in the cursors, and the last message of it that is stored. */
+interface Reached {
+  readonly scope: string
+  readonly after: string
+}
+
 /** Messages older than this are not answered any more. */
 const STALE_MS = 3_600_000
-/** Edits of stored messages are looked for in one page of the last day: the newest one of a conversation, the oldest one of a thread. */
+/** Edits of stored messages are looked for in the newest messages of the last day. */
 const EDITABLE_MS = 24 * STALE_MS
+const EDITABLE_MAX = 100
 const PAGE = 100
 const PAGES_MAX = 20
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024
@@ -46,26 +53,40 @@ export class CatchUp {
   }
 
   /**
-   * Reads every place that has a cursor. Rejects if one could not be read or stored; the next run then delivers some messages
-   * again.
+   * Reads every place that has a cursor: first the missed messages of all places, then the edits of earlier ones. Rejects if one could
+   * not be read or stored; the next run then delivers some messages again.
    */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#host
-    const staleUntil = timestampAt(clock.nowMs() - STALE_MS)
-    for (const { scope, after } of this.#unread()) {
+    const staleUntil = timestampAt(this.#host.clock.nowMs() - STALE_MS)
+    const read: Reached[] = []
+    for (const reached of this.#unread()) {
       if (signal.aborted) return
-      const place = placeOf(scope)
-      try {
+      const { scope, after } = reached
+      const isReadable = await this.#ifReadable(scope, async (place) => {
         if (after < staleUntil && (await this.#hasMessages(place, after, staleUntil, signal))) {
           this.#onGap({ sinceMs: timestampMs(after), why: `messages in ${scope} are more than an hour old and are skipped` })
         }
-        await this.#deliverEdits(place, after, signal)
         await this.#deliverMissed(place, later(after, staleUntil), signal)
-      } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'invalid_request') throw error
-        log.warn('conversation can no longer be read', { ...place, error })
-        this.#cursors.forget(scope)
-      }
+      })
+      if (isReadable) read.push(reached)
+    }
+    for (const { scope, after } of read) {
+      if (signal.aborted) return
+      await this.#ifReadable(scope, (place) => this.#deliverEdits(place, after, signal))
+    }
+  }
+
+  /** Resolves to false for a place that is gone or that the bot has left, which is not read any more. */
+  async #ifReadable(scope: string, read: (place: Place) => Promise<void>): Promise<boolean> {
+    const place = placeOf(scope)
+    try {
+      await read(place)
+      return true
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'invalid_request') throw error
+      this.#host.log.warn('conversation can no longer be read', { ...place, error })
+      this.#cursors.forget(scope)
+      return false
     }
   }
 
@@ -75,7 +96,7 @@ export class CatchUp {
   }
 
   /** Yields every place once. The next one is chosen when the reader asks for it. */
-  *#unread(): Generator<{ readonly scope: string; readonly after: string }> {
+  *#unread(): Generator<Reached> {
     const left = new Map([...this.#cursors.entries()].map(([scope, { after }]) => [scope, after]))
     while (left.size > 0) {
       const [first = ''] = left.keys()
@@ -89,7 +110,8 @@ export class CatchUp {
 
   /** Delivers the messages of a place after `after`, and those in threads that were opened since then. */
   async #deliverMissed(place: Place, after: string, signal: AbortSignal): Promise<void> {
-    const messages = await this.#read(place, { after, limit: PAGE, pagesMax: PAGES_MAX }, signal)
+    const { messages, hasMore } = await this.#read(place, { after, limit: PAGE, pagesMax: PAGES_MAX }, signal)
+    if (hasMore) this.#onGap({ why: `more than ${PAGES_MAX * PAGE} messages were missed in ${place.channel}` })
     for (const message of messages) {
       const ts = text(message.ts)
       const inbound = parseMessage({ ...message, type: 'message', channel: place.channel }, this.#bot)
@@ -107,19 +129,26 @@ export class CatchUp {
   async #deliverEdits(place: Place, until: string, signal: AbortSignal): Promise<void> {
     const after = timestampAt(this.#host.clock.nowMs() - EDITABLE_MS)
     if (until <= after) return
-    for (const message of await this.#read(place, { after, until: timestampAfter(until), limit: PAGE, pagesMax: 1 }, signal)) {
+    // A thread is read from its oldest message on, a conversation from its newest one.
+    const pagesMax = place.thread === undefined ? 1 : PAGES_MAX
+    const { messages } = await this.#read(place, { after, until: timestampAfter(until), limit: PAGE, pagesMax }, signal)
+    for (const message of messages.slice(-EDITABLE_MAX)) {
       const edit = parseEdit(message, place.channel, this.#bot)
       if (edit) await this.#deliver(edit)
     }
   }
 
   async #hasMessages(place: Place, after: string, until: string, signal: AbortSignal): Promise<boolean> {
-    const messages = await this.#read(place, { after, until, limit: 2, pagesMax: 1 }, signal)
+    const { messages } = await this.#read(place, { after, until, limit: 2, pagesMax: 1 }, signal)
     return messages.length > 0
   }
 
-  /** Returns messages, oldest first. */
-  async #read({ channel, thread }: Place, { after, until, limit, pagesMax }: Range, signal: AbortSignal): Promise<readonly Members[]> {
+  /** Returns messages, oldest first, and whether there are more than the pages have. */
+  async #read(
+    { channel, thread }: Place,
+    { after, until, limit, pagesMax }: Range,
+    signal: AbortSignal,
+  ): Promise<{ readonly messages: readonly Members[]; readonly hasMore: boolean }> {
     const method = thread === undefined ? 'conversations.history' : 'conversations.replies'
     const found: Members[] = []
     let cursor = ''
@@ -132,9 +161,7 @@ export class CatchUp {
       cursor = textAt(answer, 'response_metadata.next_cursor')
       if (cursor === '') break
     }
-    const sorted = found.toSorted((a, b) => (text(a.ts) < text(b.ts) ? -1 : 1))
-    if (cursor !== '' && pagesMax === PAGES_MAX) this.#onGap({ why: `more than ${PAGES_MAX * PAGE} messages were missed in ${channel}` })
-    return sorted
+    return { messages: found.toSorted((a, b) => (text(a.ts) < text(b.ts) ? -1 : 1)), hasMore: cursor !== '' }
   }
 
   /** Waits for Slack's rate limits, which are strict for reading. Failing instead would read all earlier pages again. */

@@ -17,6 +17,7 @@ import {
   thingsPart,
   unknownThing,
 } from '@sluice/sdk'
+import { attachmentWords } from './attachment-words.ts'
 import { blocksText, unknownBlocks } from './blocks-text.ts'
 import type { SlackConfig } from './config.ts'
 import { mentions, plainText } from './plain-text.ts'
@@ -119,10 +120,15 @@ export function readMessage(event: Members, bot: Bot): Pick<Inbound, 'text' | 'a
   const plain = plainText(written, bot.userId) || (isReply ? plainText(written, '') : '')
   const shared = list(event.attachments).slice(0, SHARES_MAX).map(members)
   const forwarded = forwardOf(shared.filter(isShare), bot)
-  const links = shared.filter((each) => !isShare(each)).flatMap(linkIn)
-  const isEmpty = plain === '' && attachments.length === 0 && links.length === 0 && !forwarded.forwarded
+  const others = shared.filter((each) => !isShare(each))
+  // Programs write their words there, too; those of a person's message are the previews of links.
+  const isOfProgram = text(event.bot_id) !== ''
+  const links = isOfProgram ? [] : others.flatMap((each) => linkIn(each, bot))
+  const words = isOfProgram ? [plain, ...others.map((each) => plainText(attachmentWords(each), bot.userId))] : [plain]
+  const said = words.filter((part) => part !== '').join('\n')
+  const isEmpty = said === '' && attachments.length === 0 && links.length === 0 && !forwarded.forwarded
   const things = isEmpty ? unknownBlocks(event.blocks).map(unknownThing) : links
-  return { text: plain, ...(attachments.length > 0 && { attachments }), ...thingsPart(things), ...forwarded }
+  return { text: said, ...(attachments.length > 0 && { attachments }), ...thingsPart(things), ...forwarded }
 }
 
 /** True for a message of another conversation that the sender passes on, with its files. */
@@ -130,10 +136,7 @@ const isShare = ({ is_share, is_msg_unfurl }: Members): boolean => is_share === 
 
 function forwardOf(shares: readonly Members[], { userId }: Bot): Pick<Inbound, 'forwarded'> {
   const [first = {}] = shares
-  const words = shares.map(
-    (share) =>
-      plainText(text(share.text), userId) || blocksText(share.message_blocks ?? share.blocks) || plainText(text(share.fallback), userId),
-  )
+  const words = shares.map((share) => plainText(attachmentWords(share), userId))
   return forwardedPart({
     author: { name: text(first.author_name) || text(first.author_subname), id: text(first.author_id) },
     text: words.filter((each) => each !== '').join('\n\n'),
@@ -142,8 +145,9 @@ function forwardOf(shares: readonly Members[], { userId }: Bot): Pick<Inbound, '
 }
 
 /** The preview of a page that the message links to. */
-function linkIn(share: Members): readonly Thing[] {
-  const found = thing('link', text(share.title), text(share.text), textAt(share, 'title_link', 'from_url'))
+function linkIn(share: Members, { userId }: Bot): readonly Thing[] {
+  const words = plainText(attachmentWords({ ...share, title: '' }), userId)
+  const found = thing('link', text(share.title), words === text(share.title) ? '' : words, textAt(share, 'title_link', 'from_url'))
   return found.text === '' ? [] : [found]
 }
 

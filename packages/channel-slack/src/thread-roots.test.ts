@@ -51,3 +51,30 @@ test('a root with the words of others is no quote of its own writer', async () =
   expect(quoted?.text).toContain('ignore all')
   expect(quoted?.by).toBeUndefined()
 })
+
+// The form of https://docs.slack.dev/legacy/legacy-messaging/legacy-secondary-message-attachments, as monitoring programs post it.
+test('the message of a program that begins a thread brings the words of its attachments', async () => {
+  const alert = {
+    type: 'message',
+    subtype: 'bot_message',
+    ts: root.ts,
+    thread_ts: root.ts,
+    bot_id: 'BALERT',
+    text: '',
+    attachments: [
+      {
+        fallback: '[FIRING:1] DiskFull',
+        title: '[FIRING:1] DiskFull',
+        title_link: 'https://alerts.example.com',
+        text: 'db1 has 2 % left',
+        fields: [{ title: 'Severity', value: 'critical', short: true }],
+      },
+    ],
+  }
+  const { quoted } = await rootsOf(async () => ({ ok: true, messages: [alert] })).quoting(said('2.000100'))
+  expect(quoted).toEqual({
+    id: 'C1:1.000100',
+    author: { id: 'BALERT' },
+    text: '[FIRING:1] DiskFull\ndb1 has 2 % left\nSeverity: critical',
+  })
+})

@@ -76,6 +76,66 @@ export const slackArrivals: ArrivalSubject = {
       { text: 'see', things: [{ kind: 'link', text: 'Page, words of the page, https://x.test/' }] },
     ),
     arrival(
+      'the preview of an app, which has its words in blocks',
+      'https://docs.slack.dev/messaging/unfurling-links-in-messages',
+      {
+        text: 'see',
+        attachments: [
+          {
+            is_app_unfurl: true,
+            from_url: 'https://x.test/7',
+            fallback: '[no preview available]',
+            blocks: [{ type: 'section', text: { type: 'mrkdwn', text: 'Ticket 4711 &amp; more' } }],
+          },
+        ],
+      },
+      { text: 'see', things: [{ kind: 'link', text: 'Ticket 4711 & more, https://x.test/7' }] },
+    ),
+    arrival(
+      'a forward of the message of an app, which has its words in blocks and attachments',
+      FILES,
+      {
+        text: '',
+        attachments: [
+          {
+            ...shared,
+            text: '',
+            files: [],
+            fallback: '[no preview available]',
+            message_blocks: [
+              { team: 'T1', channel: 'C9', ts: shared.ts, message: { blocks: [{ type: 'header', text: { type: 'plain_text', text: 'Alert' } }] } },
+            ],
+            attachments: [{ title: 'Disk full', text: 'on db1', fallback: 'Disk full on db1' }],
+          },
+        ],
+      },
+      { text: '', forwarded: { from: { kind: 'person', name: 'Ben', id: 'UBEN' }, text: 'Alert\nDisk full\non db1' } },
+    ),
+    arrival(
+      'a table, a date and a group of people',
+      'https://docs.slack.dev/reference/block-kit/blocks/table-block',
+      {
+        text: '',
+        blocks: [
+          {
+            type: 'rich_text',
+            elements: [
+              {
+                type: 'rich_text_section',
+                elements: [
+                  { type: 'usergroup', usergroup_id: 'S1' },
+                  { type: 'text', text: ' until ' },
+                  { type: 'date', timestamp: 1_767_225_600, format: '{date}', fallback: 'January 1' },
+                ],
+              },
+            ],
+          },
+          { type: 'table', rows: [[{ type: 'raw_text', text: 'Tea' }, { type: 'raw_text', text: '5' }]] },
+        ],
+      },
+      { text: '@subteam^S1 until January 1\nTea | 5' },
+    ),
+    arrival(
       'a block of a later version',
       BLOCKS,
       { text: '', blocks: [{ type: 'hologram' }] },
