@@ -38,7 +38,8 @@ function withContext(message: Members): Content | undefined {
   // Most messages have no context, and no lines are built for them.
   if (!content || !hasContext(message)) return content
   const lines = [content.text, ...contextLines(message, content.text)]
-  return { ...content, text: lines.filter((line) => line !== '').join('\n') }
+  const things = [...(content.things ?? []), ...referralIn(members(message.referral))]
+  return { ...content, text: lines.filter((line) => line !== '').join('\n'), ...thingsPart(things) }
 }
 
 function ownContent(message: Members): Content | undefined {
@@ -49,7 +50,7 @@ function ownContent(message: Members): Content | undefined {
     case 'button':
       return textContent(text(members(message.button).text))
     case 'interactive':
-      return textContent(pickedTitle(members(message.interactive))) ?? thingContent(...formIn(members(message.interactive)))
+      return textContent(pickedTitle(members(message.interactive))) ?? thingContent(...answerIn(members(message.interactive)))
     case 'location':
       return thingContent(...locationIn(members(message.location)))
     case 'contacts':
@@ -78,10 +79,15 @@ const textContent = (body: string): Content | undefined => (body.trim() === '' ?
 /** Returns the title of the button or list row that the sender picked. */
 const pickedTitle = ({ button_reply, list_reply }: Members): string => text(members(button_reply ?? list_reply).title)
 
-/** The answers of a form that the person filled in. */
-function formIn({ nfm_reply }: Members): readonly Thing[] {
-  const { body, response_json } = members(nfm_reply)
-  return text(response_json) === '' ? [] : [thing('form', text(body), text(response_json))]
+/** The types of answers that are empty without their members. */
+const PICKED = ['button_reply', 'list_reply', 'nfm_reply', '']
+
+/** The answers of a form that the person filled in, and an answer of another type, such as the permission to call, as it is. */
+function answerIn(interactive: Members): readonly Thing[] {
+  const type = text(interactive.type)
+  const { body, response_json } = members(interactive.nfm_reply)
+  if (text(response_json) !== '') return [thing('form', text(body), text(response_json))]
+  return PICKED.includes(type) ? [] : [thing('form', type, JSON.stringify(members(interactive[type])))]
 }
 
 function mediaContent(type: keyof typeof KINDS, part: Members): Content | undefined {
@@ -108,10 +114,25 @@ function locationIn({ name, address, latitude, longitude }: Members): readonly T
 
 const contactsIn = (contacts: unknown): readonly Thing[] =>
   list(contacts).map((contact) => {
-    const { name, phones, emails } = members(contact)
-    const numbers = list(phones).map((phone) => text(members(phone).phone))
-    const addresses = list(emails).map((email) => text(members(email).email))
-    return thing('contact', text(members(name).formatted_name), ...numbers, ...addresses)
+    const { name, org, phones, emails, addresses, urls, birthday } = members(contact)
+    const { company, department, title } = members(org)
+    const values = (of: unknown, ...names: readonly string[]): string[] =>
+      list(of).map((each) =>
+        names
+          .map((member) => text(members(each)[member]))
+          .filter((part) => part !== '')
+          .join(' '),
+      )
+    return thing(
+      'contact',
+      text(members(name).formatted_name),
+      ...[text(company), text(department), text(title)],
+      ...values(phones, 'phone'),
+      ...values(emails, 'email'),
+      ...values(addresses, 'street', 'zip', 'city', 'state', 'country'),
+      ...values(urls, 'url'),
+      text(birthday),
+    )
   })
 
 function orderText({ product_items, text: note }: Members): string {
@@ -119,7 +140,7 @@ function orderText({ product_items, text: note }: Members): string {
     const { product_retailer_id, quantity, item_price, currency } = members(item)
     return `${scalarText(quantity) || '1'} × ${scalarText(product_retailer_id)} at ${scalarText(item_price)} ${text(currency)}`.trim()
   })
-  if (items.length === 0) return ''
+  if (items.length === 0) return text(note)
   return `Order: ${items.join(', ')}${text(note) === '' ? '' : `\n${text(note)}`}`
 }
 
@@ -127,7 +148,7 @@ const scalarText = (value: unknown): string => (typeof value === 'number' ? Stri
 
 const hasContext = ({ interactive, button, context, referral }: Members): boolean => Boolean(interactive || button || context || referral)
 
-/** Describes the tapped button, the product and the advertisement of a message. Omits values that only repeat `body`, its text. */
+/** Describes the tapped button and the product of a message. Omits values that only repeat `body`, its text. */
 function contextLines(message: Members, body: string): string[] {
   const { button_reply, list_reply } = members(message.interactive)
   const row = members(list_reply)
@@ -135,7 +156,6 @@ function contextLines(message: Members, body: string): string[] {
     contextLine('Button', body, text(members(message.button).payload), text(members(button_reply).id)),
     contextLine('List row', body, text(row.id), text(row.description)),
     productLine(members(members(message.context).referred_product)),
-    referralLine(members(message.referral)),
   ]
 }
 
@@ -149,9 +169,16 @@ function productLine({ catalog_id, product_retailer_id }: Members): string {
   return contextLine('Product', '', product, product !== '' && catalogue !== '' ? `catalogue ${catalogue}` : '')
 }
 
-/** The platform sends a referral with the first message after a user tapped an advertisement or a post. */
-const referralLine = ({ source_type, headline, body, source_url }: Members): string =>
-  contextLine(text(source_type) === 'post' ? 'From the post' : 'From the advertisement', '', text(headline), text(body), text(source_url))
+/**
+ * The platform sends a referral with the first message after a person tapped an advertisement or a post, whose words are not the person's.
+ * Source: https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/text
+ */
+function referralIn({ source_type, headline, body, source_url }: Members): readonly Thing[] {
+  const words = [headline, body, source_url].map((part) => text(part).replace(/\s+/g, ' ').trim())
+  if (words.every((part) => part === '')) return []
+  const source = text(source_type) === 'post' ? 'from a post' : 'from an advertisement'
+  return [thing('link', source, ...words.map((part) => part.slice(0, CONTEXT_CHARS_MAX)))]
+}
 
 function contextLine(label: string, body: string, ...values: readonly string[]): string {
   const shown = values.map((value) => value.replace(/\s+/g, ' ').trim()).filter((value) => value !== '' && value !== body.trim())

@@ -78,6 +78,44 @@ describe('messages', () => {
     expect(parseOne({ context: { id: 'wamid.0' } })).toMatchObject([{ text: 'hi', inReplyTo: 'wamid.0' }])
   })
 
+  // https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/contacts and .../interactive
+  test('describes contacts with all their words, other answers as they are, and the note of an order', () => {
+    const contact = {
+      name: { formatted_name: 'Bob Ray' },
+      org: { company: 'Example', title: 'Buyer' },
+      phones: [{ phone: '+1 555 0001', wa_id: '15550001' }],
+      addresses: [{ street: 'Main Street 1', city: 'Berlin', zip: '10115', country: 'Germany' }],
+      urls: [{ url: 'https://example.com' }],
+      birthday: '1990-01-01',
+    }
+    expect(parseOne({ type: 'contacts', contacts: [contact] })).toMatchObject([
+      {
+        things: [
+          {
+            kind: 'contact',
+            text: 'Bob Ray, Example, Buyer, +1 555 0001, Main Street 1 10115 Berlin Germany, https://example.com, 1990-01-01',
+          },
+        ],
+      },
+    ])
+    const permission = { type: 'call_permission_reply', call_permission_reply: { response: 'accept' } }
+    expect(parseOne({ type: 'interactive', interactive: permission })).toMatchObject([
+      { things: [{ kind: 'form', text: 'call_permission_reply, {"response":"accept"}' }] },
+    ])
+    expect(parseOne({ type: 'order', order: { product_items: [], text: 'as always' } })).toMatchObject([{ text: 'as always' }])
+  })
+
+  test('a reply to our own message in a group is to the bot', () => {
+    const reply = { group_id: 'G1', context: { from: '15550001111', id: 'wamid.0' } }
+    const read = (display_phone_number: string) =>
+      parse({
+        metadata: { display_phone_number },
+        messages: [{ from: '15550002222', id: 'wamid.1', type: 'text', text: { body: 'hi' }, ...reply }],
+      })
+    expect(read('+1 555-000-1111')).toMatchObject([{ addressed: 'reply' }])
+    expect(read('+1 555-000-3333')).toMatchObject([{ addressed: 'overheard' }])
+  })
+
   test('prefers the number of a sender to the id', () => {
     expect(parseOne({ from_user_id: 'US.1' })).toMatchObject([{ sender: '+15550002222' }])
     expect(parseOne({ from: undefined, from_user_id: 'US.1' })).toMatchObject([{ sender: 'US.1', to: { to: 'US.1' } }])
@@ -109,13 +147,15 @@ describe('context lines', () => {
     expect(textOf({ context: { referred_product: {} } })).toBe('hi')
   })
 
-  test('show the advertisement or post the sender came from, cut to 500 characters', () => {
+  test('leave out the words of the advertisement or post that the sender came from, which are words of others', () => {
     const referral = { source_type: 'ad', source_url: 'https://fb.me/1', headline: 'Chat with us', body: 'Summer\n sale', ctwa_clid: 'x' }
-    expect(textOf({ referral })).toBe('hi\nFrom the advertisement: Chat with us, Summer sale, https://fb.me/1')
-    expect(textOf({ referral: { ...referral, source_type: 'post' } })).toMatch(/^hi\nFrom the post: Chat/)
-    expect(textOf({ referral: { ...referral, body: 'x'.repeat(9999) } })?.length).toBeLessThan(600)
+    const ad = { kind: 'link', text: 'from an advertisement, Chat with us, Summer sale, https://fb.me/1' }
+    expect(parseOne({ referral })).toMatchObject([{ text: 'hi', things: [ad] }])
+    expect(parseOne({ referral: { ...referral, source_type: 'post' } })[0]?.things?.[0]?.text).toMatch(/^from a post, Chat/)
+    expect(parseOne({ referral: { ...referral, body: 'x'.repeat(9999) } })[0]?.things?.[0]?.text.length).toBeLessThan(600)
     const picture = { type: 'image', text: undefined, image: { id: '1' }, referral: { headline: 'Sale' } }
-    expect(parseOne(picture)).toMatchObject([{ text: 'From the advertisement: Sale', attachments: [{ source: { id: '1' } }] }])
+    expect(parseOne(picture)).toMatchObject([{ text: '', things: [{ kind: 'link' }], attachments: [{ source: { id: '1' } }] }])
+    expect(parseOne({ referral: {} })[0]).not.toHaveProperty('things')
   })
 
   test('do not turn an empty message into one with text', () => {

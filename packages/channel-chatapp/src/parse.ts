@@ -40,13 +40,19 @@ function valuesIn(body: Uint8Array, account: string): Members[] {
 function messagesIn({ metadata, messages, contacts }: Members, account: string): Inbound[] {
   const ownNumber = normaliseE164(text(members(metadata).display_phone_number))
   return list(messages)
-    .map((item) => parseMessage(members(item), account, list(contacts)))
+    .map((item) => parseMessage(members(item), { account, ownNumber, contacts: list(contacts) }))
     .filter((message) => message !== undefined)
     .filter(({ sender }) => sender !== ownNumber)
 }
 
+interface Surroundings {
+  readonly account: string
+  readonly ownNumber: string
+  readonly contacts: readonly unknown[]
+}
+
 /** Returns undefined for a message without content, and for one without an id or a sender, which cannot be deduplicated or answered. */
-function parseMessage(message: Members, account: string, contacts: readonly unknown[]): Inbound | undefined {
+function parseMessage(message: Members, { account, ownNumber, contacts }: Surroundings): Inbound | undefined {
   const id = text(message.id)
   const sender = senderOf(message)
   const content: (Partial<Inbound> & Pick<Inbound, 'text'>) | undefined = pressedIn(message) ?? changeIn(message) ?? contentOf(message)
@@ -59,11 +65,15 @@ function parseMessage(message: Members, account: string, contacts: readonly unkn
     sender,
     ...namePart(nameIn(contacts, message)),
     to,
-    ...(!content.pressed && { addressed: isGroup(to.to) ? 'overheard' : 'direct' }),
+    ...(!content.pressed && { addressed: isGroup(to.to) ? addressedInGroup(message, ownNumber) : 'direct' }),
     ...content,
     ...(sentAtMs > 0 && sentAtMs <= MS_MAX && Number.isInteger(sentAtMs) && { sentAtMs }),
   }
 }
+
+/** The platform marks no mentions. */
+const addressedInGroup = ({ context }: Members, ownNumber: string): 'reply' | 'overheard' =>
+  ownNumber !== '' && normaliseE164(text(members(context).from)) === ownNumber ? 'reply' : 'overheard'
 
 /** The profile of a sender is a member next to the messages of the request. A sender who hides the number has only a user id. */
 function nameIn(contacts: readonly unknown[], { from, from_user_id }: Members): string {
