@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Bot, parseDeletion, parseEdit, parseMessage, parsePress, postIn, postOf, reactionsOf } from './parse.ts'
+import { type Bot, parseDeletion, parseEdit, parseMessage, parsePress, postIn, postOf, reactionsOf, readPost } from './parse.ts'
 import { MATTERMOST_BOT, MATTERMOST_CHANNEL, MATTERMOST_USER } from './testing/fake.ts'
 import { idOf } from './testing/fake-posts.ts'
 
@@ -94,4 +94,20 @@ describe('no value makes a parser throw', () => {
 
 test('a mention alone counts in a thread', () => {
   expect(parsed({ message: ' @sluice ', root_id: idOf('p', 9) })).toMatchObject({ text: '@sluice', addressed: 'mention' })
+})
+
+// https://developers.mattermost.com/integrate/reference/message-attachments/
+test('reads the words of a program that begins a thread from its attachments', () => {
+  const json = {
+    ...{ id: 'p'.repeat(26), create_at: 1_767_225_600_000, user_id: 'u'.repeat(26), channel_id: 'c'.repeat(26), root_id: '' },
+    message: '',
+    props: { from_webhook: 'true', override_username: 'alerts', attachments: [{ pretext: 'New alert', title: 'Disk full', text: 'on db1' }] },
+  }
+  const post = postOf(json)
+  if (!post) throw new Error('The JSON is no post')
+  expect(readPost(post, { account: 'a', userId: 'b'.repeat(26), username: 'bot', threadReplies: true })).toMatchObject({
+    text: 'New alert\nDisk full\non db1',
+    author: { id: '', name: 'alerts' },
+    isOfBot: false,
+  })
 })

@@ -2,6 +2,7 @@
 import { attachmentKind, type ReadMessage } from '@sluice/kit'
 import { list, type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { type Attachment, forwardedPart, type Inbound, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
+import { wordsOfPost } from './attachment-words.ts'
 import { pressedValue } from './buttons.ts'
 import { isId } from './ids.ts'
 import { isMentioned, withoutMention } from './mentions.ts'
@@ -107,7 +108,7 @@ function forwardOf({ metadata }: Members): Pick<Inbound, 'forwarded'> {
     author: { name },
     kind: 'room',
     text: posts
-      .map((post) => text(post.message))
+      .map(wordsOfPost)
       .filter((words) => words !== '')
       .join('\n\n'),
     attachments: posts.flatMap(attachmentsOf).slice(0, FILES_MAX),
@@ -121,7 +122,7 @@ export function readPost({ json, user, deletedAtMs }: Post, bot: Bot): ReadMessa
   // Such a post has the user id of a person who did not write it.
   const isOfOther = !isOfBot && isByProgram(json)
   const author = { id: isOfOther ? '' : user, name: isOfOther ? text(members(json.props).override_username) : '' }
-  return { text: text(json.message), attachments: attachmentsOf(json), author, isOfBot }
+  return { text: wordsOfPost(json), attachments: attachmentsOf(json), author, isOfBot }
 }
 
 /** Parses an edit. Mattermost also reports a post as edited when it is pinned. */

@@ -53,6 +53,34 @@ export const mattermostArrivals: ArrivalSubject = {
         forwarded: { from: { kind: 'room', name: 'Ops' }, text: 'ticket 4711 burns' },
       },
     ),
+    arrival(
+      'a forwarded post of a program, which has its words in attachments',
+      {
+        message: 'https://chat.example.com/ops/pl/qqqqqqqqqqqqqqqqqqqqqqqqqq',
+        metadata: {
+          embeds: [
+            {
+              type: 'permalink',
+              data: {
+                post_id: 'q'.repeat(26),
+                post: {
+                  message: '',
+                  props: {
+                    from_webhook: 'true',
+                    attachments: [
+                      { fallback: 'Disk full', title: 'Disk full', text: 'on db1', fields: [{ title: 'Left', value: 2, short: true }] },
+                      { fallback: 'Second alert' },
+                    ],
+                  },
+                },
+                channel_display_name: 'Ops',
+              },
+            },
+          ],
+        },
+      },
+      { forwarded: { from: { kind: 'room', name: 'Ops' }, text: 'Disk full\non db1\nLeft: 2\nSecond alert' } },
+    ),
     arrival('a post of a type of a later version', { message: '', type: 'hologram' }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
     arrival(
       'a file',
