@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'DingTalk',
-  arrives: ['files', 'quotes', 'unknown'],
+  arrives: ['files', 'quotes', 'forwards', 'unknown'],
   names: 'payload',
   sends: ['files'],
   keeps: 'nothing',

@@ -1,6 +1,6 @@
 /** Parses robot messages; see "Receive messages" at https://open.dingtalk.com/document/orgapp/receive-message. */
-import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
-import { type Attachment, type Inbound, namePart, quotedPart, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
+import { list, type Members, members, parsedOrUndefined, text, textAt } from '@sluice/kit/foreign-json'
+import { type Attachment, forwardedPart, type Inbound, namePart, quotedPart, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
 import { groupAddress } from './address.ts'
 
 export interface ParseOptions {
@@ -10,6 +10,9 @@ export interface ParseOptions {
 
 const GROUP_CHAT = '2'
 const ATTACHMENTS_MAX = 20
+/** The type of messages that a person passes on together. */
+const CHAT_RECORD = 'chatRecord'
+const RECORDS_MAX = 1000
 
 /** Returns the message as a list of one; empty for a message that is our own, or has neither text nor files. */
 export function parse(data: unknown, { account }: ParseOptions): Inbound[] {
@@ -22,8 +25,10 @@ export function parse(data: unknown, { account }: ParseOptions): Inbound[] {
   if (id === '' || sender === '' || conversation === '' || isOwn(message)) return []
   const content = contentOf(message)
   const quote = quoteIn(members(message.text), message)
+  const isForwarded = message.msgtype === CHAT_RECORD
   // A mention alone asks about the message that it quotes.
-  if (content.text === '' && content.attachments.length === 0 && content.things.length === 0 && !quote.quoted) return []
+  const isEmpty = content.text === '' && content.attachments.length === 0 && content.things.length === 0
+  if (isEmpty && !quote.quoted && !isForwarded) return []
   const session = URL.parse(text(message.sessionWebhook))?.searchParams.get('session') ?? ''
   const untilMs = timeOf(message.sessionWebhookExpiredTime)
   const more = { ...(session !== '' && { session, untilMs: String(untilMs ?? 0) }), ...(staff !== '' && { staff }) }
@@ -36,7 +41,7 @@ export function parse(data: unknown, { account }: ParseOptions): Inbound[] {
       sender,
       ...namePart(text(message.senderNick)),
       to: { to: isGroup ? groupAddress(conversation) : sender, replyTo: id, ...(Object.keys(more).length > 0 && { more }) },
-      text: content.text,
+      ...(isForwarded ? { text: '', ...forwardedPart({ text: content.text || `[${CHAT_RECORD}]` }) } : { text: content.text }),
       addressed: isGroup ? 'mention' : 'direct',
       ...thingsPart(content.things),
       ...quote,
@@ -75,9 +80,26 @@ function contentOf(message: Members): Content {
       return files(fileOf('video', content, videoName(content)))
     case 'file':
       return files(fileOf('file', content, text(content.fileName) || 'file'))
+    case CHAT_RECORD:
+      return words(recordWords(content))
     default:
       return { ...words(''), things: text(message.msgtype) === '' ? [] : [unknownThing(text(message.msgtype))] }
   }
+}
+
+/**
+ * Reads messages that a person passes on together: a title, and either the messages as JSON in a text, or a summary of them. DingTalk does
+ * not document the form; public clients read these members.
+ */
+function recordWords({ title, summary, chatRecord }: Members): string {
+  const records = list(typeof chatRecord === 'string' ? parsedOrUndefined(chatRecord) : chatRecord).slice(0, RECORDS_MAX)
+  const lines = records.map((record) => {
+    const said = textAt(record, 'content', 'text', 'content.text')
+    const writer = textAt(record, 'senderName', 'senderNick')
+    return said === '' ? '' : writer === '' ? said : `${writer}: ${said}`
+  })
+  const found = lines.some((line) => line !== '') ? lines : [text(summary)]
+  return [text(title), ...found].filter((line) => line.trim() !== '').join('\n')
 }
 
 function richText(parts: readonly unknown[]): Content {
@@ -105,7 +127,8 @@ function quoteIn({ isReplyMsg, repliedMsg }: Members, { senderId, chatbotUserId 
   const spoken = text(replied.content) || text(content.text) || quoted.text || richText(list(content.richText)).text
   const inReplyTo = text(replied.msgId)
   const id = text(replied.senderId)
-  const by = id === '' ? undefined : id === chatbotUserId ? 'bot' : id === senderId ? 'sender' : undefined
+  // Other people wrote the words of messages that were passed on.
+  const by = id === '' || type === CHAT_RECORD ? undefined : id === chatbotUserId ? 'bot' : id === senderId ? 'sender' : undefined
   return {
     ...(inReplyTo !== '' && { inReplyTo }),
     ...quotedPart({

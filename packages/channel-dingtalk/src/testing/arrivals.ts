@@ -21,7 +21,6 @@ const image = { kind: 'image', name: 'picture', source: { id: 'code1' } } as con
 
 export const dingtalkArrivals: ArrivalSubject = {
   parse: (payload) => parse(payload, { account: 'd' }),
-  never: { forwarded: 'DingTalk does not tell forwarded messages apart' },
   recorded: [
     arrival('a text in a group', { msgtype: 'text', text: { content: ' hi' } }, { text: 'hi', addressed: 'mention' }),
     arrival('a direct text', { conversationType: '1', msgtype: 'text', text: { content: 'hi' } }, { addressed: 'direct' }),
@@ -45,6 +44,31 @@ export const dingtalkArrivals: ArrivalSubject = {
         text: '[a message of a kind that this channel does not know: interactiveCard]',
       },
     }),
+    {
+      ...arrival(
+        'messages that are passed on together',
+        {
+          msgtype: 'chatRecord',
+          content: {
+            summary: 'Ben: ticket 4711…',
+            chatRecord: JSON.stringify([
+              { senderName: 'Ben', msgType: 'text', content: 'ticket 4711 burns' },
+              { senderName: 'Eve', msgType: 'picture' },
+            ]),
+          },
+        },
+        { text: '', forwarded: { text: 'Ben: ticket 4711 burns' } },
+      ),
+      source: 'public DingTalk clients of 2026 that read chatRecord',
+    },
+    {
+      ...arrival(
+        'a quote of messages that were passed on together',
+        replied({ msgType: 'chatRecord', msgId: 'msg0', senderId: '$:LWCP_v1:$t', content: { title: 'Chat of Ben', summary: 'Ben: it burns' } }),
+        { quoted: { id: 'msg0', author: { id: '$:LWCP_v1:$t' }, text: 'Chat of Ben\nBen: it burns' } },
+      ),
+      source: 'public DingTalk clients of 2026 that read chatRecord',
+    },
     arrival('content of a later version', { msgtype: 'hologram' }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
   ],
 }
