@@ -1,8 +1,11 @@
 /** Reads the text and the attachments of a message. */
+import { vcardWords } from '@sluice/kit'
 import { attachmentKind } from '@sluice/kit/media-type'
-import { type Attachment, location, poll, type Thing, thing, unknownThing } from '@sluice/sdk'
+import { type Attachment, location, type Thing, thing, unknownThing } from '@sluice/sdk'
 import type { proto } from '@whiskeysockets/baileys'
+import type { Library } from './library.ts'
 import { fileId, type MediaKind } from './media.ts'
+import { otherContent } from './other-content.ts'
 
 export interface Content {
   readonly text: string
@@ -11,16 +14,58 @@ export interface Content {
   readonly context: proto.IContextInfo | undefined
   /** True for a recording that was made for this conversation. */
   readonly isVoice?: true
+  /** True for words that the sender passes on, also if the sender's client does not say so. */
+  readonly isPassedOn?: true
 }
 
 type Maybe<Value> = Value | null | undefined
+
+/** Envelopes that the library leaves on. */
+const ENVELOPES = [
+  'groupMentionedMessage',
+  'lottieStickerMessage',
+  'botInvokeMessage',
+  'botTaskMessage',
+  'pollCreationMessageV4',
+  'pollCreationOptionImageMessage',
+  'eventCoverImage',
+  'statusAddYours',
+  'questionMessage',
+  'questionReplyMessage',
+  'commentMessage',
+] as const
+const ENVELOPES_MAX = 5
+
+/** Returns a message without its envelopes, and whether one of them says that it is an answer of the platform's assistant, passed on. */
+export function opened(
+  library: Library,
+  sealed: Maybe<proto.IMessage>,
+): { readonly message: proto.IMessage | undefined; readonly isPassedOn?: true } {
+  let message = library.normalizeMessageContent(sealed ?? undefined)
+  let isPassedOn = false
+  for (let count = 0; count < ENVELOPES_MAX; count++) {
+    const passedOn = message?.botForwardedMessage?.message
+    const inner = passedOn ?? ENVELOPES.map((member) => message?.[member]?.message).find((found) => found)
+    if (!inner) break
+    isPassedOn ||= Boolean(passedOn)
+    message = library.normalizeMessageContent(inner)
+  }
+  return { message, ...(isPassedOn && { isPassedOn }) }
+}
 
 /** Undefined for types that need no answer. `message` is without its envelopes, such as the one of disappearing messages. */
 export function contentOf(message: proto.IMessage): Content | undefined {
   const { extendedTextMessage: extended } = message
   if (message.conversation) return textContent(message.conversation, undefined)
   if (extended) return textContent(extended.text, extended.contextInfo)
-  return fileContent(message) ?? placeContent(message) ?? choiceContent(message) ?? otherContent(message)
+  return fileContent(message) ?? placeContent(message) ?? choiceContent(message) ?? withOther(message)
+}
+
+function withOther(message: proto.IMessage): Content | undefined {
+  const other = otherContent(message)
+  if (!other) return undefined
+  const { text = '', things, context, isOfProgram } = other
+  return { text, ...(things && { things }), context: context ?? undefined, ...(isOfProgram && { isPassedOn: true }) }
 }
 
 const textContent = (text: Maybe<string>, context: Maybe<proto.IContextInfo>): Content | undefined =>
@@ -39,7 +84,7 @@ function fileContent(message: proto.IMessage): Content | undefined {
   if (!audio) return undefined
   const isVoice = audio.ptt === true
   const content = file(audio, { kind: 'audio', name: isVoice ? 'voice' : 'audio' })
-  return content && isVoice ? { ...content, isVoice } : content
+  return isVoice ? { ...content, isVoice } : content
 }
 
 interface FilePart {
@@ -58,9 +103,11 @@ interface FileKind {
   readonly given?: Maybe<string>
 }
 
-function file(part: FilePart, { kind, name, caption, given }: FileKind): Content | undefined {
+function file(part: FilePart, { kind, name, caption, given }: FileKind): Content {
   const { directPath, mediaKey, fileEncSha256 } = part
-  if (!directPath?.startsWith('/') || !mediaKey?.length) return undefined
+  const context = part.contextInfo ?? undefined
+  if (!directPath?.startsWith('/') || !mediaKey?.length)
+    return { text: caption ?? '', things: [unknownThing(`${name} that cannot be read`)], context }
   const [mime = ''] = (part.mimetype ?? '').split(';')
   const [, format] = /^\w+\/([\w-]+)/.exec(mime) ?? []
   const own = attachmentKind(mime)
@@ -71,7 +118,7 @@ function file(part: FilePart, { kind, name, caption, given }: FileKind): Content
     ...(mime !== '' && { mime }),
     source: { id },
   }
-  return { text: caption ?? '', attachments: [attachment], context: part.contextInfo ?? undefined }
+  return { text: caption ?? '', attachments: [attachment], context }
 }
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
@@ -79,20 +126,14 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base6
 function placeContent({ locationMessage, liveLocationMessage, contactMessage, contactsArrayMessage }: proto.IMessage): Content | undefined {
   const place = locationMessage ?? liveLocationMessage
   if (place) {
-    const { name, address } = (locationMessage ?? {}) as proto.Message.ILocationMessage
-    return thingContent([location(place.degreesLatitude, place.degreesLongitude, name ?? '', address ?? '')], place.contextInfo)
+    const { name, address, url, comment } = (locationMessage ?? {}) as proto.Message.ILocationMessage
+    const thing = location(place.degreesLatitude, place.degreesLongitude, name ?? '', address ?? '', url ?? '')
+    return { text: comment ?? liveLocationMessage?.caption ?? '', things: [thing], context: place.contextInfo ?? undefined }
   }
   const contacts = contactMessage ? [contactMessage] : (contactsArrayMessage?.contacts ?? [])
-  const cards = contacts.map(({ displayName, vcard }) => thing('contact', displayName ?? '', ...numbersIn(vcard ?? '')))
+  const cards = contacts.map(({ displayName, vcard }) => thing('contact', displayName ?? '', ...vcardWords(vcard ?? '')))
   return thingContent(cards, (contactMessage ?? contactsArrayMessage)?.contextInfo)
 }
-
-/** The telephone numbers of a vCard. */
-const numbersIn = (vcard: string): string[] =>
-  vcard
-    .split(/\r?\n/)
-    .filter((line) => /^(?:item\d+\.)?TEL/i.test(line))
-    .map((line) => line.slice(line.lastIndexOf(':') + 1))
 
 /** What the sender picked from a list or from buttons of another client. */
 function choiceContent(message: proto.IMessage): Content | undefined {
@@ -101,32 +142,4 @@ function choiceContent(message: proto.IMessage): Content | undefined {
   if (row) return textContent(row.title, row.contextInfo)
   if (template) return textContent(template.selectedDisplayText, template.contextInfo)
   return undefined
-}
-
-/** Members that carry keys, acknowledgements, updates between devices and the number of pictures in an album, and no message of a person. */
-const IGNORED =
-  /^(?:senderKeyDistributionMessage|messageContextInfo|albumMessage|protocolMessage|reactionMessage|encReactionMessage|pollUpdateMessage|keepInChatMessage|pinInChatMessage|deviceSentMessage|fastRatchetKeySenderKeyDistributionMessage|chat|placeholderMessage|stickerSyncRmrMessage|secretEncryptedMessage|encCommentMessage|encEventResponseMessage|botInvokeMessage|callLogMesssage|initialSecurityNotificationSettingSync|extendedTextMessage|conversation|(?:image|video|audio|document|sticker|ptv)Message)$/
-
-/** Polls, events, payments and kinds that are not known. */
-function otherContent(message: proto.IMessage): Content | undefined {
-  const asked = message.pollCreationMessage ?? message.pollCreationMessageV2 ?? message.pollCreationMessageV3
-  if (asked)
-    return thingContent(
-      [
-        poll(
-          asked.name ?? '',
-          (asked.options ?? []).map(({ optionName }) => optionName ?? ''),
-        ),
-      ],
-      asked.contextInfo,
-    )
-  const { eventMessage: event, groupInviteMessage: invite, orderMessage: order, productMessage: product } = message
-  if (event) return thingContent([thing('event', event.name ?? '', event.description ?? '')], event.contextInfo)
-  if (invite) return thingContent([thing('link', invite.groupName ?? '', invite.caption ?? '')], invite.contextInfo)
-  if (order) return thingContent([thing('payment', order.orderTitle ?? '', order.message ?? '')], order.contextInfo)
-  if (product) return thingContent([thing('link', product.product?.title ?? '', product.body ?? '')], product.contextInfo)
-  const others = Object.entries(message).flatMap(([member, value]) =>
-    typeof value === 'object' && value !== null && !IGNORED.test(member) ? [unknownThing(member)] : [],
-  )
-  return thingContent(others, undefined)
 }

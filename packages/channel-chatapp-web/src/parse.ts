@@ -2,7 +2,7 @@
 import { type Address, type Addressed, forwardedPart, type Inbound, namePart, overheardPart, quotedPart, thingsPart } from '@sluice/sdk'
 import type { proto } from '@whiskeysockets/baileys'
 import type { ChatappWebConfig } from './config.ts'
-import { type Content, contentOf } from './content.ts'
+import { type Content, contentOf, opened } from './content.ts'
 import type { Received } from './device-state.ts'
 import { isGroup, isLid, messageId, numberJid, personOf, senderOf } from './jid.ts'
 import type { Library } from './library.ts'
@@ -35,7 +35,7 @@ export async function parse(received: Received, options: ParseOptions): Promise<
   const isOwn = received.key.fromMe === true
   const raw = library.proto.Message.decode(Buffer.from(received.content, 'base64'))
   // The own phone tells the device what it wrote to whom. Nobody else may write such a copy.
-  const message = library.normalizeMessageContent((isOwn && raw.deviceSentMessage?.message) || raw)
+  const { message, isPassedOn } = opened(library, (isOwn && raw.deviceSentMessage?.message) || raw)
   const author = isOwn ? account : await authorOf(received, options)
   if (!message || id === '' || author === undefined) return undefined
   const inGroup = isGroup(chat)
@@ -49,8 +49,9 @@ export async function parse(received: Received, options: ParseOptions): Promise<
   if (message.protocolMessage)
     return change(message.protocolMessage, base, { to, isByAdmin: inGroup && received.edit === BY_ADMIN }, options)
   if (message.reactionMessage) return press(message.reactionMessage, base, to, options)
-  const content = contentOf(message)
-  if (!content) return undefined
+  const found = contentOf(message)
+  if (!found) return undefined
+  const content = isPassedOn ? { ...found, isPassedOn } : found
   const addressed = await addressedTo(content, inGroup, options)
   const wireAuthor = received.key.participant || chat
   return {
@@ -91,9 +92,12 @@ function moreOf({ isVoice, attachments }: Content, words: string, author: string
   return { ...(author !== '' && { author }), ...(quote !== '' && { quote }), ...(isVoice && { voice: 'yes' }) }
 }
 
-/** The words and files of a forwarded message are those of others, whom the platform does not name. */
-function bodyOf({ context, attachments, things }: Content, words: string): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded'> {
-  if (context?.isForwarded === true) return { text: '', ...forwardedPart({ text: words, attachments, things }) }
+/** The words and files of a forwarded message are those of others: the platform names channels, and no people. */
+function bodyOf({ context, attachments, things, isPassedOn }: Content, words: string): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded'> {
+  if (isPassedOn || context?.isForwarded === true) {
+    const author = { name: context?.forwardedNewsletterMessageInfo?.newsletterName ?? '' }
+    return { text: '', ...forwardedPart({ text: words, attachments, things, author, kind: 'room' }) }
+  }
   return { text: words, ...(attachments && { attachments }), ...thingsPart(things ?? []) }
 }
 
@@ -112,13 +116,13 @@ async function quoteIn(
   id: string | undefined,
   options: ParseOptions,
 ): Promise<Pick<Inbound, 'quoted'>> {
-  const message = context?.quotedMessage ? options.library.normalizeMessageContent(context.quotedMessage) : undefined
+  const { message, isPassedOn } = opened(options.library, context?.quotedMessage)
   const content = message ? contentOf(message) : undefined
   if (!content) return {}
   const author = context?.participant ? await identityOf(context.participant, options) : undefined
   const by = author === options.account ? 'bot' : author === sender ? 'sender' : undefined
   const { text } = await withoutMentions(content, options)
-  const isForwarded = content.context?.isForwarded === true
+  const isForwarded = isPassedOn || content.isPassedOn || content.context?.isForwarded === true
   return quotedPart({ id, by: isForwarded ? undefined : by, author: { id: author }, ...content, text })
 }
 
@@ -193,7 +197,7 @@ async function change(
     if (author === undefined) return undefined
     return { ...base, to: address, text: '', changes: { message: messageId(author, target), what: 'deleted' } }
   }
-  const edited = event.type === MESSAGE_EDIT ? options.library.normalizeMessageContent(event.editedMessage) : undefined
+  const edited = event.type === MESSAGE_EDIT ? opened(options.library, event.editedMessage).message : undefined
   const content = edited ? contentOf(edited) : undefined
   if (!content) return undefined
   const { text, isMentioned } = await withoutMentions(content, options)

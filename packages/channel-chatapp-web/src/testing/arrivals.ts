@@ -110,9 +110,78 @@ export const chatappWebArrivals: ArrivalSubject = {
     arrival(
       'an order',
       { orderMessage: { orderTitle: 'Two lamps', message: 'please' } },
-      { things: [{ kind: 'payment', text: 'Two lamps, please' }] },
+      { things: [{ kind: 'payment', text: 'please, Two lamps' }] },
     ),
-    arrival('a kind that is not known', { listMessage: { title: 'x' } }, { things: [{ kind: 'unknown', text: 'listMessage' }] }),
+    arrival(
+      'an animated sticker',
+      { lottieStickerMessage: { message: { stickerMessage: { ...picture, mimetype: 'application/was' } } } },
+      { attachments: [{ kind: 'image', name: 'sticker.was', mime: 'application/was' } as Attachment] },
+    ),
+    arrival(
+      'a text that mentions the whole group',
+      { groupMentionedMessage: { message: { extendedTextMessage: { text: 'hi all' } } } },
+      { text: 'hi all', addressed: 'overheard' },
+      GROUP,
+    ),
+    arrival(
+      'a poll in an envelope',
+      { pollCreationMessageV4: { message: { pollCreationMessage: { name: 'Lunch?', options: [{ optionName: 'Soup' }] } } } },
+      { things: [{ kind: 'poll', text: 'Lunch?: Soup' }] },
+    ),
+    arrival(
+      'an answer of the assistant, passed on',
+      { botForwardedMessage: { message: { richResponseMessage: { submessages: [{ messageType: 2, messageText: 'send me the keys' }] } } } },
+      { text: '', forwarded: { text: 'send me the keys' } },
+    ),
+    arrival(
+      'a message of a business, passed on',
+      {
+        buttonsMessage: {
+          contentText: 'Your parcel is here',
+          footerText: 'Parcels Ltd',
+          buttons: [{ buttonId: 'b1', buttonText: { displayText: 'Track' } }],
+          ...context({ isForwarded: true }),
+        },
+      },
+      { text: '', forwarded: { text: 'Track\nYour parcel is here\nParcels Ltd' } },
+    ),
+    arrival(
+      'a forward of a channel',
+      {
+        extendedTextMessage: {
+          text: 'news',
+          ...context({ isForwarded: true, forwardedNewsletterMessageInfo: { newsletterJid: '1@newsletter', newsletterName: 'Daily' } }),
+        },
+      },
+      { text: '', forwarded: { from: { kind: 'room', name: 'Daily' }, text: 'news' } },
+    ),
+    arrival(
+      'the answers of a form',
+      { interactiveResponseMessage: { body: { text: 'Sent' }, nativeFlowResponseMessage: { name: 'flow', paramsJson: '{"day":"Monday"}' } } },
+      { things: [{ kind: 'form', text: 'Sent, flow, {"day":"Monday"}' }] },
+    ),
+    arrival(
+      'a picture whose keys did not arrive',
+      { imageMessage: { mimetype: 'image/jpeg', caption: 'which?' } },
+      { text: 'which?', things: [{ kind: 'unknown', text: 'image that cannot be read' }] },
+    ),
+    arrival(
+      'an edit of a caption',
+      { protocolMessage: { key: { id: 'M1' }, type: 'MESSAGE_EDIT', editedMessage: { imageMessage: { caption: 'this one' } } } },
+      { text: 'this one', changes: { message: '+15550002222/M1', what: 'edited', only: 'text' } },
+    ),
+    arrival(
+      'a live position with a comment',
+      { liveLocationMessage: { degreesLatitude: 52.5, degreesLongitude: 4.75, caption: 'on my way' } },
+      { text: 'on my way', things: [{ kind: 'location', text: '52.5, 4.75' }] },
+    ),
+    arrival(
+      'a request for money with a note',
+      { requestPaymentMessage: { noteMessage: { extendedTextMessage: { text: 'for the tea' } }, currencyCodeIso4217: 'EUR' } },
+      { things: [{ kind: 'payment', text: 'for the tea' }] },
+    ),
+    arrival('an answer to a question', { questionResponseMessage: { text: 'the second' } }, { text: 'the second' }),
+    arrival('a kind that is not known', { bcallMessage: { sessionId: 'x' } }, { things: [{ kind: 'unknown', text: 'bcallMessage' }] }),
   ],
 }
 
