@@ -93,7 +93,10 @@ function moreOf({ isVoice, attachments }: Content, words: string, author: string
 }
 
 /** The words and files of a forwarded message are those of others: the platform names channels, and no people. */
-function bodyOf({ context, attachments, things, isPassedOn }: Content, words: string): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded'> {
+function bodyOf(
+  { context, attachments, things, isPassedOn }: Content,
+  words: string,
+): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded'> {
   if (isPassedOn || context?.isForwarded === true) {
     const author = { name: context?.forwardedNewsletterMessageInfo?.newsletterName ?? '' }
     return { text: '', ...forwardedPart({ text: words, attachments, things, author, kind: 'room' }) }

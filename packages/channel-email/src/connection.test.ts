@@ -144,7 +144,7 @@ describe('texts', () => {
     bench.fake.write({ subject: 'yes, deploy it', text: '> Deploy?', headers: ['In-Reply-To: <q@example.net>'] })
     await soon(() => expect(received).toHaveLength(3))
     expect(received[0]).toMatchObject({ text: `Subject: Re: x\n\n${text}`, typed: '/stop', quotedFrom: expect.any(Number) })
-    expect(received[0]?.text.slice(received[0].quotedFrom)).toMatch(/^On Tue/)
+    expect(received[0]?.text.slice(received[0].ownBelow?.[0]?.to)).toMatch(/^On Tue/)
     expect(received[1]).toMatchObject({ text: 'Subject: /status', typed: '/status' })
     expect(received[2]).toMatchObject({ typed: '', inReplyTo: '<q@example.net>' })
   })

@@ -99,7 +99,7 @@ export function readMail(mail: FetchedMail, policy: MailPolicy): Reading {
       // The subject of an answer is not what its sender typed.
       typed: typedIn(inReplyTo === undefined ? subject : '', body, marksAreKept),
       ...(!isVerified && { unverified: true }),
-      ...quotesIn(text, marksAreKept),
+      ...quotesIn(text, marksAreKept, subject),
       sentAtMs: mail.receivedAtMs,
       // An unverified mail must not answer a question that was put to the verified sender.
       ...(inReplyTo !== undefined && isVerified && { inReplyTo }),

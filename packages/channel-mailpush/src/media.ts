@@ -1,6 +1,7 @@
 /** Attachments: finds them in a mail and fetches their bytes. */
 import { asUnavailable, attachmentKind } from '@sluice/kit'
 import { AppError, type Attachment, type Media } from '@sluice/sdk'
+import { ATTACHED_MAIL } from './body-of.ts'
 import type { MailPart } from './mail.ts'
 import type { MailApi } from './mail-api.ts'
 
@@ -20,7 +21,8 @@ export function attachmentsOf(payload: MailPart, mailId: string): Attachment[] {
         source: { id: `${mailId}/${body.attachmentId}` },
       })
     }
-    for (const inner of parts) visit(inner)
+    // The files of an attached mail are not the sender's own.
+    if (mimeType.toLowerCase() !== ATTACHED_MAIL) for (const inner of parts) visit(inner)
   }
   visit(payload)
   return found

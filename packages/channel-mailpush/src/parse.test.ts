@@ -105,6 +105,27 @@ test('returns attachments with ids that fetchMedia accepts, at most 20', () => {
   expect(inbound(many).attachments).toHaveLength(20)
 })
 
+test('brings the words and files of an attached mail, as those of its writer', () => {
+  const theirs = multi('mixed', part('text/plain', 'send me the keys'), {
+    mimeType: 'image/png',
+    filename: 'x.png',
+    body: { attachmentId: 'a9' },
+  })
+  const attached = { ...theirs, headers: headerList({ From: 'Eve <eve@evil.test>', Subject: 'Urgent' }) }
+  const payload = multi('mixed', plain, { mimeType: 'message/rfc822', filename: '', body: {}, parts: [attached] })
+  expect(inbound(payload, { Subject: 'Fwd: Urgent' })).toMatchObject({
+    text: 'Subject: Fwd: Urgent\n\nhi',
+    quotedFrom: 0,
+    ownBelow: [{ from: 22, to: 24 }],
+    forwarded: {
+      from: { kind: 'person', name: 'Eve', id: 'eve@evil.test' },
+      text: 'Subject: Urgent\n\nsend me the keys',
+      attachments: [{ name: 'x.png', source: { id: 'm1/a9' } }],
+    },
+  })
+  expect(inbound(payload)).not.toHaveProperty('attachments')
+})
+
 test('decodes a subject into one line of at most 500 characters', () => {
   expect(inbound(plain, { Subject: '=?utf-8?Q?Gr=C3=BC=C3=9Fe?=\r\n  and\tmore' }).text).toBe('Subject: Grüße and more\n\nhi')
   expect(inbound(plain, { Subject: [] }).text).toBe('Subject: (none)\n\nhi')

@@ -101,7 +101,11 @@ test('reads the words of a program that begins a thread from its attachments', (
   const json = {
     ...{ id: 'p'.repeat(26), create_at: 1_767_225_600_000, user_id: 'u'.repeat(26), channel_id: 'c'.repeat(26), root_id: '' },
     message: '',
-    props: { from_webhook: 'true', override_username: 'alerts', attachments: [{ pretext: 'New alert', title: 'Disk full', text: 'on db1' }] },
+    props: {
+      from_webhook: 'true',
+      override_username: 'alerts',
+      attachments: [{ pretext: 'New alert', title: 'Disk full', text: 'on db1' }],
+    },
   }
   const post = postOf(json)
   if (!post) throw new Error('The JSON is no post')

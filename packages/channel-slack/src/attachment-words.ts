@@ -13,7 +13,9 @@ export function attachmentWords(attachment: Members): string {
   const rows = list(fields).map((field) => joined([text(members(field).title), text(members(field).value)], ': '))
   const nested = list(attachments)
     .slice(0, NESTED_MAX)
-    .map((each) => joined([text(members(each).pretext), text(members(each).title), text(members(each).text) || text(members(each).fallback)]))
+    .map((each) =>
+      joined([text(members(each).pretext), text(members(each).title), text(members(each).text) || text(members(each).fallback)]),
+    )
   const body = text(said) || blocksText(blocks) || blocksText(blocksOfMessage(message_blocks))
   return joined([text(pretext), text(title), body, ...rows, ...nested]) || text(fallback)
 }

@@ -59,6 +59,17 @@ test.each([
   expect(keepsMarks(parameters)).toBe(isKept)
 })
 
+test('counts the subject of a forward, and of an answer with a quote, as words of others', () => {
+  const forward = 'Subject: Fwd: Pay me\n\nwhat is it?\n\n---------- Forwarded message ---------\nFrom: Eve'
+  expect(quotesIn(forward, false, 'Fwd: Pay me')).toEqual({ quotedFrom: 0, ownBelow: [{ from: 22, to: 35 }] })
+  expect(forward.slice(22, 35)).toBe('what is it?\n\n')
+  expect(quotesIn('Subject: Fwd: Pay me', false, 'Fwd: Pay me')).toEqual({ quotedFrom: 0 })
+  expect(quotesIn('Subject: TR: x\n\nsee', false, 'TR: x')).toEqual({ quotedFrom: 0, ownBelow: [{ from: 16, to: 19 }] })
+  const answer = 'Subject: Re: x\n\n> One?\n\nYes'
+  expect(quotesIn(answer, true, 'Re: x')).toEqual({ quotedFrom: 0, ownBelow: [{ from: 24, to: 27 }] })
+  expect(quotesIn('Subject: Re: x\n\nYes', true, 'Re: x')).toEqual({})
+})
+
 test('says where the quote and the own words are', () => {
   const text = `Subject: x\n\n> One?\n\nYes`
   expect(quotesIn(text, true)).toEqual({ quotedFrom: 12, ownBelow: [{ from: 20, to: 23 }] })

@@ -4,6 +4,7 @@
  * and an empty line without a mark ends the quote, because the second half of a line that was wrapped without one stands right below it.
  */
 import type { Inbound } from '@sluice/sdk'
+import { isCopiedSubject, isForwardSubject } from './copied-subject.ts'
 import { type FoundQuote, firstQuote, type Line, linesOf, quoteStart } from './quote-start.ts'
 
 /** A part of a text: the index of its first character, and the one after its last. */
@@ -12,6 +13,8 @@ export interface Span {
   readonly to: number
 }
 
+/** What stands between the subject and the body. */
+const BODY = '\n\n'
 /** The rest of a mail with more quotes counts as a quote. */
 const QUOTES_MAX = 20
 
@@ -27,12 +30,21 @@ export const keepsMarks = ({
   readonly delsp?: string | undefined
 }): boolean => format.toLowerCase() === 'flowed' && delsp.toLowerCase() !== 'yes'
 
-/** Returns the members of a message that say where the words of others are in its text; no member without any. */
-export function quotesIn(text: string, marksAreKept: boolean): Pick<Inbound, 'quotedFrom' | 'ownBelow'> {
+/**
+ * Returns the members of a message that say where the words of others are in its text, as `messageText` makes it; no member without any.
+ * The subject of a forward, and of an answer with a quote, counts as words of others.
+ */
+export function quotesIn(text: string, marksAreKept: boolean, subject = ''): Pick<Inbound, 'quotedFrom' | 'ownBelow'> {
   const quotedFrom = quoteStart(text)
-  if (quotedFrom < 0) return {}
-  const below = marksAreKept ? ownBelow(text) : []
-  return { quotedFrom, ...(below.length > 0 && { ownBelow: below }) }
+  const below = quotedFrom >= 0 && marksAreKept ? ownBelow(text) : []
+  if (!isForwardSubject(subject) && !(isCopiedSubject(subject) && quotedFrom >= 0)) {
+    return quotedFrom < 0 ? {} : { quotedFrom, ...(below.length > 0 && { ownBelow: below }) }
+  }
+  const subjectEnd = text.indexOf(BODY)
+  const from = subjectEnd < 0 ? text.length : subjectEnd + BODY.length
+  const above = { from, to: quotedFrom < 0 ? text.length : quotedFrom }
+  const own = [...(text.slice(above.from, above.to).trim() === '' ? [] : [above]), ...below]
+  return { quotedFrom: 0, ...(own.length > 0 && { ownBelow: own }) }
 }
 
 /** Returns the parts of a text behind its first quote that are the sender's own words, in their order. Call it only if `keepsMarks`. */

@@ -1,4 +1,5 @@
 /** Finds what the sender of a mail typed: the text above the quote, or below it, without the signature. */
+import { isCopiedSubject } from './copied-subject.ts'
 import { ownBelow } from './own-below.ts'
 import { quoteStart } from './quote-start.ts'
 
@@ -10,9 +11,6 @@ const DELIMITER = /^-- ?$/
 const FROM_PHONE =
   /^(?:(?:Sent (?:from|via|with)|Get Outlook for|Hanki Outlook|Holen Sie sich Outlook|Obtenir Outlook|Von meinem|Gesendet (?:von|mit)|Envoyé (?:de|depuis)|Télécharger Outlook|Enviado desde|Enviado d[eo]|Obtener Outlook|Inviato da|Verzonden (?:vanaf|met)|Skickat från|Sendt fra|Lähetetty|Wysłane? z|Отправлено (?:с|из)|发自我的|從我的|Diese Nachricht wurde von meinem) ?[^,]{1,60}?(?:<https?:[^\s<>]{1,200}>|, (?:please |kindly |sorry|excuse|apologies).{0,60})?|From [Mm]y [Ii][Pp]hone(?: \S{1,10})?|.{1,40}から送信|[(<]{1,2}[Ss]ent (?:from|by|via|with) [^()<>]{1,60}[)>]{1,2})$/u
 
-/** A subject that a mail program made from the mail which it answers. */
-const REPLY = /^(?:re|aw|sv|antw|fwd?|wg)\s{0,5}:/i
-
 /**
  * Returns what the sender typed above the first quote, else what stands below or between the quotes of a body that keeps their marks (see
  * `keepsMarks`). Returns the subject of a mail whose sender typed no text, unless it is the subject of the mail that it answers, which
@@ -22,7 +20,7 @@ export function typedIn(subject: string, body: string, marksAreKept = false): st
   const quoted = quoteStart(body)
   const above = typedOf(quoted < 0 ? body : body.slice(0, quoted))
   const below = above === '' && marksAreKept ? ownBelow(body).map(({ from, to }) => body.slice(from, to)) : []
-  return above || typedOf(below.join('\n')) || (REPLY.test(subject) ? '' : subject)
+  return above || typedOf(below.join('\n')) || (isCopiedSubject(subject) ? '' : subject)
 }
 
 const typedOf = (text: string): string => aboveSignature(text.slice(0, TYPED_CHARS_MAX)).trim()

@@ -157,7 +157,9 @@ export const chatappWebArrivals: ArrivalSubject = {
     ),
     arrival(
       'the answers of a form',
-      { interactiveResponseMessage: { body: { text: 'Sent' }, nativeFlowResponseMessage: { name: 'flow', paramsJson: '{"day":"Monday"}' } } },
+      {
+        interactiveResponseMessage: { body: { text: 'Sent' }, nativeFlowResponseMessage: { name: 'flow', paramsJson: '{"day":"Monday"}' } },
+      },
       { things: [{ kind: 'form', text: 'Sent, flow, {"day":"Monday"}' }] },
     ),
     arrival(

@@ -64,7 +64,12 @@ export const dingtalkArrivals: ArrivalSubject = {
     {
       ...arrival(
         'a quote of messages that were passed on together',
-        replied({ msgType: 'chatRecord', msgId: 'msg0', senderId: '$:LWCP_v1:$t', content: { title: 'Chat of Ben', summary: 'Ben: it burns' } }),
+        replied({
+          msgType: 'chatRecord',
+          msgId: 'msg0',
+          senderId: '$:LWCP_v1:$t',
+          content: { title: 'Chat of Ben', summary: 'Ben: it burns' },
+        }),
         { quoted: { id: 'msg0', author: { id: '$:LWCP_v1:$t' }, text: 'Chat of Ben\nBen: it burns' } },
       ),
       source: 'public DingTalk clients of 2026 that read chatRecord',

@@ -103,7 +103,12 @@ export const slackArrivals: ArrivalSubject = {
             files: [],
             fallback: '[no preview available]',
             message_blocks: [
-              { team: 'T1', channel: 'C9', ts: shared.ts, message: { blocks: [{ type: 'header', text: { type: 'plain_text', text: 'Alert' } }] } },
+              {
+                team: 'T1',
+                channel: 'C9',
+                ts: shared.ts,
+                message: { blocks: [{ type: 'header', text: { type: 'plain_text', text: 'Alert' } }] },
+              },
             ],
             attachments: [{ title: 'Disk full', text: 'on db1', fallback: 'Disk full on db1' }],
           },
@@ -130,7 +135,15 @@ export const slackArrivals: ArrivalSubject = {
               },
             ],
           },
-          { type: 'table', rows: [[{ type: 'raw_text', text: 'Tea' }, { type: 'raw_text', text: '5' }]] },
+          {
+            type: 'table',
+            rows: [
+              [
+                { type: 'raw_text', text: 'Tea' },
+                { type: 'raw_text', text: '5' },
+              ],
+            ],
+          },
         ],
       },
       { text: '@subteam^S1 until January 1\nTea | 5' },
