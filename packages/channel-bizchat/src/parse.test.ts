@@ -21,6 +21,19 @@ test('drops our own messages in every form of the payload', () => {
     expect(parse(event(own))).toEqual([])
 })
 
+// The fields of https://docs.wati.io/reference/message-received
+test('keeps forwarded words apart, names the quoted message, and describes kinds without a text', () => {
+  expect(parse(event({ forwarded: true }))).toMatchObject([{ text: '', forwarded: { text: 'hi' } }])
+  expect(parse(event({ frequentlyForwarded: true, forwarded: false }))).toMatchObject([{ text: '', forwarded: { text: 'hi' } }])
+  expect(parse(event({ forwarded: false, replyContextId: 'wamid.0' }))).toMatchObject([{ text: 'hi', inReplyTo: 'wamid.0' }])
+  const place = { type: 'location', text: null, data: '{"lat":1}' }
+  expect(parse(event(place))).toMatchObject([{ things: [{ kind: 'unknown', text: 'location, {"lat":1}' }] }])
+  for (const type of ['contacts', 'order', 'image', 'media_placeholder']) {
+    expect(parse(event({ type, text: null }))).toMatchObject([{ text: '', things: [{ kind: 'unknown', text: type }] }])
+  }
+  expect(parse(event({ type: 'interactive', text: null }))).toEqual([])
+})
+
 test('keeps a message whose owner flag is not true', () => {
   for (const theirs of [{ owner: 'false' }, { owner: null }, { owner: '' }, { fromMe: 0 }, { owner: { toString: 1 } }])
     expect(parse(event(theirs))).toHaveLength(1)
@@ -58,8 +71,6 @@ test('drops a message without text or media', () => {
     { text: '' },
     { text: null },
     { text: ' \n' },
-    { type: 'location', text: null, data: '{"lat":1}' },
-    { type: 'image', text: null },
   ]) {
     expect(parse(event(empty))).toEqual([])
   }

@@ -1,7 +1,7 @@
 /** Parses a webhook event, whose fields have different names in different versions of the platform. */
 import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { normaliseNumber } from '@sluice/kit/phone-numbers'
-import { AppError, type Attachment, type Inbound, namePart, type Raw } from '@sluice/sdk/webhook'
+import { AppError, type Attachment, forwardedPart, type Inbound, namePart, type Raw, thingsPart, unknownThing } from '@sluice/sdk/webhook'
 
 /** `message_bsuid` comes for senders who hide their number. For other senders both may come, with the same message id. */
 const MESSAGE_EVENTS = ['message', 'message_bsuid']
@@ -17,6 +17,8 @@ const SECONDS_MAX = 10_000_000_000
 /** The largest time value of a JavaScript `Date`. */
 const MS_MAX = 8_640_000_000_000_000
 
+/** Types that are nothing without a text. The platform also sends `location`, `contacts`, `order` and others. */
+const WITH_TEXT = ['text', 'button', 'interactive', 'template']
 const NAME_CHARS_MAX = 255
 const EXTENSION = /.\.[a-z0-9]{1,8}$/i
 
@@ -46,6 +48,7 @@ export function parse({ body }: Pick<Raw, 'body'>, { account }: { readonly accou
   const sender = normaliseNumber(idAt(event, 'waId', 'wa_id', 'from', 'bsuid'))
   if (id === '' || sender === '') throw new AppError('invalid_request', 'The message has no id or no sender')
   const sentAtMs = timeAt(event, 'timestamp', 'created')
+  const quoted = textAt(event, 'replyContextId')
   return [
     {
       id,
@@ -54,7 +57,8 @@ export function parse({ body }: Pick<Raw, 'body'>, { account }: { readonly accou
       ...namePart(textAt(event, 'senderName')),
       to: { to: recipientOf(sender) },
       addressed: 'direct',
-      ...content,
+      ...(isForwarded(event) ? { text: '', ...forwardedPart(content) } : content),
+      ...(quoted !== '' && { inReplyTo: quoted }),
       ...(sentAtMs !== undefined && { sentAtMs }),
     },
   ]
@@ -67,12 +71,16 @@ export const recipientOf = (sender: string): string => sender.replace(/^\+/, '')
 const isOwn = (event: unknown): boolean =>
   ['owner', 'fromMe', 'from_me'].some((key) => valueAt(event, key) === true || /^true$/i.test(textAt(event, key).trim()))
 
-/** Returns the text and attachment of a message; undefined when it has neither. */
-function contentOf(event: unknown, type: string): { text: string; attachments?: Attachment[] } | undefined {
+/** The words and files of a forwarded message are those of others, whom the platform does not name. */
+const isForwarded = (event: unknown): boolean => ['forwarded', 'frequentlyForwarded'].some((key) => valueAt(event, key) === true)
+
+/** Returns the content of a message; undefined for a text without words. A kind that has no text arrives as a line. */
+function contentOf(event: unknown, type: string): Pick<Inbound, 'text' | 'attachments' | 'things'> | undefined {
   const text = textAt(event, ...TEXT_PATHS)
   const attachment = attachmentOf(event, type, text)
   if (attachment) return { text: attachment.name === text.trim() ? '' : text, attachments: [attachment] }
-  return text === '' ? undefined : { text }
+  if (text !== '') return { text }
+  return WITH_TEXT.includes(type) ? undefined : { text: '', ...thingsPart([unknownThing([type, textAt(event, 'data')].filter(Boolean).join(', '))]) }
 }
 
 /** Returns the first id at one of the paths, which is a text or a whole number; empty without one. */
