@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'iMessage, RCS and SMS, through Linq',
-  arrives: ['files', 'edits'],
+  arrives: ['files', 'edits', 'link', 'unknown'],
   names: 'none',
   sends: ['files', 'typing'],
   keeps: 'events that were not answered, which it sends again',

@@ -20,6 +20,27 @@ const event = (data: object = {}, changes: object = {}) => ({
   ...changes,
 })
 
+// `MessageEventV2` and `SchemasIMessageAppPartResponse` of `@linqapp/sdk` 0.28.2.
+test('names the message that is answered, and describes messages of apps and later kinds', () => {
+  expect(parse(event({ reply_to: { message_id: 'message-0', part_index: 0 } }))).toMatchObject([{ text: 'hi', inReplyTo: 'message-0' }])
+  const app = {
+    type: 'imessage_app',
+    app: { bundle_id: 'com.example.poll', name: 'Polls', team_id: 'T1' },
+    url: 'https://example.com/poll',
+    fallback_text: 'Lunch?',
+    layout: {},
+  }
+  expect(parse(event({ parts: [app, { type: 'hologram' }] }))).toMatchObject([
+    {
+      text: '',
+      things: [
+        { kind: 'link', text: 'Polls, Lunch?, https://example.com/poll' },
+        { kind: 'unknown', text: 'hologram' },
+      ],
+    },
+  ])
+})
+
 test('drops our own messages in every form of the payload', () => {
   for (const own of [
     { is_from_me: true },
@@ -45,7 +66,6 @@ test('drops a message without text or media', () => {
     [],
     [null],
     [{ type: 'text', value: ' \n' }],
-    [{ type: 'app' }],
     [{ type: 'media', id: 'a' }],
   ]) {
     expect(parse(event({ parts }))).toEqual([])

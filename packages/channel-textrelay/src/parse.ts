@@ -1,7 +1,7 @@
 /** Parses a webhook event in the payload version 2026-02-03 or 2025-01-01. */
 import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import { type Address, AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk/webhook'
+import { type Address, AppError, type Attachment, type Inbound, type Raw, type Thing, thing, thingsPart, unknownThing } from '@sluice/sdk/webhook'
 import { normaliseHandle } from './handle.ts'
 
 /** The platform's own limit for one message. */
@@ -24,6 +24,7 @@ export function parse({ body }: Pick<Raw, 'body'>, { fromPhone }: { readonly fro
   const message = textAt(data, 'id', 'message.id')
   const id = isEdit ? textAt(event, 'event_id') : message || textAt(event, 'event_id')
   if (id === '' || sender === '') throw new AppError('invalid_request', 'The message has no id or no sender')
+  const quoted = textAt(data, 'reply_to.message_id', 'message.reply_to.message_id')
   const sentAtMs = Date.parse(textAt(data, 'edited_at', 'sent_at', 'message.sent_at') || textAt(event, 'created_at'))
   return [
     {
@@ -33,6 +34,7 @@ export function parse({ body }: Pick<Raw, 'body'>, { fromPhone }: { readonly fro
       to: addressOf(data, sender),
       addressed: isGroup(data) ? 'overheard' : 'direct',
       ...content,
+      ...(quoted !== '' && { inReplyTo: quoted }),
       ...(Number.isNaN(sentAtMs) ? {} : { sentAtMs }),
     },
   ]
@@ -63,23 +65,39 @@ function editIn(data: unknown): Pick<Inbound, 'text' | 'changes'> | undefined {
   return message === '' || text === '' ? undefined : { text, changes: { message, what: 'edited', only: 'text' } }
 }
 
-/** Returns the text and attachments of the parts; undefined when they have neither. */
-function contentOf(parts: unknown): { text: string; attachments?: Attachment[] } | undefined {
+const TEXTS = ['text', 'link']
+const FILES = ['media', 'image']
+
+/** Returns the content of the parts; undefined when they have none. */
+function contentOf(parts: unknown): Pick<Inbound, 'text' | 'attachments' | 'things'> | undefined {
   if (!Array.isArray(parts)) return undefined
   const known = parts.slice(0, PARTS_MAX)
   const text = known
-    .filter((part) => ['text', 'link'].includes(textAt(part, 'type')))
+    .filter((part) => TEXTS.includes(textAt(part, 'type')))
     .map((part) => textAt(part, 'value'))
     .filter((value) => value !== '')
     .join('\n')
   const attachments = known.map(attachmentOf).filter((attachment) => attachment !== undefined)
-  if (attachments.length > 0) return { text, attachments }
-  return text === '' ? undefined : { text }
+  const things = known.flatMap(thingIn)
+  if (text === '' && attachments.length === 0 && things.length === 0) return undefined
+  return { text, ...(attachments.length > 0 && { attachments }), ...thingsPart(things) }
+}
+
+/**
+ * Describes a part of another type: the message of an iMessage app has a text for clients without the app, which the app wrote. Source:
+ * `SchemasIMessageAppPartResponse` of `@linqapp/sdk` 0.28.2.
+ */
+function thingIn(part: unknown): readonly Thing[] {
+  const type = textAt(part, 'type')
+  if (type === '' || TEXTS.includes(type) || FILES.includes(type)) return []
+  const words = type === 'imessage_app' ? ['app.name', 'fallback_text', 'url'].map((path) => textAt(part, path)) : []
+  const app = thing('link', ...words)
+  return [app.text === '' ? unknownThing(type) : app]
 }
 
 /** Returns the attachment in a part of a message; undefined for a part of another type or without a URL. */
 function attachmentOf(part: unknown): Attachment | undefined {
-  if (!['media', 'image'].includes(textAt(part, 'type'))) return undefined
+  if (!FILES.includes(textAt(part, 'type'))) return undefined
   const url = textAt(part, 'url', 'value')
   if (url === '') return undefined
   const mime = textAt(part, 'mime_type', 'content_type').trim().toLowerCase()
