@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'Nextcloud Talk',
-  arrives: ['files', 'quotes'],
+  arrives: ['files', 'quotes', 'location', 'poll', 'link', 'unknown'],
   names: 'payload',
   sends: ['reactions'],
   keeps: 'nothing',

@@ -21,6 +21,27 @@ const parse = (payload: unknown, botName = '') =>
   parseRaw({ body: new TextEncoder().encode(JSON.stringify(payload)) }, { account: 'cloud.example', botName })
 const textOf = (content: unknown) => parse({ ...event, object: { ...note, content } })[0]?.text
 
+// The objects of `RichObjectStrings/Definitions.php` of Nextcloud, in the form of "Bots and webhooks" of its chat app.
+test.each([
+  [
+    { type: 'geo-location', id: 'geo:52.5,13.4', name: 'Office', latitude: '52.5', longitude: '13.4' },
+    { kind: 'location', text: '52.5, 13.4: Office' },
+  ],
+  [{ type: 'talk-poll', id: '7', name: 'Lunch?' }, { kind: 'poll', text: 'Lunch?' }],
+  [
+    { type: 'deck-card', id: '1', name: 'Write', boardname: 'Team', stackname: 'To do', link: 'https://cloud.example/1' },
+    { kind: 'link', text: 'Write, Team, To do, https://cloud.example/1' },
+  ],
+  [{ type: 'hologram', id: '1', name: 'H' }, { kind: 'unknown', text: 'hologram, H' }],
+])('describes a shared object: %j', (object, thing) => {
+  const content = JSON.stringify({ message: '{object}', parameters: { actor: { type: 'user', id: 'ada', name: 'Ada' }, object } })
+  for (const name of ['object_shared', 'message']) {
+    expect(parse({ ...event, type: 'Activity', object: { ...note, name, content } })).toMatchObject([{ text: '', things: [thing] }])
+  }
+  const shared = { ...message, message: '{object}', messageParameters: { object } }
+  expect(parse({ ...flat, message: shared })).toMatchObject([{ text: '', things: [thing] }])
+})
+
 describe('payloads', () => {
   test('rejects a body that is not JSON and ignores JSON of another shape', () => {
     for (const bytes of [new TextEncoder().encode('{'), Uint8Array.of(0xff, 0x7b, 0x7d), new Uint8Array()]) {

@@ -1,13 +1,27 @@
 /** Parses a webhook event in the Activity Streams format of Nextcloud Talk or in the flat format of older bridges. */
 import { type Members, members, parsedOrUndefined, parseJson, text } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import { type Addressed, type Attachment, type Inbound, namePart, quotedPart, type Raw } from '@sluice/sdk/webhook'
+import {
+  type Addressed,
+  type Attachment,
+  type Inbound,
+  location,
+  namePart,
+  poll,
+  quotedPart,
+  type Raw,
+  type Thing,
+  thing,
+  thingsPart,
+  unknownThing,
+} from '@sluice/sdk/webhook'
 import { idText, isRoom } from './server.ts'
 
-/** A text and the files in its placeholders. */
+/** A text, and the files and the shared object in its placeholders. */
 interface RichText {
   readonly text: string
   readonly attachments: readonly Attachment[]
+  readonly things: readonly Thing[]
 }
 
 interface Message extends RichText {
@@ -35,8 +49,8 @@ export interface ParseOptions {
 
 /** The names of a `Create` event that carries a message. */
 const MESSAGE_NAMES = ['message', '']
-/** The names of an `Activity` event that carries a message if it has a file. The name depends on the version of the server. */
-const FILE_MESSAGE_NAMES = [...MESSAGE_NAMES, 'file_shared']
+/** The names of an `Activity` event that carries a message if it has a file or an object. The name depends on the version of the server. */
+const FILE_MESSAGE_NAMES = [...MESSAGE_NAMES, 'file_shared', 'object_shared']
 /** A number up to this is a time in seconds (until the year 5138); a larger number is in milliseconds. */
 const SECONDS_MAX = 1e11
 
@@ -47,10 +61,10 @@ const SECONDS_MAX = 1e11
 export function parse({ body }: Pick<Raw, 'body'>, { account, botName }: ParseOptions): Inbound[] {
   const post = postOf(members(parseJson(body)))
   if (!post || isBot(post.actor) || isNamed(post, botName)) return []
-  const { room, id, attachments, sentAtMs, answered } = post
+  const { room, id, attachments, things, sentAtMs, answered } = post
   const text = withoutAddress(post.text, botName.trim())
   const sender = normaliseSender(post.actor)
-  if (!isRoom(room) || id === '' || sender === '' || (text === '' && attachments.length === 0)) return []
+  if (!isRoom(room) || id === '' || sender === '' || (text === '' && attachments.length === 0 && things.length === 0)) return []
   return [
     {
       // Servers number messages across rooms, but do not document it.
@@ -64,6 +78,7 @@ export function parse({ body }: Pick<Raw, 'body'>, { account, botName }: ParseOp
       ...(answered && quoteOf(answered, post, botName.trim())),
       ...(sentAtMs !== undefined && { sentAtMs }),
       ...(attachments.length > 0 && { attachments }),
+      ...thingsPart(things),
     },
   ]
 }
@@ -110,7 +125,7 @@ function activityPost({ type, actor, object, target }: Members): Post | undefine
   const { type: kind, id, name, content, inReplyTo } = members(object)
   if (kind !== 'Note' || author.type === 'Application') return undefined
   const rich = richTextIn(text(content))
-  const isFileMessage = type === 'Activity' && FILE_MESSAGE_NAMES.includes(text(name)) && rich.attachments.length > 0
+  const isFileMessage = type === 'Activity' && FILE_MESSAGE_NAMES.includes(text(name)) && rich.attachments.length + rich.things.length > 0
   const isMessage = type === 'Create' ? MESSAGE_NAMES.includes(text(name)) : isFileMessage
   if (!isMessage) return undefined
   return {
@@ -132,7 +147,7 @@ function answeredNote({ actor, object }: Members): Message {
 /** Reads the content of a note, which is JSON with the text and its placeholders, or the plain text. */
 function richTextIn(content: string): RichText {
   const { message, parameters } = members(parsedOrUndefined(content))
-  return typeof message === 'string' ? richText(message, parameters) : { text: content.trim(), attachments: [] }
+  return typeof message === 'string' ? richText(message, parameters) : { text: content.trim(), attachments: [], things: [] }
 }
 
 /** Reads the flat format, which contains the message object of the chat API. */
@@ -167,10 +182,23 @@ function richText(message: string, parameters: unknown): RichText {
   const filled = message.replace(/\{([\w-]+)\}/g, (placeholder, key: string) => {
     if (!Object.hasOwn(known, key)) return placeholder
     const parameter = members(known[key])
-    return isFile(parameter) ? '' : text(parameter.name) || placeholder
+    return isFile(parameter) || key === OBJECT ? '' : text(parameter.name) || placeholder
   })
   const attachments = Object.values(known).map(members).filter(isFile).map(attachmentOf)
-  return { text: filled.trim(), attachments }
+  const object = members(known[OBJECT])
+  const things = text(object.type) === '' || isFile(object) ? [] : [objectThing(object)]
+  return { text: filled.trim(), attachments, things }
+}
+
+/** The placeholder of an object that a person shares. */
+const OBJECT = 'object'
+
+/** Describes an object by its type, as https://github.com/nextcloud/server/blob/master/lib/public/RichObjectStrings/Definitions.php has them. */
+function objectThing({ type, name, latitude, longitude, boardname, stackname, link }: Members): Thing {
+  if (type === 'geo-location') return location(latitude, longitude, text(name))
+  if (type === 'talk-poll') return poll(text(name), [])
+  if (type === 'deck-card') return thing('link', text(name), text(boardname), text(stackname), text(link))
+  return unknownThing([text(type), text(name)].filter((part) => part !== '').join(', '))
 }
 
 const isFile = ({ type, id, link }: Members): boolean => type === 'file' && (text(link) || idText(id)) !== ''
