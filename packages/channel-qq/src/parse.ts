@@ -42,17 +42,17 @@ interface Where {
   readonly addressed: Addressed
 }
 
-/** Returns the message if it mentions the bot, without the mention. */
+/** Returns a message without the mention of the bot. One that does not mention the bot is only overheard. */
 function messageInFullMode(event: Members, options: ParseOptions): Inbound[] {
   const own = list(event.mentions)
     .map(members)
     .filter(({ is_you }) => is_you === true)
     .map((mention) => text(mention.member_openid) || text(mention.id))
     .filter((id) => id !== '')
-  if (own.length === 0) return []
+  const to = { to: `group:${text(event.group_openid)}`, sender: textAt(event, 'author.member_openid') }
+  if (own.length === 0) return message(event, { ...to, addressed: 'overheard' }, options).map((one) => ({ ...one, overheardOnly: true }))
   const content = own.reduce((words, id) => words.replaceAll(`<@${id}>`, ' ').replaceAll(`<@!${id}>`, ' '), text(event.content))
-  const where = { to: `group:${text(event.group_openid)}`, sender: textAt(event, 'author.member_openid'), addressed: 'mention' } as const
-  return message({ ...event, content }, where, options)
+  return message({ ...event, content }, { ...to, addressed: 'mention' }, options)
 }
 
 function message(event: Members, { to, sender, addressed }: Where, { account }: ParseOptions): Inbound[] {

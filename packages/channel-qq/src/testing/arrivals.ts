@@ -41,6 +41,12 @@ export const qqArrivals: ArrivalSubject = {
       { name: 'Li', text: 'what is due today?', addressed: 'mention' },
     ),
     group(
+      'a text in a group whose bot gets all messages',
+      'GROUP_MESSAGE_CREATE',
+      { content: 'lunch?', mentions: [] },
+      { text: 'lunch?', addressed: 'overheard', overheardOnly: true },
+    ),
+    group(
       'a quote with a picture',
       'GROUP_AT_MESSAGE_CREATE',
       {
