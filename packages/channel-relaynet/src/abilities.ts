@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'Nostr',
-  arrives: ['files', 'deletions'],
+  arrives: ['files', 'deletions', 'unknown'],
   names: 'none',
   sends: ['files'],
   keeps: 'the events of relays, of which the last three days are read',

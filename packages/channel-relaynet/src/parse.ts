@@ -1,6 +1,6 @@
 /** Turns verified and decrypted events into messages. */
 import { attachmentKind } from '@sluice/kit/media-type'
-import type { Addressed, Attachment, Inbound } from '@sluice/sdk'
+import { type Addressed, type Attachment, type Inbound, thingsPart, unknownThing } from '@sluice/sdk'
 import { encodeFile, fileIn } from './encrypted-file.ts'
 import { type Rumor, tagValue, tagValues } from './event.ts'
 import { isHexKey, publicKeyOf } from './keys.ts'
@@ -19,7 +19,10 @@ const DELETED_MAX = 20
 const MENTION = /nostr:n(?:pub|profile)1[02-9ac-hj-np-z]{6,1000}/gi
 const MENTIONS_MAX = 50
 
-/** Returns the messages of a private message (NIP-17); none for the bot's own ones and other kinds, such as reactions. */
+/** Reactions, invitations into encrypted groups, lists of relays, and kinds that are not to be kept (NIP-01), such as signs that somebody writes. */
+const isIgnored = (kind: number): boolean => [7, 444, 10_050].includes(kind) || (kind >= 20_000 && kind < 30_000)
+
+/** Returns the messages of a private message (NIP-17); none for the bot's own ones and for reactions. Other kinds arrive as a line. */
 export function parsePrivate(rumor: Rumor, account: string): Inbound[] {
   if (rumor.pubkey === account) return []
   const members = [...new Set([rumor.pubkey, ...tagValues(rumor, 'p')])].filter((key) => key !== account)
@@ -39,7 +42,10 @@ export function parsePrivate(rumor: Rumor, account: string): Inbound[] {
   const addressed: Addressed = members.length === 1 ? 'direct' : mentions(rumor.content, account) ? 'mention' : 'overheard'
   const message = { ...common, id: rumor.id, to: { to, replyTo: rumor.id }, addressed, ...reply(rumor) }
   if (rumor.kind === CHAT_MESSAGE) return rumor.content.trim() === '' ? [] : [{ ...message, text: rumor.content }]
-  if (rumor.kind !== FILE_MESSAGE) return []
+  if (rumor.kind !== FILE_MESSAGE) {
+    const words = [`kind ${rumor.kind}`, rumor.content.trim()].filter((part) => part !== '').join(': ')
+    return isIgnored(rumor.kind) ? [] : [{ ...message, text: '', ...thingsPart([unknownThing(words)]) }]
+  }
   const attachment = attachmentOf(rumor)
   if (attachment) return [{ ...message, text: '', attachments: [attachment] }]
   return [{ ...message, text: '[A file that cannot be decrypted, because its encryption is not supported]' }]
