@@ -74,6 +74,14 @@ export function parse(event: Members, room: string, bot: Bot): Inbound | undefin
 }
 
 function parsePoll(content: Members, common: Common & Pick<Inbound, 'to'>, room: string, bot: Bot): Inbound | undefined {
+  const relation = members(content['m.relates_to'])
+  const replaced = relation.rel_type === 'm.replace' ? text(relation.event_id) : ''
+  const edited = members(content['m.new_content'])
+  if (replaced !== '' && edited['m.relates_to'] === undefined) {
+    const edit = parsePoll(edited, common, room, bot)
+    return edit && { ...edit, changes: { message: replaced, what: 'edited' } }
+  }
+  const thread = relation.rel_type === 'm.thread' ? text(relation.event_id) : ''
   const { question, answers } = members(content['m.poll'] ?? content['org.matrix.msc3381.poll.start'] ?? content['m.poll.start'])
   const words = (value: unknown): string => {
     const part = members(value)
@@ -82,6 +90,7 @@ function parsePoll(content: Members, common: Common & Pick<Inbound, 'to'>, room:
   const addressed = addressedAs(content, room, bot)
   return {
     ...common,
+    to: { ...common.to, ...(thread !== '' && { thread }) },
     text: '',
     addressed,
     ...overheardPart({ addressed }, bot.mentionOnly),
@@ -142,7 +151,7 @@ function partsOf(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachment
   const kind = KINDS[type]
   if (kind) {
     const id = attachmentId(content)
-    if (id === undefined) return undefined
+    if (id === undefined) return { text: spoken(text(content.body), content, bot), ...thingsPart([unknownThing(`${type} that cannot be read`)]) }
     const name = text(content.filename) || text(content.body) || kind
     // Without a file name, the body is the name; with another one, it is a caption.
     const caption = text(content.filename) !== '' && content.filename !== content.body ? text(content.body) : ''
@@ -150,6 +159,7 @@ function partsOf(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachment
     return { text: spoken(caption, content, bot), attachments: [{ kind, name, ...(mime !== '' && { mime }), source: { id } }] }
   }
   if (IGNORED.has(type)) return undefined
+  if (GALLERIES.has(type)) return galleryIn(content, bot)
   const body = spoken(text(content.body), content, bot)
   if (type === 'm.location') {
     const [, latitude = '', longitude = ''] = /^geo:(-?[\d.]{1,30}),(-?[\d.]{1,30})/.exec(text(content.geo_uri)) ?? []
@@ -160,6 +170,20 @@ function partsOf(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachment
   if (!TEXTS.has(type)) return { text: body, ...thingsPart([unknownThing(type)]) }
   if (body === '') return undefined
   return { text: type === 'm.emote' ? `* ${body}` : body }
+}
+
+/** Several files in one message (MSC4274); its body is their caption. */
+const GALLERIES: ReadonlySet<string> = new Set(['m.gallery', 'dm.filament.gallery'])
+const GALLERY_FILES_MAX = 20
+
+function galleryIn(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachments' | 'things'> {
+  const items = list(content.itemtypes ?? content['dm.filament.itemtypes'])
+    .slice(0, GALLERY_FILES_MAX)
+    .map(members)
+    .flatMap((item) => (KINDS[text(item.itemtype)] ? (partsOf({ ...item, msgtype: item.itemtype }, bot) ?? []) : []))
+  const attachments = items.flatMap((item) => item.attachments ?? [])
+  const words = [spoken(text(content.body), content, bot), ...items.map((item) => item.text)].filter((part) => part !== '').join('\n')
+  return attachments.length > 0 ? { text: words, attachments } : { text: words, ...thingsPart([unknownThing('gallery')]) }
 }
 
 const FALLBACK = /^(?:>.*(?:\n|$))+\n?/

@@ -56,6 +56,52 @@ export const fedchatArrivals: ArrivalSubject = {
       quoted: { ...quoted('@ada:example.org'), by: 'sender' },
     }),
     arrival(
+      'a picture without an address',
+      'mimage',
+      { msgtype: 'm.image', body: 'which?', filename: 'cat.png' },
+      { text: 'which?', things: [{ kind: 'unknown', text: 'm.image that cannot be read' }] },
+    ),
+    {
+      ...arrival(
+        'several pictures with a caption',
+        '',
+        {
+          msgtype: 'dm.filament.gallery',
+          body: 'which of them?',
+          itemtypes: [
+            { itemtype: 'm.image', body: 'a.png', url: 'mxc://example.org/a', info: { mimetype: 'image/png' } },
+            { itemtype: 'm.image', body: 'b.png', url: 'mxc://example.org/b', info: { mimetype: 'image/png' } },
+          ],
+        },
+        {
+          text: 'which of them?',
+          attachments: [
+            { kind: 'image', name: 'a.png', mime: 'image/png', source: { id: '{"url":"mxc://example.org/a"}' } },
+            { kind: 'image', name: 'b.png', mime: 'image/png', source: { id: '{"url":"mxc://example.org/b"}' } },
+          ],
+        },
+      ),
+      source: 'https://github.com/matrix-org/matrix-spec-proposals/pull/4274',
+    },
+    arrival(
+      'a poll in a thread',
+      'threading',
+      { 'org.matrix.msc3381.poll.start': poll, 'm.relates_to': { rel_type: 'm.thread', event_id: '$1' } },
+      { to: { to: '!r', thread: '$1', replyTo: '$2', more: { sender: '@ada:example.org' } }, things: [{ kind: 'poll', text: 'Lunch?: Pizza' }] },
+      'org.matrix.msc3381.poll.start',
+    ),
+    arrival(
+      'an edit of a poll',
+      'event-replacements',
+      {
+        'org.matrix.msc3381.poll.start': poll,
+        'm.relates_to': { rel_type: 'm.replace', event_id: '$1' },
+        'm.new_content': { 'org.matrix.msc3381.poll.start': poll },
+      },
+      { things: [{ kind: 'poll', text: 'Lunch?: Pizza' }], changes: { message: '$1', what: 'edited' } },
+      'org.matrix.msc3381.poll.start',
+    ),
+    arrival(
       'a location',
       'mlocation',
       { msgtype: 'm.location', body: 'Office', geo_uri: 'geo:52.37,4.89;u=10' },
