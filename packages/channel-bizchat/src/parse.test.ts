@@ -67,11 +67,7 @@ test('ignores other events', () => {
 })
 
 test('drops a message without text or media', () => {
-  for (const empty of [
-    { text: '' },
-    { text: null },
-    { text: ' \n' },
-  ]) {
+  for (const empty of [{ text: '' }, { text: null }, { text: ' \n' }]) {
     expect(parse(event(empty))).toEqual([])
   }
 })

@@ -80,7 +80,9 @@ function contentOf(event: unknown, type: string): Pick<Inbound, 'text' | 'attach
   const attachment = attachmentOf(event, type, text)
   if (attachment) return { text: attachment.name === text.trim() ? '' : text, attachments: [attachment] }
   if (text !== '') return { text }
-  return WITH_TEXT.includes(type) ? undefined : { text: '', ...thingsPart([unknownThing([type, textAt(event, 'data')].filter(Boolean).join(', '))]) }
+  return WITH_TEXT.includes(type)
+    ? undefined
+    : { text: '', ...thingsPart([unknownThing([type, textAt(event, 'data')].filter(Boolean).join(', '))]) }
 }
 
 /** Returns the first id at one of the paths, which is a text or a whole number; empty without one. */

@@ -151,7 +151,8 @@ function partsOf(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachment
   const kind = KINDS[type]
   if (kind) {
     const id = attachmentId(content)
-    if (id === undefined) return { text: spoken(text(content.body), content, bot), ...thingsPart([unknownThing(`${type} that cannot be read`)]) }
+    if (id === undefined)
+      return { text: spoken(text(content.body), content, bot), ...thingsPart([unknownThing(`${type} that cannot be read`)]) }
     const name = text(content.filename) || text(content.body) || kind
     // Without a file name, the body is the name; with another one, it is a caption.
     const caption = text(content.filename) !== '' && content.filename !== content.body ? text(content.body) : ''

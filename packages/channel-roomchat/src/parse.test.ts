@@ -27,12 +27,18 @@ test.each([
     { type: 'geo-location', id: 'geo:52.5,13.4', name: 'Office', latitude: '52.5', longitude: '13.4' },
     { kind: 'location', text: '52.5, 13.4: Office' },
   ],
-  [{ type: 'talk-poll', id: '7', name: 'Lunch?' }, { kind: 'poll', text: 'Lunch?' }],
+  [
+    { type: 'talk-poll', id: '7', name: 'Lunch?' },
+    { kind: 'poll', text: 'Lunch?' },
+  ],
   [
     { type: 'deck-card', id: '1', name: 'Write', boardname: 'Team', stackname: 'To do', link: 'https://cloud.example/1' },
     { kind: 'link', text: 'Write, Team, To do, https://cloud.example/1' },
   ],
-  [{ type: 'hologram', id: '1', name: 'H' }, { kind: 'unknown', text: 'hologram, H' }],
+  [
+    { type: 'hologram', id: '1', name: 'H' },
+    { kind: 'unknown', text: 'hologram, H' },
+  ],
 ])('describes a shared object: %j', (object, thing) => {
   const content = JSON.stringify({ message: '{object}', parameters: { actor: { type: 'user', id: 'ada', name: 'Ada' }, object } })
   for (const name of ['object_shared', 'message']) {

@@ -1,7 +1,17 @@
 /** Parses a webhook event in the payload version 2026-02-03 or 2025-01-01. */
 import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import { type Address, AppError, type Attachment, type Inbound, type Raw, type Thing, thing, thingsPart, unknownThing } from '@sluice/sdk/webhook'
+import {
+  type Address,
+  AppError,
+  type Attachment,
+  type Inbound,
+  type Raw,
+  type Thing,
+  thing,
+  thingsPart,
+  unknownThing,
+} from '@sluice/sdk/webhook'
 import { normaliseHandle } from './handle.ts'
 
 /** The platform's own limit for one message. */

@@ -87,7 +87,10 @@ export const fedchatArrivals: ArrivalSubject = {
       'a poll in a thread',
       'threading',
       { 'org.matrix.msc3381.poll.start': poll, 'm.relates_to': { rel_type: 'm.thread', event_id: '$1' } },
-      { to: { to: '!r', thread: '$1', replyTo: '$2', more: { sender: '@ada:example.org' } }, things: [{ kind: 'poll', text: 'Lunch?: Pizza' }] },
+      {
+        to: { to: '!r', thread: '$1', replyTo: '$2', more: { sender: '@ada:example.org' } },
+        things: [{ kind: 'poll', text: 'Lunch?: Pizza' }],
+      },
       'org.matrix.msc3381.poll.start',
     ),
     arrival(
