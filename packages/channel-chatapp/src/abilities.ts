@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'WhatsApp Business Cloud',
-  arrives: ['files', 'forwards', 'edits', 'deletions', 'location', 'contact', 'form', 'unknown'],
+  arrives: ['files', 'forwards', 'edits', 'deletions', 'location', 'contact', 'form', 'link', 'unknown'],
   names: 'payload',
   sends: ['files', 'typing'],
   keeps: 'events for up to seven days, which it sends again',
