@@ -248,7 +248,7 @@ const turns = [
   bug(
     'turns: a turn is not notified that a newer message supersedes it',
     LANE_QUEUE,
-    'if (lane.behind.supersede(lane.head.job)) lane.head.attempt?.supersede()',
+    'if (lane.head && lane.supersedes(lane.head.job)) lane.head.attempt?.supersede()',
     '',
     [LANES, INBOX_TESTS],
   ),

@@ -41,6 +41,7 @@ const FOR_OPERATORS = [
   'fetched by us',
   'it was started ',
   'sluice outbox show ',
+  'stopped by ',
   'The daemon stopped before it was sent.',
 ]
 

@@ -51,6 +51,8 @@ export class Attempts {
   readonly #options: InboxWorkerOptions
   /** The turns that their senders stopped and that have not ended. One that ends in another process is dropped at last. */
   readonly stopped = new BoundedMap<string, true>(STOPPED_MAX)
+  /** The reasons of messages that their senders stopped while an attempt was under way that had begun no turn. */
+  readonly withdrawn = new BoundedMap<number, string>(STOPPED_MAX)
   readonly lostEnds: LostEnds
 
   constructor(options: InboxWorkerOptions) {
@@ -71,6 +73,14 @@ export class Attempts {
     const news = isTold ? undefined : this.newsFor({ ...started, lane, message }, 'unanswered')
     await this.giveUp(owned, started, { error: `it was started ${attempts} times and never reached its end`, news })
     return undefined
+  }
+
+  /** Ends a message that its sender has stopped. Resolves to undefined for any other message. */
+  async endWithdrawn(owned: OwnedStore, number: number): Promise<JobOutcome | undefined> {
+    const reason = this.withdrawn.get(number)
+    if (reason === undefined) return undefined
+    await owned.inbox.done(number, this.#options.clock.nowMs(), [], reason)
+    return 'done'
   }
 
   /** Records the end of an attempt that failed: the message runs again, or ends. */

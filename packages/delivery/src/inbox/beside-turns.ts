@@ -7,8 +7,9 @@ import { admitCommand, admitMessage, principalOf } from './admit-message.ts'
 import type { ArrivedMessages } from './arrived-messages.ts'
 import type { Attempts } from './attempts.ts'
 import { EarlyChanges, runChange } from './changes.ts'
+import { commandSession } from './command-lane.ts'
 import { CommandLimit } from './command-limit.ts'
-import { commandSession, runCommand } from './commands.ts'
+import { runCommand } from './commands.ts'
 import { withMessage } from './read-message.ts'
 import { roomLimits } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
@@ -19,7 +20,7 @@ export interface BesideTurnsParts {
   readonly running: RunningTurns
   readonly arrived: ArrivedMessages
   /** The messages that wait for their turns. */
-  readonly messages: Pick<DeliveryQueue, 'size' | 'end'>
+  readonly messages: Pick<DeliveryQueue, 'size' | 'has' | 'end'>
 }
 
 export class BesideTurns {
@@ -69,8 +70,13 @@ export class BesideTurns {
       if (!isAborted) attempts.stopped.delete(turnId)
       return isAborted
     }
-    const giveUpWaiting = (waiting: number): Promise<boolean> =>
-      messages.end(waiting, async () => void (await owned.inbox.done(waiting, clock.nowMs())))
+    const withdraw = async (waiting: number, by: string): Promise<boolean> => {
+      const reason = `stopped by ${by}`
+      if (await messages.end(waiting, async () => void (await owned.inbox.done(waiting, clock.nowMs(), [], reason)))) return true
+      // The attempt under way ends the message before its turn begins.
+      if (messages.has(waiting)) attempts.withdrawn.set(waiting, reason)
+      return messages.has(waiting)
+    }
     const whileWaiting = async <T>(wait: () => Promise<T>): Promise<T> => {
       permit.release()
       try {
@@ -102,7 +108,7 @@ export class BesideTurns {
         models,
         endCommands,
         stop,
-        giveUpWaiting,
+        withdraw,
         admit,
         admitCommand: () => admitCommand(admitting, inSession, this.#commands),
         turns: running,

@@ -26,7 +26,10 @@ import {
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
 import { CODE_MINUTES, codeIn } from '../people/codes.ts'
 import { type LinkedAccount, type LinkingAccount, linkNotices, type People, shownAccount, toldOfLink } from '../people/people.ts'
+import { commandSession } from './command-lane.ts'
+import { hiddenBy, hide, keepHidden } from './new-conversation.ts'
 import { noticesTo } from './notice.ts'
+import { isOwnMessage } from './pieces.ts'
 import { isInRoom } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
 import { chooseModel, chosenModel, muteUntil, setMute } from './session-settings.ts'
@@ -47,7 +50,6 @@ const COMMAND = /^\/([a-z]{1,16})(?:@\S{1,100})?(?:\s+(\S.{0,100}))?$/i
 const CONFIRM = /^confirm(?:$|\s)(.*)$/is
 /** Beyond this length, white space included, a text is no command. */
 const COMMAND_CHARS_MAX = 120
-const LANE = 'command:'
 const DAY_MS = 24 * 3_600_000
 /** The most turns that `/usage` adds up. */
 const TURNS_MAX = 1000
@@ -64,15 +66,6 @@ export function commandIn(text: string): WrittenCommand | undefined {
 }
 
 const isCommand = (name: string): name is ChatCommand => Object.hasOwn(CHAT_COMMANDS, name) && name !== 'compact'
-
-/** The lane of the commands of a session, which overtake its messages. */
-export const commandLane = (session: string): string => `${LANE}${session}`
-
-/** True if the command in this lane runs beside the turn of its session. A release before this one stored `/new` in the lane of its session. */
-export const overtakes = (lane: string): boolean => lane.startsWith(LANE)
-
-/** Returns the session of the commands in this lane. */
-export const commandSession = (lane: string): string => (overtakes(lane) ? lane.slice(LANE.length) : lane)
 
 /** Returns the commands that a principal may use, as menus show them. `isShared`: in a conversation that all people of a room share. */
 export const commandsFor = (standing: Standing, texts: GatewayTexts, isShared = false) =>
@@ -100,8 +93,8 @@ export interface CommandOptions {
   endCommands(session: string): Promise<void>
   /** Aborts a turn at the request of its sender. Resolves to false when it has ended. */
   stop(turnId: string): Promise<boolean>
-  /** Ends a message that waits to be tried again, at the request of its sender. Resolves to false when it does not wait. */
-  giveUpWaiting(number: number): Promise<boolean>
+  /** Ends a message whose turn does not run, and records by whom. Resolves to false when the message has ended. */
+  withdraw(number: number, by: string): Promise<boolean>
   readonly turns: Pick<RunningTurns, 'between' | 'inThread'>
   /** Aborts when the daemon stops. */
   readonly stopping: AbortSignal
@@ -171,34 +164,77 @@ async function answersTo({ name }: WrittenCommand, options: CommandOptions, runn
 const mayStop = ({ message, client }: GivenCommand, { sender }: Pick<SessionMessage, 'sender'>): boolean =>
   sender === message.sender || client.standing === 'operator'
 
+/** Lists the messages of the session that came before the command. A command that is carried out again does not touch what came after it. */
+const messagesBefore = async ({ owned, session, entry }: RunningCommand): Promise<readonly SessionMessage[]> =>
+  (await owned.inbox.ofSession(session)).filter(({ number }) => number < entry.number)
+
+interface Withdrawn {
+  /** The number of messages that ended before they had begun a turn. */
+  readonly count: number
+  /** Whether one has ended that waited to be tried again. */
+  readonly hasTried: boolean
+}
+
+/** Ends what the sender wrote before the command and what does not run; for an operator, what all people wrote. */
+async function withdrawWaiting({ withdraw }: CommandOptions, running: RunningCommand): Promise<Withdrawn> {
+  const { message, client, channel } = running
+  const waiting = (await messagesBefore(running)).filter(
+    (one) => !one.isRunning && (one.kind === 'turn' || one.kind === undefined) && !isOwnMessage(one) && mayStop(running, one),
+  )
+  let [count, hasTried] = [0, false]
+  // The newest one first, so that none begins because an earlier one has left.
+  for (const { number, turnId, sender } of waiting.toReversed()) {
+    const by = sender === message.sender ? 'its sender' : `${client.standing} ${channel.name}:${message.sender}`
+    if (!(await withdraw(number, by))) continue
+    if (turnId === null) count++
+    else hasTried = true
+  }
+  return { count, hasTried }
+}
+
 const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: RunningCommand) => Promise<Answers>>> = {
   async stop(options, running) {
-    const { giveUpWaiting, stop } = options
-    const messages = await running.owned.inbox.ofSession(running.session)
-    const turn = messages.find(({ isRunning }) => isRunning) ?? messages.find(({ turnId }) => turnId !== null)
-    if (!turn || turn.turnId === null) {
-      const inThread = await turnInThread(options, running)
-      return [{ key: inThread && (await stop(inThread.turnId)) ? 'stopped' : 'nothing_to_stop' }]
-    }
-    if (!mayStop(running, turn)) return [{ key: 'not_your_turn' }]
-    const hasStopped = turn.isRunning ? await stop(turn.turnId) : await giveUpWaiting(turn.number)
-    return [{ key: hasStopped ? 'stopped' : 'nothing_to_stop' }]
+    const { stop } = options
+    const { count, hasTried } = await withdrawWaiting(options, running)
+    // A message that did not run before may have begun meanwhile.
+    const begun = (await messagesBefore(running)).filter(({ turnId }) => turnId !== null)
+    const turn = begun.find((message) => message.isRunning && mayStop(running, message))
+    const hasStopped = turn?.turnId ? await stop(turn.turnId) : false
+    const inThread = begun.length === 0 && count === 0 ? await turnInThread(options, running, running.entry.number) : undefined
+    const isStopped = hasStopped || hasTried || (inThread !== undefined && (await stop(inThread.turnId)))
+    const answers: Answer[] = [
+      ...(isStopped ? [{ key: 'stopped' } as const] : []),
+      ...(count > 0 ? [{ key: 'stopped_waiting', values: { messages: count } } as const] : []),
+    ]
+    if (answers.length > 0) return answers
+    return [{ key: begun.some((message) => !mayStop(running, message)) ? 'not_your_turn' : 'nothing_to_stop' }]
   },
 
   async new(options, running) {
-    const { clock, turns, whileWaiting, endCommands } = options
-    const { owned, message } = running
+    const { clock, store, turns, whileWaiting, endCommands } = options
+    const { owned, message, entry } = running
+    const before = await hiddenBy(owned, running.session, entry.number)
+    if (before) {
+      await hide(store.sessions, before)
+      return [{ key: 'new_conversation' }]
+    }
     const isEmpty = async (): Promise<boolean> => (await owned.sessions.conversation(running.session, 1)).upTo === 0
-    const inThread = turns.inThread(running.session, message.sender)
+    const inThread = turns.inThread(running.session, message.sender, entry.number)
     const session = inThread && (await isEmpty()) ? inThread.session : running.session
     let elsewhere: StoppedElsewhere | undefined
     const hasStopped = await turns.between(session, {
       mayStop: (sender) => mayStop(running, { sender }),
+      before: entry.number,
       whileWaiting,
       async work() {
         if (!inThread && (await isEmpty())) elsewhere = await stopElsewhere(options, running)
-        await beginConversation(elsewhere ? options.store.sessions : owned.sessions, elsewhere?.session ?? session, clock.nowMs())
-        await endCommands(elsewhere?.session ?? session)
+        const begun = elsewhere?.session ?? session
+        const sessions = elsewhere ? store.sessions : owned.sessions
+        const { upTo } = await sessions.conversation(begun, 1)
+        const hidden = { command: entry.number, session: begun, upTo, atMs: clock.nowMs() }
+        await keepHidden(owned, running.session, hidden)
+        await endCommands(begun)
+        await hide(sessions, hidden)
       },
     })
     if (hasStopped === undefined) return [{ key: 'not_your_turn' }]
@@ -389,15 +425,4 @@ async function newestOf(store: CommandOptions['store'], turns: readonly ListedTu
     if (answered?.sender === sender) return { turn, answered }
   }
   return undefined
-}
-
-/** Hides the messages of a session from later turns: an empty summary covers all of them. They stay stored and are listed as before. */
-export async function beginConversation(
-  sessions: Pick<Store['sessions'], 'conversation' | 'summarize'>,
-  session: string,
-  nowMs: number,
-): Promise<void> {
-  const conversation = await sessions.conversation(session, 1)
-  const { upTo } = conversation
-  if (upTo > 0) await sessions.summarize(session, conversation, { text: '', upTo, upToMs: nowMs, model: '', atMs: nowMs, untrusted: false })
 }

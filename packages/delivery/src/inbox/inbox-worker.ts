@@ -11,7 +11,7 @@ import { ArrivedMessages } from './arrived-messages.ts'
 import { ABSENT_DELAY_MS, Attempts, HOUR_MS } from './attempts.ts'
 import { holdBackOld } from './before-restore.ts'
 import { BesideTurns } from './beside-turns.ts'
-import { overtakes } from './commands.ts'
+import { overtakes } from './command-lane.ts'
 import { MessageTurns } from './message-turns.ts'
 import { gatherPieces, type PiecesOptions } from './pieces.ts'
 import { fireProcedures } from './procedures.ts'
@@ -39,6 +39,7 @@ export class InboxWorker {
   readonly #besideTurns: BesideTurns
   readonly #turns: MessageTurns
   readonly #joining: PiecesOptions
+  readonly #attempts: Attempts
 
   constructor(options: InboxWorkerOptions) {
     const { clock, log, stopping, turns } = options
@@ -46,6 +47,7 @@ export class InboxWorker {
     const { lostEnds } = attempts
     const onDone = (row: Waiting): void => {
       lostEnds.forget(row.number)
+      attempts.withdrawn.delete(row.number)
       this.#arrived.delete(row.number)
       this.#shares.release(row.number)
       this.#besideTurns.left(row.number)
@@ -61,6 +63,7 @@ export class InboxWorker {
       }
     }
     this.#options = options
+    this.#attempts = attempts
     this.#shares = new WaitingShares(options)
     this.#running = new RunningTurns({ clock, stopping })
     this.#messages = new DeliveryQueue({ lanes: turns.lanes, clock, log, onDone, work })
@@ -178,6 +181,8 @@ export class InboxWorker {
     const { number, kind, lane, owned } = row
     const { clock, features, limits, rooms } = this.#options
     const nowMs = clock.nowMs()
+    const withdrawn = await this.#attempts.endWithdrawn(owned, number)
+    if (withdrawn) return withdrawn
     const hasOthers = attempt.superseded?.aborted === true
     const gathered = this.#shares.beyond(number)
       ? { message: found, pieces: [] }

@@ -94,6 +94,8 @@ export class MessageTurns {
     const turnId = newTurnId(clock.nowMs())
     const started = await attempts.start(owned, { number, message, lane }, turnId)
     if (!started) return 'done'
+    const withdrawn = await attempts.endWithdrawn(owned, number)
+    if (withdrawn) return withdrawn
     // A turn that was begun before goes on with the conversation that it has read.
     if (started.checkpoint.length === 0) {
       const { approvals, features } = this.#options
@@ -111,7 +113,7 @@ export class MessageTurns {
     const drafting = { ...this.#options, owned, channel, started, partsOf, signal: stopping }
     const draft = maySilent ? undefined : await telemetry.within(trace, () => openDraft(drafting))
     const typing = maySilent ? NO_TYPING : startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
-    const running = turns.begin(lane, message.sender, started.turnId)
+    const running = turns.begin(lane, { turnId: started.turnId, number, sender: message.sender })
     const { signal } = running
     let isStopped = false
     try {
@@ -241,11 +243,12 @@ export class MessageTurns {
   /** Returns the function that finds what the person of a turn has written since it began; see `TurnDelivery.furtherWords`. */
   #furtherWords({ owned, channel, started, attempt, turnId, textOf }: Steered): () => Promise<FurtherWords | undefined> {
     const { clock, log, stopping } = this.#options
-    const { arrived, joining } = this.#parts
+    const { arrived, attempts, joining } = this.#parts
     const { number, session, message } = started
     let left = PIECES_MAX
     return async () => {
-      if (attempt.superseded?.aborted !== true) return undefined
+      // A turn that was stopped takes nothing that was written after the command.
+      if (attempt.superseded?.aborted !== true || attempts.stopped.has(started.turnId)) return undefined
       try {
         const since = await piecesSince(joining, { owned, channel, number, session, message, hasOthers: true })
         const pieces = wholeAlbums(since, left)
@@ -257,6 +260,7 @@ export class MessageTurns {
           text: texts.join('\n'),
           atMs: first.receivedAtMs,
           take: async (messages) => {
+            if (attempts.stopped.has(started.turnId)) return false
             const into = { turnId: started.turnId, messages }
             const isTaken = await owned.inbox.join({ number, into, pieces, atMs: clock.nowMs() })
             for (const piece of pieces) {

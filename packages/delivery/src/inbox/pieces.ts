@@ -6,6 +6,7 @@
  */
 import type { Channel, Clock, Forwarded, Inbound, MessageKind, OwnedStore, SessionMessage } from '@sluice/sdk'
 import { isConnecting } from '../outbox/channel-health.ts'
+import { commandLane } from './command-lane.ts'
 import { ATTACHMENTS_MAX } from './media.ts'
 import { withMessage } from './read-message.ts'
 import { isInRoom } from './rooms.ts'
@@ -216,7 +217,9 @@ async function piecesOf(
   const behind: Piece[] = []
   let last: Piece = { number, receivedAtMs: messages.find((one) => one.number === number)?.receivedAtMs ?? 0, message }
   let hasEnded = false
-  const waiting = messages.filter((one) => one.number > number && one.turnId === null && !isOwnMessage(one))
+  const following = messages.filter((one) => one.number > number && one.turnId === null && !isOwnMessage(one))
+  const end = following.length > 0 ? await nextCommand(first) : Number.POSITIVE_INFINITY
+  const waiting = following.filter((one) => one.number < end)
   // Other people may write between the messages of one person, but nothing may come between the parts of a text.
   const considered = isAll || message.group ? waiting.filter(({ sender }) => sender === message.sender) : waiting
   for (const other of considered.slice(0, AHEAD_MAX)) {
@@ -234,6 +237,16 @@ async function piecesOf(
     if (piece) last = piece
   }
   return { pieces, behind }
+}
+
+/**
+ * Resolves to the number of the next command of the person, which no piece is joined across; `Infinity` without one. Of a command that has
+ * ended, nothing is left to keep apart: `/stop` has ended what came before it.
+ */
+async function nextCommand({ owned, message, number, session }: FirstPiece): Promise<number> {
+  const commands = await owned.inbox.ofSession(commandLane(session))
+  const next = commands.find((command) => command.number > number && command.sender === message.sender)
+  return next?.number ?? Number.POSITIVE_INFINITY
 }
 
 async function read({ known, channels, onRead }: PiecesOptions, { owned }: FirstPiece, number: number): Promise<Inbound | undefined> {

@@ -1,7 +1,7 @@
 /** Begins a new conversation after a time without turns, or at an hour of the day. It takes effect when the next turn begins. */
 import type { Reset } from '@sluice/config'
 import type { Clock, OwnedStore } from '@sluice/sdk'
-import { beginConversation } from './commands.ts'
+import { beginConversation } from './new-conversation.ts'
 
 export interface ResetOptions {
   readonly clock: Pick<Clock, 'nowMs'>

@@ -18,9 +18,14 @@ export interface RunningTurn {
   ended(isStopped: boolean): void
 }
 
-interface Running {
+/** A turn, its message, and the sender of that. */
+interface Begun {
   readonly turnId: string
+  readonly number: number
   readonly sender: string
+}
+
+interface Running extends Begun {
   isInterrupted: boolean
   readonly stop: AbortController
   /** Resolves to whether `stop` ended the turn. */
@@ -30,6 +35,8 @@ interface Running {
 export interface BetweenTurns {
   /** Whether the turn that answers this sender may be stopped. */
   mayStop(sender: string): boolean
+  /** Only the turn of a message with a lower number is stopped. */
+  readonly before: number
   /** Runs the wait for the end of the turn. */
   whileWaiting(wait: () => Promise<boolean>): Promise<boolean>
   work(): Promise<void>
@@ -58,25 +65,30 @@ export class RunningTurns {
     for (let between = this.#between.get(session); between; between = this.#between.get(session)) await between
   }
 
-  /** Adds the turn of a session, which answers this sender. A session has one turn at a time. */
-  begin(session: string, sender: string, turnId: string): RunningTurn {
+  /** Adds the turn of a session. A session has one turn at a time. */
+  begin(session: string, begun: Begun): RunningTurn {
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const running: Running = { turnId, sender, isInterrupted: false, stop: new AbortController(), ended: promise }
+    const running: Running = { ...begun, isInterrupted: false, stop: new AbortController(), ended: promise }
     this.#running.set(session, running)
     return {
       signal: running.stop.signal,
       isInterrupted: () => running.isInterrupted,
       ended: (isStopped) => {
         if (this.#running.get(session) === running) this.#running.delete(session)
-        if (!running.isInterrupted) this.#interrupts.delete(turnId)
+        if (!running.isInterrupted) this.#interrupts.delete(begun.turnId)
         resolve(isStopped)
       },
     }
   }
 
-  /** Returns the newest turn that answers this sender in a thread of the conversation whose session, outside of threads, this is. */
-  inThread(session: string, sender: string): { readonly session: string; readonly turnId: string } | undefined {
-    const found = [...this.#running].findLast(([other, running]) => running.sender === sender && isInThreadOf(other, session))
+  /**
+   * Returns the newest turn that answers this sender in a thread of the conversation whose session, outside of threads, this is; only that of a
+   * message with a number below `before`.
+   */
+  inThread(session: string, sender: string, before: number): { readonly session: string; readonly turnId: string } | undefined {
+    const found = [...this.#running].findLast(
+      ([other, running]) => running.sender === sender && running.number < before && isInThreadOf(other, session),
+    )
     return found && { session: found[0], turnId: found[1].turnId }
   }
 
@@ -108,13 +120,17 @@ export class RunningTurns {
    * Stops the turn of a session, and runs the work before the next one begins. Resolves to whether it stopped one, or to undefined, and does
    * nothing, when the turn answers a sender whose turn may not be stopped.
    */
-  async between(session: string, { mayStop, whileWaiting, work }: BetweenTurns): Promise<boolean | undefined> {
-    const before = this.#running.get(session)
-    if (before && !mayStop(before.sender)) return undefined
+  async between(session: string, { mayStop, before, whileWaiting, work }: BetweenTurns): Promise<boolean | undefined> {
+    const stoppable = (): Running | undefined => {
+      const running = this.#running.get(session)
+      return running && running.number < before ? running : undefined
+    }
+    const sender = stoppable()?.sender
+    if (sender !== undefined && !mayStop(sender)) return undefined
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#between.set(session, promise)
     try {
-      const running = this.#running.get(session)
+      const running = stoppable()
       const hasStopped = running !== undefined && (await whileWaiting(() => this.#stop(running)))
       await work()
       return hasStopped

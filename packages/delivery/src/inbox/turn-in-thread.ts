@@ -1,5 +1,5 @@
 /** Finds the turn that a command outside of threads is about, also where another node of a cluster runs it, and waits for its end. */
-import type { Clock, Inbound, Store } from '@sluice/sdk'
+import type { Clock, Inbound, InboxEntry, Store } from '@sluice/sdk'
 import { isInThreadOf, type RunningTurns, STOPPING_MS_MAX } from './running-turns.ts'
 
 /** The most running messages of a channel, on all nodes, among which the turn of a thread is looked for. */
@@ -18,18 +18,26 @@ interface OutsideCommand {
   readonly message: Pick<Inbound, 'account' | 'sender'>
 }
 
-/** Resolves to the newest turn that answers the sender in a thread of the conversation, on this node or on another one of a cluster. */
+/**
+ * Resolves to the newest turn that answers the sender in a thread of the conversation, on this node or on another one of a cluster; only to
+ * that of a message with a number below `before`.
+ */
 export const turnInThread = async (
   options: { readonly store: Pick<Store, 'inbox'>; readonly turns: Pick<RunningTurns, 'inThread'> },
   command: OutsideCommand,
-): Promise<TurnInThread | undefined> => options.turns.inThread(command.session, command.message.sender) ?? turnElsewhere(options, command)
+  before = Number.POSITIVE_INFINITY,
+): Promise<TurnInThread | undefined> =>
+  options.turns.inThread(command.session, command.message.sender, before) ?? turnElsewhere(options, command, before)
 
 async function turnElsewhere(
   { store }: { readonly store: Pick<Store, 'inbox'> },
   { session, channel, message: { account, sender } }: OutsideCommand,
+  before: number,
 ): Promise<TurnInThread | undefined> {
   const rows = await store.inbox.list({ channel: channel.name, state: 'running', limit: RUNNING_MAX })
-  const row = rows.find((one) => one.account === account && one.sender === sender && isInThreadOf(one.session, session))
+  const row = rows.find(
+    (one) => one.number < before && one.account === account && one.sender === sender && isInThreadOf(one.session, session),
+  )
   return row && row.turnId !== null ? { session: row.session, turnId: row.turnId } : undefined
 }
 
@@ -48,9 +56,12 @@ export interface StoppedElsewhere {
 }
 
 /** Stops the turn that another node runs for the sender, and waits for its end as for a turn of this node. Resolves to undefined without one. */
-export async function stopElsewhere(options: StoppingOptions, command: OutsideCommand): Promise<StoppedElsewhere | undefined> {
+export async function stopElsewhere(
+  options: StoppingOptions,
+  command: OutsideCommand & { readonly entry: Pick<InboxEntry, 'number'> },
+): Promise<StoppedElsewhere | undefined> {
   const { clock, store, stopping, stop, whileWaiting } = options
-  const turn = await turnElsewhere(options, command)
+  const turn = await turnElsewhere(options, command, command.entry.number)
   if (!turn) return undefined
   const { session, turnId } = turn
   const hasStopped = await stop(turnId)

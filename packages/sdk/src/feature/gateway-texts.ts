@@ -19,6 +19,10 @@ export const GATEWAY_TEXTS = {
     maySayNothing: true,
   },
   stopped: { text: 'Stopped.', when: '/stop or /new ended a turn, or /stop ended a message that waits to be tried again' },
+  stopped_waiting: {
+    text: 'Messages that waited and are not answered: {messages}.',
+    when: '/stop ended messages whose turns had not begun',
+  },
   nothing_to_stop: { text: 'Nothing is running.', when: '/stop found no turn' },
   new_conversation: {
     text: 'This is a new conversation. The earlier messages are kept, but no longer read.',

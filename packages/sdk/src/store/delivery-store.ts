@@ -133,7 +133,7 @@ export interface InboxRow {
   readonly nextAtMs: number | null
   readonly endedAtMs: number | null
   readonly turnId: string | null
-  /** The error of the last failed attempt; null when the message is done. */
+  /** The error of the last failed attempt, or why the message ended without an answer; null when it is done otherwise. */
   readonly error: string | null
 }
 
@@ -241,9 +241,10 @@ export interface InboxStore {
   release(number: number): Promise<void>
   /**
    * Ends a message without a turn, such as a reply to an approval that was decided before. A turn that was begun for it is aborted.
-   * The same commit queues the replies, but only in the call that ends the message. Resolves to their numbers.
+   * The same commit queues the replies, but only in the call that ends the message. Resolves to their numbers. `reason` says why a message that
+   * asked for an answer gets none; lists show it as the error.
    */
-  done(number: number, atMs: number, replies?: readonly NewReply[]): Promise<readonly number[]>
+  done(number: number, atMs: number, replies?: readonly NewReply[], reason?: string): Promise<readonly number[]>
   /**
    * Ends a message that a limit refuses, without a turn. The same commit records who is held back, as `AdmissionStore.hold` does, and
    * queues the notice if that is news. Resolves to whether it is, and to the outbox numbers of the notice.

@@ -2,13 +2,13 @@
 import { shardOf } from '@sluice/sdk'
 import { type AuditDialect, all, type Dialect, first, statement, type Value } from '@sluice/store/shared'
 import { MEMORY } from './memory.ts'
-import { ENDED_WITHOUT_TURN } from './message-attempt.ts'
+import { endedWithoutTurn } from './message-attempt.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 
 // The limits count runs of all processes: starts take place one after the other.
 const LOCK_STARTS = 'SELECT pg_advisory_xact_lock(7351, 0)'
 const LOCK_CODES = 'SELECT pg_advisory_xact_lock(7353, 0)'
-const END_MESSAGE = `WITH ${ENDED_WITHOUT_TURN} SELECT number FROM ended`
+const END_MESSAGE = `WITH ${endedWithoutTurn('NULL')} SELECT number FROM ended`
 const QUEUE = `${insertReplies(1, 'NULL::bigint', '')} RETURNING number`
 
 // Processes append one after the other, because each record needs the hash of the last one.

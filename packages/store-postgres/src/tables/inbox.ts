@@ -28,7 +28,7 @@ import { HOLDINGS } from './admissions.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
 import { AUDIT } from './dialect.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
-import { createStart, ENDED_WITHOUT_TURN, waitsForPerson } from './message-attempt.ts'
+import { createStart, endedWithoutTurn, waitsForPerson } from './message-attempt.ts'
 import { repliesTo } from './outbox.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 
@@ -55,7 +55,7 @@ const RELEASE = `
   WITH changed AS (
     UPDATE inbox SET state = 'pending', attempts = ${UNCOUNTED} WHERE number = $1 AND state = 'running' RETURNING turn_id, attempts)
   ${REQUEUE_TURN}`
-const DONE = `WITH ${ENDED_WITHOUT_TURN} ${insertReplies(3, 'NULL::bigint', 'WHERE EXISTS (SELECT 1 FROM ended)')} RETURNING number`
+const DONE = `WITH ${endedWithoutTurn('$3::text')} ${insertReplies(4, 'NULL::bigint', 'WHERE EXISTS (SELECT 1 FROM ended)')} RETURNING number`
 const LIMIT = `
   UPDATE inbox SET state = 'limited', marked = 'limited', next_at = NULL, ended_at = $2, error = $3
   WHERE number = $1 AND ended_at IS NULL RETURNING number`
@@ -163,7 +163,8 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
     async release(number) {
       await writer.write(sql(RELEASE, number))
     },
-    done: async (number, atMs, replies = []) => numbersOf(await writer.write(sql(DONE, number, atMs, ...valuesOf(replies)))),
+    done: async (number, atMs, replies = [], reason) =>
+      numbersOf(await writer.write(sql(DONE, number, atMs, reason ?? null, ...valuesOf(replies)))),
     async limit(number, { error, atMs, news }) {
       if (!news) {
         await writer.write(sql(LIMIT, number, atMs, error))

@@ -34,11 +34,15 @@ export const STARTED = `
     approval_step_id, message_json, checkpoint_json
   FROM inbox LEFT JOIN turns ON turns.id = turn_id WHERE number = ANY ($1::bigint[]) AND ${isOpen('inbox.ended_at')} AND state = 'running'`
 const SPENT = 'SELECT channel, account, turn_id AS "turnId", attempts, draft FROM inbox WHERE number = $1 AND ended_at IS NULL'
-export const END_MESSAGE = `
-  UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $2, error = NULL WHERE number = $1 AND ended_at IS NULL`
-/** Ends a message (parameter 1) without running it at a time (parameter 2), and aborts the turn it may have started. For a `WITH` clause. */
-export const ENDED_WITHOUT_TURN = `
-  ended AS (${END_MESSAGE} RETURNING number, turn_id),
+const endMessage = (error: string): string => `
+  UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $2, error = ${error} WHERE number = $1 AND ended_at IS NULL`
+export const END_MESSAGE = endMessage('NULL')
+/**
+ * Ends a message (parameter 1) without running it at a time (parameter 2), and aborts the turn it may have started. `error` is the SQL of the
+ * error. For a `WITH` clause.
+ */
+export const endedWithoutTurn = (error: string): string => `
+  ended AS (${endMessage(error)} RETURNING number, turn_id),
   aborted AS (
     UPDATE turns SET status = 'aborted', ended_at = $2, checkpoint_json = NULL FROM ended
     WHERE turns.id = ended.turn_id AND turns.ended_at IS NULL)`

@@ -111,9 +111,9 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
       })
     },
     release: (number) => writer.write(() => requeueTurn(db.get<Requeued>(RELEASE, number))),
-    async done(number, atMs, replies = []) {
+    async done(number, atMs, replies = [], reason) {
       const queue = prepareReplies(db, replies, null)
-      return writer.write(() => (runSteps(db, endMessage(number, atMs)) ? queue() : []))
+      return writer.write(() => (runSteps(db, endMessage(number, atMs, reason)) ? queue() : []))
     },
     async limit(number, { error, atMs, news }) {
       const queue = prepareNews(number, news)

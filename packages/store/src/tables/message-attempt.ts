@@ -98,9 +98,10 @@ function startAttempt(db: Database, { number, turnId, startsMax, given }: Start)
   return { row, message, checkpoint: db.get<{ checkpoint_json: string | null }>(START_TURN, ...turn)?.checkpoint_json }
 }
 
-/** Ends a message without running it, and aborts the turn it may have started. Returns false if it had ended before. */
-export function* endMessage(number: number, atMs: number): Steps<boolean> {
+/** Ends a message without running it, for a reason or none, and aborts the turn it may have started. Returns false if it had ended before. */
+export function* endMessage(number: number, atMs: number, reason?: string): Steps<boolean> {
   if (!(yield* first(`${END_MESSAGE} RETURNING number`, atMs, number))) return false
+  if (reason !== undefined) yield* all('UPDATE inbox SET error = ? WHERE number = ?', reason, number)
   yield* all(ABORT_TURN, atMs, number)
   return true
 }

@@ -1,7 +1,7 @@
 /** Rules for a stored message, from its first attempt to its end. */
 import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'
-import { answerOne, arrival, bodyArrival, bodyOf, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
+import { answerOne, arrival, bodyArrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, turnEnd, user } from './samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
 
@@ -122,6 +122,17 @@ export const inboxRules: StoreRules = {
     expect(await inbox.ofSession('roomchat:room')).toEqual([{ ...first, turnId: 't1' }, other])
     await inbox.done(number, 2_000)
     expect(await inbox.ofSession('roomchat:room')).toEqual([other])
+  },
+
+  'a message that is stopped before its turn is done, for a reason that stays until it is replayed': async ({ store }) => {
+    const { inbox } = store
+    const number = await keepOne(store, 'm1')
+    await inbox.done(number, 2_000, [reply('stopped')], 'stopped by its sender')
+    expect(await inbox.get(number)).toMatchObject({ state: 'done', error: 'stopped by its sender', endedAtMs: 2_000 })
+    expect(await inbox.done(number, 3_000, [], 'again')).toEqual([])
+    expect(await inbox.list({ limit: 1 })).toMatchObject([{ state: 'done', error: 'stopped by its sender' }])
+    expect(await inbox.replay(number)).toBe(true)
+    expect(await inbox.get(number)).toMatchObject({ state: 'pending', error: null })
   },
 
   'the words of waiting messages join another one, which has not changed, in one commit': async ({ store, restart }) => {

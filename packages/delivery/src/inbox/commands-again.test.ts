@@ -1,0 +1,245 @@
+/** What `/stop` and `/new` touch: only what was written before them, also where they are carried out again; and messages that wait. */
+import { AppError, type Inbound, type Store } from '@sluice/sdk'
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  bench,
+  clock,
+  type DeliveryBench,
+  type DeliveryBenchOptions,
+  message,
+  open,
+  settle,
+  setUpDeliveries,
+  storeWith,
+} from '../testing/delivery-bench.ts'
+
+setUpDeliveries()
+
+const ends: (() => void)[] = []
+afterEach(() => {
+  for (const end of ends.splice(0)) end()
+})
+
+const inRoom = (id: string, sender: string, more: Partial<Inbound> = {}): Inbound =>
+  message(id, { sender, to: { to: 'room' }, addressed: 'mention', ...more })
+
+/** A bench whose turns run until they are stopped, or until `finish`. */
+async function slow(options: DeliveryBenchOptions = {}) {
+  const turns = new Map<string, PromiseWithResolvers<string>>()
+  const aborted = new AppError('aborted', 'The turn was stopped')
+  const made = await bench({
+    operators: ['ann'],
+    turn({ delivery, signal, text }) {
+      if (text.startsWith('quick')) return `re: ${text}`
+      const turn = Promise.withResolvers<string>()
+      turns.set(delivery?.turnId ?? '', turn)
+      signal?.addEventListener('abort', () => turn.reject(aborted))
+      return turn.promise
+    },
+    abort(id) {
+      turns.get(id)?.reject(aborted)
+      return turns.delete(id)
+    },
+    ...options,
+  })
+  const finish = async (): Promise<void> => {
+    for (const { resolve } of turns.values()) resolve('done')
+    await settle()
+  }
+  ends.push(() => {
+    for (const { resolve } of turns.values()) resolve('')
+  })
+  const begun = (): string[] => made.turns.map(({ text }) => text.replaceAll('text of ', ''))
+  return { ...made, begun, finish }
+}
+
+/** A store whose end of the message with this number fails until `mend`. */
+function failing(number: number): { readonly store: Store; mend(): void } {
+  let isCut = true
+  const store = storeWith(open(), ({ inbox }) => ({
+    inbox: {
+      ...inbox,
+      done: (ended, ...more) =>
+        isCut && ended === number ? Promise.reject(new AppError('unavailable', 'the disk is full')) : inbox.done(ended, ...more),
+    },
+  }))
+  const mend = (): void => {
+    isCut = false
+  }
+  return { store, mend }
+}
+
+const pass = async (ms: number): Promise<void> => {
+  for (let left = ms; left > 0; left -= 1000) {
+    await clock.advance(Math.min(left, 1000))
+    await settle()
+  }
+}
+const texts = ({ sent }: DeliveryBench): string[] => sent.map(({ text }) => text)
+const ended = async ({ store }: DeliveryBench): Promise<(readonly [string, string, string | null])[]> =>
+  (await store.inbox.list({ limit: 99 })).toReversed().map(({ messageId, state, error }) => [messageId, state, error] as const)
+
+describe('a command that is carried out again', () => {
+  test('/stop does not end the turn of a message that was written after it', async () => {
+    const { store, mend } = failing(2)
+    const made = await slow({ store })
+    await made.receive(message('m1'))
+    await settle()
+    await made.receive(message('c', { text: '/stop' }))
+    await settle()
+    await made.receive(message('m2'))
+    await settle()
+    expect(made.begun()).toEqual(['m1', 'm2'])
+    mend()
+    await pass(30_000)
+    await made.finish()
+    expect(texts(made).at(-1)).toBe('done')
+    expect((await ended(made)).map(([id, state]) => [id, state])).toEqual([
+      ['m1', 'done'],
+      ['c', 'done'],
+      ['m2', 'done'],
+    ])
+  })
+
+  test('/stop outside of threads does not end a later turn in a thread', async () => {
+    const { store, mend } = failing(2)
+    const made = await slow({ store })
+    const inThread = { to: { to: 'room', thread: 't' } }
+    await made.receive(inRoom('m1', 'bob', inThread))
+    await settle()
+    await made.receive(inRoom('c', 'bob', { text: '/stop' }))
+    await settle()
+    await made.receive(inRoom('m2', 'bob', inThread))
+    await pass(6000)
+    mend()
+    await pass(10_000)
+    await made.finish()
+    expect(texts(made).toSorted()).toEqual(['Nothing is running.', 'done'])
+  })
+
+  test('/new hides and stops nothing that was written after it', async () => {
+    const { store, mend } = failing(2)
+    const made = await slow({ store, loopTurns: 0 })
+    await made.receive(message('m1', { text: 'quick one' }))
+    await settle()
+    await made.receive(message('c', { text: '/new' }))
+    await settle()
+    await made.receive(message('m2', { text: 'quick two' }))
+    await settle()
+    await made.receive(message('m3'))
+    await settle()
+    const session = made.turns[0]?.session ?? ''
+    const before = (await made.store.sessions.conversation(session, 10)).messages
+    expect(before).toHaveLength(1)
+    mend()
+    await pass(10_000)
+    expect((await made.store.sessions.conversation(session, 10)).messages).toEqual(before)
+    await made.finish()
+    expect(texts(made).at(-1)).toBe('done')
+    expect((await made.store.sessions.conversation(session, 10)).messages).toHaveLength(2)
+  })
+})
+
+describe('/stop', () => {
+  test('ends a message that waits for its pieces, and says so', async () => {
+    const made = await slow({ pacing: { batchMs: 1500 } })
+    await made.receive(inRoom('m1', 'bob', { text: 'delete all' }))
+    await settle()
+    await made.receive(inRoom('c', 'bob', { text: '/stop' }))
+    await pass(3000)
+    expect(made.begun()).toEqual([])
+    expect(texts(made)).toEqual(['Messages that waited and are not answered: 1.'])
+    expect(await ended(made)).toEqual([
+      ['m1', 'done', 'stopped by its sender'],
+      ['c', 'done', null],
+    ])
+  })
+
+  test('does not let a message behind it join one before it', async () => {
+    const made = await slow({ pacing: { batchMs: 1500 } })
+    await made.receive(
+      message('m1', { text: 'delete all' }),
+      message('c', { text: '/stop' }),
+      message('m2', { text: 'rather list' }),
+      message('m3', { text: 'them' }),
+    )
+    await pass(4000)
+    expect(made.begun()).toEqual(['rather list\nthem'])
+    expect(texts(made)).toEqual(['Messages that waited and are not answered: 1.'])
+  })
+
+  test('ends the turn of its sender, and what the sender wrote behind it', async () => {
+    const made = await slow()
+    for (const id of ['m1', 'm2', 'm3']) await made.receive(message(id))
+    await settle()
+    await made.receive(message('c', { text: '/stop' }), message('m4'))
+    await settle()
+    expect(made.begun()).toEqual(['m1', 'm4'])
+    expect(texts(made)).toEqual(['Stopped. Messages that waited and are not answered: 2.'])
+  })
+
+  test('leaves what other people of a room wrote, unless an operator writes it', async () => {
+    const made = await slow()
+    await made.receive(inRoom('b1', 'bob'))
+    await settle()
+    await made.receive(inRoom('a1', 'ann'), inRoom('c1', 'cleo'), inRoom('b2', 'bob'), inRoom('c2', 'cleo'))
+    await settle()
+    await made.receive(inRoom('s1', 'cleo', { text: '/stop' }))
+    await settle()
+    expect(texts(made)).toEqual(['Messages that waited and are not answered: 2.'])
+    await made.receive(inRoom('s2', 'cleo', { text: '/stop' }))
+    await settle()
+    expect(texts(made).at(-1)).toBe('This turn answers another person. That person or an operator can stop it.')
+    await made.receive(inRoom('s3', 'ann', { text: '/stop' }))
+    await settle()
+    expect(texts(made).at(-1)).toBe('Stopped. Messages that waited and are not answered: 2.')
+    expect(made.begun()).toEqual(['b1'])
+    expect((await ended(made)).filter(([, , error]) => error !== null)).toEqual([
+      ['a1', 'done', 'stopped by its sender'],
+      ['c1', 'done', 'stopped by its sender'],
+      ['b2', 'done', 'stopped by operator x:ann'],
+      ['c2', 'done', 'stopped by its sender'],
+    ])
+  })
+
+  test('reaches a message that waits for the limit of its person', async () => {
+    const limitsOf: DeliveryBenchOptions['limitsOf'] = ({ client }) =>
+      client.endsWith('/eve') ? [{ key: client, turnsPerHour: 0, turnsInFlight: 1, usdPerDay: 0 }] : []
+    const made = await slow({ limitsOf })
+    await made.receive(message('d', { sender: 'eve', addressed: 'direct' }))
+    await settle()
+    await made.receive(inRoom('e1', 'eve'))
+    await pass(2000)
+    await made.receive(inRoom('s', 'ann', { text: '/stop' }))
+    await settle()
+    expect(texts(made)).toEqual(['Messages that waited and are not answered: 1.'])
+    await made.finish()
+    await pass(5000)
+    expect(made.begun()).toEqual(['d'])
+  })
+
+  test('ends a message whose attempt is about to begin its turn', async () => {
+    const looking = Promise.withResolvers<void>()
+    let isHeld = true
+    const store = storeWith(open(), ({ admissions }) => ({
+      admissions: {
+        ...admissions,
+        async loopState(...given) {
+          if (isHeld) await looking.promise
+          return admissions.loopState(...given)
+        },
+      },
+    }))
+    const made = await slow({ store })
+    await made.receive(inRoom('m1', 'ann'))
+    await settle()
+    await made.receive(inRoom('c', 'ann', { text: '/stop' }))
+    await settle()
+    isHeld = false
+    looking.resolve()
+    await settle()
+    expect(made.begun()).toEqual([])
+    expect(texts(made)).toEqual(['Messages that waited and are not answered: 1.'])
+    expect((await ended(made))[0]).toEqual(['m1', 'done', 'stopped by its sender'])
+  })
+})
