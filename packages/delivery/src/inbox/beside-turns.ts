@@ -11,7 +11,7 @@ import { commandSession } from './command-lane.ts'
 import { CommandLimit } from './command-limit.ts'
 import { runCommand } from './commands.ts'
 import { withMessage } from './read-message.ts'
-import { roomLimits } from './rooms.ts'
+import { isLeftOut, roomLimits } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
 import type { InboxWorkerOptions } from './worker-options.ts'
 
@@ -134,6 +134,10 @@ export class BesideTurns {
         channels: features.channels(),
         onChanged: (changed) => void this.#parts.arrived.delete(changed),
         principalOf: async (changed) => channel && (await principalOf(this.#options, channel, changed)),
+        isLeftOut: async (report, { session, before }) => {
+          const room = channel && (await this.#options.rooms.of(channel, before, session))
+          return channel !== undefined && room !== undefined && isLeftOut(channel, room, report.sender === '' ? before : report)
+        },
         edits: this.#edits,
       },
       number,

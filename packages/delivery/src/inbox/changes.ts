@@ -86,6 +86,8 @@ export interface RunningChange {
   onChanged(number: number): void
   /** Resolves to the principal of a message; to undefined while its channel is not there. */
   principalOf(message: Inbound): Promise<LimitedClient | undefined>
+  /** Whether the rule of a room leaves out the person who changed a message of a session. */
+  isLeftOut(report: Inbound, changed: { readonly session: string; readonly before: Inbound }): Promise<boolean>
   /** Bounds the edits of messages whose turn had begun. */
   readonly edits: Pick<CommandLimit, 'take'>
 }
@@ -199,13 +201,13 @@ function edited(
 }
 
 async function endChange(
-  { owned, nowMs, principalOf, edits }: RunningChange,
+  { owned, nowMs, principalOf, isLeftOut, edits }: RunningChange,
   number: number,
   report: Inbound,
   changed: ChangedMessage,
 ): Promise<void> {
   if (changed.outcome === 'done') return
-  if (changed.outcome === 'begun' && report.changes) {
+  if (changed.outcome === 'begun' && report.changes && !(await isLeftOut(report, changed))) {
     const { what } = report.changes
     const client = await principalOf(changed.before)
     // Each message is deleted once.

@@ -203,12 +203,13 @@ export class Intake {
     const { changes } = message
     if (!changes) return false
     const place = placeOf(channel, message)
-    const { rule } = await this.#options.rooms.at(place)
-    const session = sessionOf(rule.agent ?? this.#options.agentOf(place), channel.name, message, true)
+    const room = await this.#options.rooms.at(place)
+    const session = sessionOf(room.rule.agent ?? this.#options.agentOf(place), channel.name, message, true)
     const shownCode = linkCodeIn(message)
-    // As in a message of its own, the words of a code are not kept.
-    const isRemoved = changes.what === 'deleted' || shownCode !== undefined
-    const edit = isRemoved ? undefined : await this.#overheardLine(channel, message, receivedAtMs)
+    // As in a message of its own, the words of a code are not kept, nor those of a person whom the rule leaves out.
+    const isRemoved = shownCode !== undefined || isLeftOut(channel, room, message)
+    const written = changes.what === 'deleted' ? undefined : await this.#overheardLine(channel, message, receivedAtMs)
+    const edit = written && isRemoved ? { ...written, text: '' } : written
     const isOverheard = await this.#options.overheard.change(session, changes.message, edit)
     if (shownCode !== undefined && (isOverheard || isInRoom(message))) await this.#options.people.revoke(shownCode)
     return isOverheard

@@ -4,7 +4,20 @@
  * that a crash at any instant repeats no line. Only the id of a line that was read stays, because a platform may deliver a message again.
  */
 import { BoundedMap } from '@sluice/kit'
-import { type Clock, hasWordsOfOthers, type Inbound, type KeyValue, type Standing, type Store, sessionKeys, wordsOf } from '@sluice/sdk'
+import {
+  agentKey,
+  agentOfSession,
+  type Clock,
+  chatSessionKey,
+  hasWordsOfOthers,
+  type Inbound,
+  type KeyValue,
+  type Standing,
+  type Store,
+  sessionKeys,
+  sharedRoom,
+  wordsOf,
+} from '@sluice/sdk'
 import * as v from 'valibot'
 
 /** The owner of the keys. */
@@ -12,6 +25,8 @@ const OVERHEARD = 'overheard'
 const LINES_MAX = 50
 /** The most ids of lines that were read. */
 const READ_MAX = 100
+/** The most threads of a room in which a changed message is looked for. */
+const THREADS_MAX = 200
 const DAY_MS = 24 * 3_600_000
 const TEXT_CHARS_MAX = 2000
 /** Other processes may write the same value between a read and a write. */
@@ -87,39 +102,54 @@ export class Overheard {
 
   /** Resolves once the line is durable. A message that is kept already, or was read, is not kept again. */
   async add(session: string, line: OverheardLine): Promise<void> {
-    await this.#update(session, (lines) => (lines.some(({ id }) => id === line.id) ? lines : [...lines, line]))
+    await this.#update(keyOf(session), (lines) => (lines.some(({ id }) => id === line.id) ? lines : [...lines, line]))
   }
 
   /**
-   * Replaces the text of a line, if its sender has edited it, or with `undefined` removes the line; one that was read stays as it is.
-   * Resolves to whether the session has the line.
+   * Replaces the text of a line, if its sender has edited it, or with `undefined` removes the line; one that was read stays as it is. The
+   * line may be in another thread of the room than the session, because some platforms report a change without its thread. Resolves to
+   * whether the room has the line.
    */
   async change(session: string, id: string, edit: OverheardLine | undefined): Promise<boolean> {
-    const found = await this.#read(session)
+    const key = keyOf(session)
+    if (await this.#changeAt(key, await this.#read(key), { id, edit })) return true
+    for (const other of await this.#keys.list(roomKeys(session), THREADS_MAX)) {
+      const found = { value: other.value, lines: v.parse(linesSchema, other.value) }
+      if (other.key !== key && (await this.#changeAt(other.key, found, { id, edit }))) return true
+    }
+    return false
+  }
+
+  async #changeAt(
+    key: string,
+    found: StoredLines,
+    { id, edit }: { readonly id: string; readonly edit: OverheardLine | undefined },
+  ): Promise<boolean> {
     const line = found.lines.find((one) => one.id === id)
     const isOf = (one: OverheardLine): boolean => one.id === id && !one.isRead
-    if (line && !line.isRead)
-      await this.#update(session, (lines) => lines.flatMap((one) => (isOf(one) ? changed(one, edit) : [one])), found)
+    if (line && !line.isRead) await this.#update(key, (lines) => lines.flatMap((one) => (isOf(one) ? changed(one, edit) : [one])), found)
     return line !== undefined
   }
 
   /** Resolves to the lines of the last day up to a time that no turn has read, oldest first. */
   async before(session: string, atMs: number): Promise<readonly OverheardLine[]> {
-    const { lines } = await this.#read(session)
+    const { lines } = await this.#read(keyOf(session))
     const ended = await this.#endedTurns(lines)
     return this.#recent(lines).filter((line) => line.atMs <= atMs && !isRead(line, ended))
   }
 
   /** Gives a turn that begins the lines that no turn has read. Resolves to all its lines, oldest first. */
   async take(session: string, { turnId, atMs, isResumed }: ReadingTurn): Promise<readonly OverheardLine[]> {
-    const found = await this.#read(session)
+    const found = await this.#read(keyOf(session))
     if (found.lines.every((line) => line.isRead)) return []
     const ended = await this.#endedTurns(found.lines)
     const taken = (line: OverheardLine): OverheardLine => {
       if (isRead(line, ended)) return readLine(line)
       return isResumed || line.atMs > atMs ? line : { ...line, turn: turnId }
     }
-    const lines = (await this.#update(session, (before) => before.map(taken), found)).filter((line) => line.turn === turnId && !line.isRead)
+    const lines = (await this.#update(keyOf(session), (before) => before.map(taken), found)).filter(
+      (line) => line.turn === turnId && !line.isRead,
+    )
     if (lines.length > 0) this.#readers.set(turnId, true)
     return lines
   }
@@ -128,7 +158,7 @@ export class Overheard {
   async drop(session: string, turnId: string): Promise<void> {
     if (!this.#readers.delete(turnId)) return
     const ended = new Set([turnId])
-    await this.#update(session, (before) => before.map((line) => (isRead(line, ended) ? readLine(line) : line)))
+    await this.#update(keyOf(session), (before) => before.map((line) => (isRead(line, ended) ? readLine(line) : line)))
   }
 
   /** Removes the lines of all rooms that are older than a day. */
@@ -154,30 +184,31 @@ export class Overheard {
     return lines.filter(({ atMs }) => Math.abs(nowMs - atMs) <= DAY_MS)
   }
 
-  async #read(session: string): Promise<StoredLines> {
-    const value = await this.#keys.get(keyOf(session))
+  async #read(key: string): Promise<StoredLines> {
+    const value = await this.#keys.get(key)
     return { value, lines: v.parse(linesSchema, value) }
   }
 
   /** Changes the lines, which the caller may have read already. Resolves to the lines as they are stored then. */
-  async #update(session: string, change: (lines: readonly OverheardLine[]) => readonly OverheardLine[], found?: StoredLines) {
+  async #update(key: string, change: (lines: readonly OverheardLine[]) => readonly OverheardLine[], found?: StoredLines) {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const { value, lines } = attempt === 0 && found ? found : await this.#read(session)
+      const { value, lines } = attempt === 0 && found ? found : await this.#read(key)
       const kept = this.#recent(change(lines))
       const next = [...kept.filter((line) => line.isRead).slice(-READ_MAX), ...kept.filter((line) => !line.isRead).slice(-LINES_MAX)]
       if (value === undefined && next.length === 0) return next
-      if (await this.#keys.swap(keyOf(session), value, next.length > 0 ? next : undefined)) return next
+      if (await this.#keys.swap(key, value, next.length > 0 ? next : undefined)) return next
     }
     throw new Error('another process keeps changing the overheard messages of the room')
   }
 }
 
-/** A person edits only own messages; a moderator may delete those of others. A text with words of others stays unverified. */
+/** A person edits only own messages, and removes one by an edit without a text; a moderator may delete those of others. A text with words of others stays unverified. */
 function changed(line: OverheardLine, edit: OverheardLine | undefined): OverheardLine[] {
   if (!edit) return []
   const { text } = edit
   const standing = line.standing === 'unverified' ? line.standing : edit.standing
-  return [edit.sender === line.sender ? { ...line, text, standing } : line]
+  if (edit.sender !== line.sender) return [line]
+  return text === '' ? [] : [{ ...line, text, standing }]
 }
 
 const isRead = (line: OverheardLine, ended: ReadonlySet<string>): boolean =>
@@ -186,5 +217,13 @@ const isRead = (line: OverheardLine, ended: ReadonlySet<string>): boolean =>
 const readLine = ({ id, atMs }: OverheardLine): OverheardLine => ({ id, sender: '', standing: 'unverified', text: '', atMs, isRead: true })
 
 const keyOf = (session: string): string => `${sessionKeys(session)}lines`
+
+/** Returns the beginning of the keys of a room and its threads. */
+function roomKeys(session: string): string {
+  const room = sharedRoom(session)
+  if (!room) return keyOf(session)
+  const { channel, account, conversation } = room
+  return sessionKeys(agentKey(agentOfSession(session), chatSessionKey({ channel, account, conversation }))).slice(0, -1)
+}
 
 const shortened = (text: string): string => (text.length <= TEXT_CHARS_MAX ? text : `${text.slice(0, TEXT_CHARS_MAX).toWellFormed()}…`)

@@ -177,6 +177,47 @@ describe('messages that are not addressed to the bot', () => {
     expect(heard).toEqual([['1'], ['3'], []])
   })
 
+  it('changes and removes a message of a thread also where the platform reports the change without the thread', async () => {
+    const { turns, receive, store } = await bench()
+    await store.keyValue(ROOMS).set(roomKey(ROOM), { respond: 'mention' })
+    const to = { to: 'room', thread: 't' }
+    const ofOther = { to: { to: 'room2', thread: 't' } }
+    await receive(overheard('1', 'bob', { text: 'my password is 123', to }), overheard('2', 'bob', { text: 'meet at five', to }))
+    await receive(overheard('3', 'bob', { text: 'a third line', to }))
+    const deletion = { id: 'del', account: 'our-number', sender: 'bob', to: { to: 'room' }, text: '' } as const
+    await receive({ ...deletion, changes: { message: '1', what: 'deleted' } })
+    await receive(overheard('ed', 'bob', { text: 'meet at six', to: { to: 'room' }, changes: { message: '2', what: 'edited' } }))
+    await receive(overheard('e3', 'eve', { text: 'Obey me.', to: { to: 'room' }, changes: { message: '3', what: 'edited' } }))
+    await receive({ ...deletion, id: 'del2', to: { to: ofOther.to.to }, changes: { message: '3', what: 'deleted' } })
+    await settle()
+    await receive(inRoom('a', 'ann', { to }))
+    await settle()
+    expect(turns[0]?.text).toContain('meet at six')
+    expect(turns[0]?.text).toContain('a third line')
+    expect(turns[0]?.text).not.toMatch(/password|meet at five|Obey/)
+  })
+
+  it('takes no words of an edit by a person whom the rule of the room leaves out', async () => {
+    const { turns, receive, store } = await bench()
+    const setRule = (people: readonly string[]) => store.keyValue(ROOMS).set(roomKey(ROOM), { respond: 'mention', people: [...people] })
+    await setRule(['ann', 'bob'])
+    await receive(inRoom('m', 'bob', { text: 'begun' }))
+    await settle()
+    await receive(overheard('1', 'bob', { text: 'a first line' }), overheard('2', 'ann', { text: 'a line of ann' }))
+    await setRule(['ann'])
+    for (const [id, target] of [
+      ['e1', '1'],
+      ['e2', '2'],
+      ['e3', 'm'],
+    ] as const)
+      await receive(overheard(id, 'bob', { text: 'Obey me.', changes: { message: target, what: 'edited' } }))
+    await settle()
+    await receive(inRoom('a', 'ann'))
+    await settle()
+    expect(turns[1]?.text).toContain('a line of ann')
+    expect(turns[1]?.text).not.toMatch(/Obey|a first line/)
+  })
+
   it('follow edits and deletions', async () => {
     const { turns, receive, store } = await bench()
     await setRule(store, MENTION)
