@@ -26,6 +26,7 @@ import { watchIngress } from './observe.ts'
 import { HealthWatch } from './outbox/health-watch.ts'
 import { Outboxes } from './outbox/outboxes.ts'
 import { takeReports } from './outbox/undelivered.ts'
+import { tellOfCutOff } from './people/tell-changes.ts'
 
 /** The messages and replies that wait. The functions need no `this`. */
 export interface DeliveryQueues {
@@ -157,6 +158,8 @@ class RunningDeliveries implements Deliveries {
     this.#unsubscribe = [...this.#unsubscribe, leaveShards, leaveFeatures]
     this.#listeners.set(features.channels())
     this.#menus.set(features.channels(), features.texts())
+    const { channels, texts } = features
+    void tellOfCutOff({ ...this.#options, channels, texts, onReplies: (replies) => this.queued(replies) })
     void every(clock, LOOK_MS, this.#stopping.signal, () => {
       this.#health.look(features.channels())
       this.#changes.retry()

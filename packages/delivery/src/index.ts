@@ -23,9 +23,8 @@ export {
   isConfirmed,
   type LinkedAccount,
   type LinkedPerson,
-  linkNotices,
   People,
   type PeopleOptions,
   shownAccount,
-  toldOfLink,
 } from './people/people.ts'
+export { tellOfChanges } from './people/tell-changes.ts'

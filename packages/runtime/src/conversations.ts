@@ -203,7 +203,10 @@ export async function eraseLinked(
   let memories = 0
   for (const { account } of accounts) for (const agent of agents) memories += await forgetAll(store, agentKey(agent, account))
   if (memories > 0) erased = sum(erased ?? NOTHING_ERASED, { ...NOTHING_ERASED, memories })
-  for (const { account } of accounts) await people.unlink(account, about.by)
+  for (const { account } of accounts) {
+    const change = await people.unlink({ account, by: about.by })
+    if (change) await people.settled(change)
+  }
   return { erased, linked: linked.map(({ account }) => account) }
 }
 

@@ -16,6 +16,7 @@ import {
   type InboxEntry,
   isAtLeast,
   type ListedTurn,
+  type NewReply,
   type OwnedStore,
   type SessionMessage,
   type Standing,
@@ -25,6 +26,7 @@ import {
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
 import { CODE_MINUTES, codeIn } from '../people/codes.ts'
+import { commandId } from '../people/link-changes.ts'
 import { type LinkedAccount, type LinkingAccount, linkNotices, type People, shownAccount, toldOfLink } from '../people/people.ts'
 import { commandSession } from './command-lane.ts'
 import { hiddenBy, hide, keepHidden } from './new-conversation.ts'
@@ -121,6 +123,8 @@ export interface GivenCommand {
 interface RunningCommand extends GivenCommand {
   readonly session: string
   readonly words: string
+  /** The messages to other conversations that are stored with the answer. */
+  readonly notices: NewReply[]
 }
 
 /** Carries out the command. After a crash it is carried out again; its answer is queued once. */
@@ -130,13 +134,14 @@ export async function runCommand(options: CommandOptions, given: GivenCommand): 
   const { number } = entry
   const command = commandIn(typedText(message))
   const session = commandSession(entry.session)
-  const answers = command ? await answersTo(command, options, { ...given, session, words: command.words }) : []
+  const notices: NewReply[] = []
+  const answers = command ? await answersTo(command, options, { ...given, session, words: command.words, notices }) : []
   if ('held' in answers) return answers.held
   const nowMs = clock.nowMs()
   const lines = () =>
     commandsFor(client.standing, texts, sharedRoom(session) !== undefined).map(({ name, description }) => `/${name} ${description}`)
   const text = answers.map(({ key, values }) => gatewayText(key, texts, values ?? (key === 'help' ? { commands: lines().join('\n') } : {})))
-  const replies = text.length === 0 ? [] : noticesTo(channel, message, text.join(' '), nowMs)
+  const replies = [...notices, ...(text.length === 0 ? [] : noticesTo(channel, message, text.join(' '), nowMs))]
   onReplies(waitingReplies(replies, await owned.inbox.done(number, nowMs, replies)))
   return 'done'
 }
@@ -327,15 +332,16 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
       name: message.name,
       to: { to, ...(thread !== undefined && { thread }) },
       by: `${channel.name}:${message.sender}`,
+      command: commandId(entry.number),
     }
     if (words === '') return codeFor(people, account)
     const [, chosen] = CONFIRM.exec(words) ?? []
-    if (chosen !== undefined) return confirm(options, account, chosen.trim())
+    if (chosen !== undefined) return confirm(options, running, { account, words: chosen.trim() })
     if (codeIn(words) === undefined) return [{ key: 'link_unclear' }]
-    const redeemed = await people.redeem(account, words, `inbox:${entry.number}`)
+    const redeemed = await people.redeem(account, words)
     if (redeemed.outcome !== 'linked') return [{ key: `link_${redeemed.outcome}` }]
     for (const { to: other, accounts } of toldOfLink(redeemed.person, account.account))
-      await tell(options, [other], { key: 'linked', values: named(accounts, texts) })
+      tell(options, running, [other], { key: 'linked', values: named(accounts, texts) })
     return [
       {
         key: 'linked',
@@ -347,13 +353,15 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     ]
   },
 
-  async unlink(options, { message, channel, client }) {
+  async unlink(options, running) {
+    const { message, channel, client, entry } = running
     if (isInRoom(message)) return [{ key: 'link_in_room' }]
     const account = { account: client.client, name: message.name }
-    const { texts } = options
-    const others = await options.people.unlink(account.account, `${channel.name}:${message.sender}`)
-    if (others) await tell(options, others, { key: 'unlinked', values: named([account], texts) })
-    return others ? [{ key: 'unlinked', values: named(others, texts) }] : [{ key: 'not_linked' }]
+    const by = `${channel.name}:${message.sender}`
+    const change = await options.people.unlink({ account: account.account, by, command: commandId(entry.number) })
+    if (!change) return [{ key: 'not_linked' }]
+    tell(options, running, change.others, { key: 'unlinked', values: named([account], options.texts) })
+    return [{ key: 'unlinked', values: named(change.others, options.texts) }]
   },
 
   async mute({ clock }, { owned, session, words, entry, client: { standing } }) {
@@ -388,7 +396,11 @@ async function codeFor(people: People, account: LinkingAccount): Promise<Answer[
 }
 
 /** Confirms one account, and tells the others of it. Asks which one is meant when several wait. */
-async function confirm(options: CommandOptions, account: LinkingAccount, words: string): Promise<Answer[]> {
+async function confirm(
+  options: CommandOptions,
+  running: RunningCommand,
+  { account, words }: { readonly account: LinkingAccount; readonly words: string },
+): Promise<Answer[]> {
   const { people, texts } = options
   const confirmed = await people.confirm(account, words)
   if (!confirmed) return [{ key: 'not_linked' }]
@@ -398,19 +410,19 @@ async function confirm(options: CommandOptions, account: LinkingAccount, words: 
   }
   const values = named(confirmed.accounts, texts)
   const others = confirmed.isNew ? confirmed.person.filter((one) => one.account !== account.account) : []
-  await tell(options, others, { key: 'link_confirmed_by', values: { account: shownAccount(account, texts), ...values } })
+  tell(options, running, others, { key: 'link_confirmed_by', values: { account: shownAccount(account, texts), ...values } })
   const isMutual = confirmed.accounts.every((other) => other.confirms.includes(account.account))
   return [{ key: isMutual ? 'link_confirmed_both' : 'link_confirmed', values }]
 }
 
-/** Tells other accounts of a change of their link. */
-async function tell(
-  { channels, clock, onReplies, store, texts }: CommandOptions,
+/** Tells other accounts of a change of their link, in the commit that ends the command. */
+function tell(
+  { channels, clock, texts }: CommandOptions,
+  { notices }: RunningCommand,
   others: readonly Pick<LinkedAccount, 'account' | 'to'>[],
   { key, values }: Answer,
-): Promise<void> {
-  const notices = others.flatMap((one) => linkNotices(channels(), one, gatewayText(key, texts, values), clock.nowMs()))
-  if (notices.length > 0) onReplies(waitingReplies(notices, await store.outbox.add(notices)))
+): void {
+  notices.push(...others.flatMap((one) => linkNotices(channels(), one, gatewayText(key, texts, values), clock.nowMs())))
 }
 
 async function answeredBy({ inbox, turns }: CommandOptions['store'], { id }: ListedTurn): Promise<InboxEntry | undefined> {

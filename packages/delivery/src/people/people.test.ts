@@ -1,5 +1,5 @@
 /** Linked people: codes, links, confirmations, and what follows the person. */
-import { type Channel, type Inbound, ROOMS, roomKey, type Store, senderKey } from '@sluice/sdk'
+import { AppError, type Channel, type Inbound, ROOMS, roomKey, type Store, senderKey } from '@sluice/sdk'
 import { describe, expect, it, test } from 'vitest'
 import {
   bench,
@@ -418,7 +418,7 @@ test('an unlinked account is separated for others that have read the links befor
   await there.redeem({ account: ANN_Y, by: 'y:ann' }, code)
   await here.refresh()
   expect(here.principal({ client: ANN_Y, standing: 'listed' }).person).toBe(ANN_X)
-  await there.unlink(ANN_X, 'operator')
+  await there.unlink({ account: ANN_X, by: 'operator' })
   await here.refresh()
   expect(here.principal({ client: ANN_Y, standing: 'listed' }).person).toBeUndefined()
 })
@@ -450,4 +450,83 @@ test('links that a later release wrote are not overwritten, and link nobody', as
   await people.revoke('AAAAA-AAAAA')
   expect(people.personOf(ANN_X)).toBeUndefined()
   expect(await store.keyValue('people').get('links')).toEqual({ people: 'another form' })
+})
+
+describe('a change of a link that a failed write or a crash cuts off', () => {
+  const busy = () => Promise.reject(new AppError('unavailable', 'disk full', { retryAfterSecs: 1 }))
+  const changes = () => host.emitted.flatMap((event) => (event.type === 'people_changed' ? [event.change] : []))
+  const audited = async (store: Store) =>
+    (await store.sops.audit({ limit: 50 })).map(({ kind }) => kind).filter((kind) => kind !== 'people_code_created')
+  const settleAll = async () => {
+    for (let round = 0; round < 3; round++) {
+      await clock.advance(30_000)
+      await settle()
+    }
+  }
+
+  test.each(['audit', 'done'] as const)('is announced to all once when its command is repeated: %s', async (cut) => {
+    const store = open()
+    let fails = 0
+    const failing = storeWith(store, (owned) => ({
+      inbox: { ...owned.inbox, done: (...given) => (cut === 'done' && fails-- > 0 ? busy() : owned.inbox.done(...given)) },
+    }))
+    const sops = {
+      ...store.sops,
+      record: (rows: Parameters<Store['sops']['record']>[0]) => (cut === 'audit' && fails-- > 0 ? busy() : store.sops.record(rows)),
+    }
+    const { say, codeOf } = await arrange({ store: { ...failing, sops } })
+    const code = await codeOf('x', 'ann')
+    for (const [name, sender, text] of [
+      ['y', 'ann-y', `/link ${code}`],
+      ['y', 'ann-y', '/link confirm'],
+      ['x', 'ann', '/unlink'],
+    ] as const) {
+      fails = 1
+      await say(name, sender, text)
+      await settleAll()
+    }
+    const rows = (await store.outbox.list({ limit: 50 })).map(({ channel, text }) => `${channel}: ${text?.slice(0, 40)}`)
+    expect(rows.filter((row) => /^y: .*no longer/.test(row))).toHaveLength(1)
+    expect(rows.filter((row) => /^x: .*no longer/.test(row))).toHaveLength(1)
+    expect(rows.filter((row) => /is linked with/.test(row))).toHaveLength(2)
+    expect(rows.filter((row) => /not linked/.test(row))).toEqual([])
+    expect(await audited(store)).toEqual(['people_linked', 'people_confirmed', 'people_unlinked'])
+    expect(changes()).toEqual(['linked', 'confirmed', 'unlinked'])
+  })
+
+  it('is announced once by another process, which carries the command out again', async () => {
+    const store = open()
+    const boss = peopleOn(store)
+    const { code } = await boss.newCode({ account: ANN_X, by: 'x:ann' })
+    const typing = { account: ANN_Y, by: 'y:ann-y', command: 'inbox:1' }
+    await boss.redeem(typing, code)
+    expect(await peopleOn(store).redeem(typing, code)).toMatchObject({ outcome: 'linked', other: { account: ANN_X } })
+    const leaving = { account: ANN_X, by: 'x:ann', command: 'inbox:2' }
+    const cut = peopleOn({ ...store, sops: { ...store.sops, record: busy } })
+    await expect(cut.unlink(leaving)).rejects.toMatchObject({ code: 'unavailable' })
+    for (let repeat = 0; repeat < 2; repeat++) expect(await peopleOn(store).unlink(leaving)).toMatchObject({ others: [{ account: ANN_Y }] })
+    expect(await audited(store)).toEqual(['people_linked', 'people_unlinked'])
+  })
+
+  it('is found again by a repeated request until all were told, and is told by the next start', async () => {
+    const { store, linked, link } = await arrange()
+    await link()
+    const cut = peopleOn({ ...store, sops: { ...store.sops, record: busy } })
+    const leaving = { account: ANN_X, by: 'device:phone' }
+    await expect(cut.unlink(leaving)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(await linked()).toEqual([])
+    const change = await peopleOn(store).unlink(leaving)
+    expect(change).toMatchObject({ others: [{ account: ANN_Y }] })
+    await clock.advance(120_000)
+    const told = async () =>
+      (await store.outbox.list({ limit: 50 })).filter(({ text }) => /no longer/.test(text ?? '')).map(({ channel }) => channel)
+    expect(await told()).toEqual([])
+    for (let start = 0; start < 2; start++) {
+      const again = await arrange({ store })
+      await settle()
+      await again.deliveries.stop(0)
+    }
+    expect(await told()).toEqual(['y'])
+    expect(await peopleOn(store).unlink(leaving)).toBeUndefined()
+  })
 })

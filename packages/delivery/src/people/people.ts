@@ -39,6 +39,16 @@ import {
   type OpenCode,
   trySchema,
 } from './codes.ts'
+import {
+  type Changing,
+  isByRequest,
+  LinkAnnouncer,
+  type LinkChange,
+  linkChangeSchema,
+  madeBefore,
+  newChange,
+  withChange,
+} from './link-changes.ts'
 
 /** The owner and the key of the value. */
 const PEOPLE = 'people'
@@ -57,8 +67,6 @@ const accountSchema = v.object({
   linkedAtMs: v.number(),
   /** The other accounts that may have the standing of this one. It counts only where the other account says so too. */
   confirms: v.array(v.string()),
-  /** The command that linked it, so that a command that a crash cut off does not fail when it is carried out again. */
-  command: v.exactOptional(v.string()),
 })
 export type LinkedAccount = v.InferOutput<typeof accountSchema>
 
@@ -71,9 +79,11 @@ const stateSchema = v.object({
   tries: v.array(trySchema),
   /** The codes that were made within the last hour. */
   made: v.optional(v.array(trySchema), []),
+  /** The newest changes of links. */
+  changes: v.optional(v.array(linkChangeSchema), []),
 })
 type State = v.InferOutput<typeof stateSchema>
-const NOTHING: State = { people: [], codes: [], tries: [], made: [] }
+const NOTHING: State = { people: [], codes: [], tries: [], made: [], changes: [] }
 
 /** Who asks for a link. */
 export interface LinkingAccount {
@@ -82,6 +92,8 @@ export interface LinkingAccount {
   readonly to?: OpenCode['to']
   /** The actor in the audit log. */
   readonly by: string
+  /** See `commandId`. Absent for a request of the API. */
+  readonly command?: string
 }
 
 export type Redeemed =
@@ -114,9 +126,11 @@ export class People {
   /** The people by each of their accounts, as they were last read. */
   #known: ReadonlyMap<string, LinkedPerson> = new Map()
   #hasRead = false
+  readonly #announcer: LinkAnnouncer
 
   constructor(options: PeopleOptions) {
     this.#options = options
+    this.#announcer = new LinkAnnouncer(options)
     this.#keys = options.store.keyValue(PEOPLE)
   }
 
@@ -189,14 +203,16 @@ export class People {
     return { code, expiresAtMs: untilMs }
   }
 
-  /** Links the account with the one that asked for the code, which is used up. `command` makes a repeat of the same command harmless. */
-  async redeem({ account, name, to, by }: LinkingAccount, text: string, command?: string): Promise<Redeemed> {
+  /** Links the account with the one that asked for the code, which is used up. */
+  async redeem(linking: LinkingAccount, text: string): Promise<Redeemed> {
+    const { account, name, to, by } = linking
+    let change: Made | undefined
     const redeemed = await this.#update<Redeemed>((state) => {
       const known = personIn(state, account)
-      const own = known?.find((one) => one.account === account)
-      const other = known?.findLast((one) => one.account !== account)
-      if (known && other && command !== undefined && own?.command === command)
-        return { state, result: { outcome: 'linked', person: known, other } }
+      const before = linking.command === undefined ? undefined : madeBefore(state.changes, 'people_linked', linking)
+      const [linked] = before?.others ?? []
+      change = before && { change: before, isRepeat: true }
+      if (known && linked) return { state, result: { outcome: 'linked', person: known, other: linked } }
       const nowMs = this.#options.clock.nowMs()
       if (!mayTry(state.tries, account)) return { state, result: { outcome: 'tries' } }
       const code = matching(state.codes, text)
@@ -206,15 +222,17 @@ export class People {
       if (code.account === account) return refused('own')
       const theirs = personIn(state, code.account)
       if (known && theirs) return refused('taken')
-      const before = theirs ?? known?.map((one) => (one.account === account && command !== undefined ? { ...one, command } : one))
-      if (before ? before.length >= ACCOUNTS_MAX : state.people.length >= PEOPLE_MAX) return refused('full')
+      const joined = theirs ?? known
+      if (joined ? joined.length >= ACCOUNTS_MAX : state.people.length >= PEOPLE_MAX) return refused('full')
       const maker = newAccount(code, nowMs)
-      const typist = newAccount({ account, name, to, command }, nowMs)
-      const person = before ? [...before, theirs ? typist : maker] : [maker, typist]
+      const typist = newAccount({ account, name, to }, nowMs)
+      const person = joined ? [...joined, theirs ? typist : maker] : [maker, typist]
       const people = [...state.people.filter((one) => one !== theirs && one !== known), person]
-      return { state: { ...state, codes, people }, result: { outcome: 'linked', person, other: code } }
+      change = { change: newChange('people_linked', linking, { others: [code], atMs: nowMs }) }
+      const changes = withChange(state.changes, change.change)
+      return { state: { ...state, codes, people, changes }, result: { outcome: 'linked', person, other: code } }
     })
-    if (redeemed.outcome === 'linked') await this.#changed('people_linked', by, { account, other: redeemed.other.account })
+    if (redeemed.outcome === 'linked') await this.#announce(change)
     // A code that is refused without a look at it is no try: nothing is written, however often an account repeats it.
     else if (redeemed.outcome !== 'own' && redeemed.outcome !== 'tries')
       await this.#record('people_link_refused', by, { account, reason: redeemed.outcome })
@@ -225,39 +243,49 @@ export class People {
    * Confirms, for one account, that another one of its person may have its standing: the only one that waits for that, or the one that the words
    * name. Resolves to undefined for an account that is linked with no sender.
    */
-  async confirm({ account, by }: LinkingAccount, words = ''): Promise<Confirmed | undefined> {
-    const confirmed = await this.#update<Confirmed | undefined>((state) => {
-      const before = personIn(state, account)
-      const own = before?.find((one) => one.account === account)
-      const others = before?.filter((one) => one !== own && parseSenderKey(one.account)) ?? []
-      if (!before || !own || others.length === 0) return { state, result: undefined }
-      const waiting = others.flatMap((one, at) => (own.confirms.includes(one.account) ? [] : [{ number: at + 1, account: one }]))
-      const named = words === '' ? waiting.map((one) => one.account) : others.filter((one, at) => isNamed(one, at + 1, words))
-      const [chosen] = named
-      if (words === '' && !chosen) return { state, result: { person: before, accounts: others } }
-      if (!chosen || named.length > 1) return { state, result: { waiting } }
-      if (own.confirms.includes(chosen.account)) return { state, result: { person: before, accounts: [chosen] } }
-      const after = before.map((one) => (one === own ? { ...one, confirms: [...one.confirms, chosen.account] } : one))
-      const people = state.people.map((one) => (one === before ? after : one))
-      return { state: { ...state, people }, result: { person: after, accounts: [chosen], isNew: true } }
-    })
-    const [other] = confirmed?.isNew ? confirmed.accounts : []
-    if (other) await this.#changed('people_confirmed', by, { account, other: other.account })
+  async confirm(linking: LinkingAccount, words = ''): Promise<Confirmed | undefined> {
+    const nowMs = this.#options.clock.nowMs()
+    const { made, confirmed } = await this.#update((state) => confirmIn(state, linking, { words, nowMs }))
+    await this.#announce(made)
     return confirmed
   }
 
-  /** Separates an account from its person at once. Resolves to the accounts that it was linked with; undefined if it was not linked. */
-  async unlink(account: string, by: string): Promise<readonly LinkedAccount[] | undefined> {
-    const left = await this.#update((state) => {
+  /**
+   * Separates an account from its person at once. Resolves to the change, with the accounts that it was linked with; undefined if it was not
+   * linked. A repeated command finds its change again, and so does a repeated request until the change is `settled`.
+   */
+  async unlink(changing: Changing): Promise<LinkChange | undefined> {
+    const { account } = changing
+    const left = await this.#update<Made | undefined>((state) => {
       const before = personIn(state, account)
+      const made = changing.command !== undefined || !before ? madeBefore(state.changes, 'people_unlinked', changing) : undefined
+      if (made) return { state, result: { change: made, isRepeat: true } }
       const codes = state.codes.filter((one) => one.account !== account)
       const others = before?.filter((one) => one.account !== account)
-      const after = others?.map((one) => ({ ...one, confirms: one.confirms.filter((key) => key !== account) })) ?? []
+      if (!others) return { state: { ...state, codes }, result: undefined }
+      const after = others.map((one) => ({ ...one, confirms: one.confirms.filter((key) => key !== account) }))
       const people = state.people.flatMap((one) => (one === before ? (after.length > 1 ? [after] : []) : [one]))
-      return { state: { ...state, codes, people }, result: others }
+      const change = newChange('people_unlinked', changing, { others, atMs: this.#options.clock.nowMs() })
+      return { state: { ...state, codes, people, changes: withChange(state.changes, change) }, result: { change } }
     })
-    if (left) await this.#changed('people_unlinked', by, { account, others: left.map((one) => one.account) })
-    return left
+    await this.#announce(left)
+    return left?.change
+  }
+
+  /** Resolves to the changes of requests whose other accounts may not have been told, once each is in the audit log. */
+  async unsettled(): Promise<readonly LinkChange[]> {
+    const { state } = await this.#read()
+    const changes = state.changes.filter(isByRequest)
+    for (const change of changes) await this.#announce({ change, isRepeat: true })
+    return changes
+  }
+
+  /** Forgets the change of a request once the other accounts were told of it. */
+  async settled({ id }: Pick<LinkChange, 'id'>): Promise<void> {
+    await this.#update((state) => {
+      const changes = state.changes.filter((one) => one.id !== id)
+      return { state: changes.length < state.changes.length ? { ...state, changes } : state, result: undefined }
+    })
   }
 
   /** Removes a code that others may have read. Writes nothing when no open code matches. */
@@ -304,6 +332,7 @@ export class People {
         codes: read.codes.filter((one) => isOpen(one, nowMs)),
         tries: [...inWindow(read.tries, nowMs, HOUR_MS)],
         made: [...inWindow(read.made, nowMs, HOUR_MS)],
+        changes: read.changes,
       }
       const { state, result } = change(now)
       if (state === now) return result
@@ -319,31 +348,50 @@ export class People {
     await store.sops.record([actionRecord({ kind, atMs: clock.nowMs(), by, detail })])
   }
 
-  async #changed(
-    kind: AuditKind & PeopleChange,
-    by: string,
-    detail: { readonly account: string; readonly other?: string; readonly others?: readonly string[] },
-  ) {
-    await this.#record(kind, by, detail)
-    const {
-      account,
-      other,
-      others = this.personOf(account)?.flatMap((one) => (one.account === account ? [] : [one.account])) ?? [],
-    } = detail
-    this.#options.events.emit({
-      type: 'people_changed',
-      change: CHANGES[kind],
-      account,
-      others: other === undefined ? [...others] : [other],
-    })
+  async #announce(made: Made | undefined): Promise<void> {
+    if (made) await this.#announcer.announce(made.change, made.isRepeat === true)
   }
 }
 
-type PeopleChange = 'people_linked' | 'people_confirmed' | 'people_unlinked'
-const CHANGES = { people_linked: 'linked', people_confirmed: 'confirmed', people_unlinked: 'unlinked' } as const satisfies Record<
-  PeopleChange,
-  string
->
+interface Made {
+  readonly change: LinkChange
+  /** The change was made before. */
+  readonly isRepeat?: true
+}
+
+interface Confirming {
+  readonly confirmed: Confirmed | undefined
+  readonly made?: Made
+}
+
+/** Confirms an account, as `People.confirm`. */
+function confirmIn(
+  state: State,
+  linking: LinkingAccount,
+  { words, nowMs }: { readonly words: string; readonly nowMs: number },
+): { readonly state: State; readonly result: Confirming } {
+  const unchanged = (confirmed: Confirmed | undefined, made?: Made) => ({ state, result: { confirmed, ...(made && { made }) } })
+  const before = personIn(state, linking.account)
+  const own = before?.find((one) => one.account === linking.account)
+  const others = before?.filter((one) => one !== own && parseSenderKey(one.account)) ?? []
+  if (!before || !own || others.length === 0) return unchanged(undefined)
+  const known = linking.command === undefined ? undefined : madeBefore(state.changes, 'people_confirmed', linking)
+  const again = known && others.find((one) => one.account === known.others[0]?.account)
+  if (known && again) return unchanged({ person: before, accounts: [again], isNew: true }, { change: known, isRepeat: true })
+  const waiting = others.flatMap((one, at) => (own.confirms.includes(one.account) ? [] : [{ number: at + 1, account: one }]))
+  const named = words === '' ? waiting.map((one) => one.account) : others.filter((one, at) => isNamed(one, at + 1, words))
+  const [chosen] = named
+  if (words === '' && !chosen) return unchanged({ person: before, accounts: others })
+  if (!chosen || named.length > 1) return unchanged({ waiting })
+  if (own.confirms.includes(chosen.account)) return unchanged({ person: before, accounts: [chosen] })
+  const after = before.map((one) => (one === own ? { ...one, confirms: [...one.confirms, chosen.account] } : one))
+  const people = state.people.map((one) => (one === before ? after : one))
+  const change = newChange('people_confirmed', linking, { others: [chosen], atMs: nowMs })
+  return {
+    state: { ...state, people, changes: withChange(state.changes, change) },
+    result: { confirmed: { person: after, accounts: [chosen], isNew: true }, made: { change } },
+  }
+}
 
 function tooManyCodes(waitMs: number): AppError {
   const retryAfterSecs = Math.max(1, Math.ceil(waitMs / 1000))
@@ -360,16 +408,12 @@ const isNamed = ({ account }: LinkedAccount, number: number, words: string): boo
 
 const personIn = ({ people }: State, account: string) => people.find((person) => person.some((one) => one.account === account))
 
-const newAccount = (
-  { account, name, to, command }: Omit<LinkingAccount, 'by'> & { readonly command?: string | undefined },
-  linkedAtMs: number,
-): LinkedAccount => ({
+const newAccount = ({ account, name, to }: Pick<LinkingAccount, 'account' | 'name' | 'to'>, linkedAtMs: number): LinkedAccount => ({
   account,
   linkedAtMs,
   confirms: [],
   ...(name !== undefined && { name }),
   ...(to && { to }),
-  ...(command !== undefined && { command }),
 })
 
 /** Whether two accounts of a person have confirmed each other. */

@@ -69,7 +69,7 @@ test('a link that a device makes is told to all other accounts of the person', a
   await link('client')
   const code = (await runtime.people.newCode({ account: ANN_KEY, by: 'x:ann', to: { to: 'ann' } })).code
   const bob = senderKey('x', { account: 'bot', sender: 'bob' })
-  await runtime.people.redeem({ account: bob, to: { to: 'bob' }, by: 'x:bob' }, code)
+  await runtime.people.redeem({ account: bob, to: { to: 'bob' }, by: 'x:bob', command: 'inbox:1' }, code)
   const before = (await store.outbox.list({ limit: 9 })).length
   const ofDevice = String((await call('client', 'POST', '/api/people/codes')).json.code)
   expect(await call('other', 'POST', '/api/people/links', { code: ofDevice })).toMatchObject({ status: 200 })
@@ -86,7 +86,7 @@ test('the memories of a device follow what another node has separated', async ()
   await store.memory.put({ owner: ANN_KEY, key: 'k', content: 'x', category: 'core', untrusted: false, atMs: 0 })
   const refresh = vi
     .spyOn(runtime.people, 'refresh')
-    .mockImplementation(async () => void (await runtime.people.unlink(device('client'), 'x')))
+    .mockImplementation(async () => void (await runtime.people.unlink({ account: device('client'), by: 'x' })))
   expect((await call('client', 'GET', '/api/memories/k')).status).toBe(404)
   expect(refresh).toHaveBeenCalledOnce()
 })

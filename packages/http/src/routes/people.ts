@@ -1,8 +1,8 @@
 /** `/api/people`: the accounts of people that are linked, and the codes that link the account of the caller. */
-import { isConfirmed, type LinkedAccount, type LinkedPerson, linkNotices, shownAccount, toldOfLink, waitingReplies } from '@sluice/delivery'
+import { isConfirmed, type LinkedPerson, shownAccount, tellOfChanges } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, type GatewayText, gatewayText, parseSenderKey, type Route, type RouteRequest } from '@sluice/sdk'
+import { AppError, defineRoute, parseSenderKey, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
 import { personOfRequest } from '../auth/identity.ts'
 
@@ -61,17 +61,15 @@ const REFUSALS = {
 } as const
 
 export function peopleRoutes({ people, store, delivery, clock, snapshot }: Runtime): Route[] {
-  /** Tells the conversations of other accounts of a change of their link. */
-  const tell = async (
-    others: readonly Pick<LinkedAccount, 'account' | 'to'>[],
-    key: GatewayText,
-    accounts: readonly Pick<LinkedAccount, 'account' | 'name'>[],
-  ): Promise<void> => {
-    const { channels, gateway } = snapshot()
-    const text = gatewayText(key, gateway.texts, { accounts: accounts.map((one) => shownAccount(one, gateway.texts)).join(', ') })
-    const notices = others.flatMap((one) => linkNotices(channels, one, text, clock.nowMs()))
-    if (notices.length > 0) delivery.queued(waitingReplies(notices, await store.outbox.add(notices)))
-  }
+  const tell = (): Promise<void> =>
+    tellOfChanges({
+      people,
+      store,
+      clock,
+      channels: () => snapshot().channels,
+      texts: () => snapshot().gateway.texts,
+      onReplies: (replies) => delivery.queued(replies),
+    })
 
   const notLinked = (account: string): AppError => new AppError('not_found', `The account ${account} is not linked with another one.`)
 
@@ -118,7 +116,7 @@ export function peopleRoutes({ people, store, delivery, clock, snapshot }: Runti
       async handle({ body, ...request }) {
         const redeemed = await people.redeem(callerOf(request), body.code)
         if (redeemed.outcome === 'linked') {
-          for (const { to, accounts } of toldOfLink(redeemed.person, personOfRequest(request))) await tell([to], 'linked', accounts)
+          await tell()
           return shown(redeemed.person)
         }
         const [code, text] = REFUSALS[redeemed.outcome]
@@ -149,10 +147,10 @@ export function peopleRoutes({ people, store, delivery, clock, snapshot }: Runti
       async handle(request) {
         await people.refresh()
         const account = accountIn(request)
-        const left = await people.unlink(account, request.by)
-        if (!left) throw notLinked(account)
-        await tell(left, 'unlinked', [{ account }])
-        return { unlinked: account, from: left.map((one) => one.account) }
+        const change = await people.unlink({ account, by: request.by })
+        if (!change) throw notLinked(account)
+        await tell()
+        return { unlinked: account, from: change.others.map((one) => one.account) }
       },
     }),
   ]
