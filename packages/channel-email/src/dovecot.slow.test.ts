@@ -167,6 +167,8 @@ describe.skipIf('missing' in FOUND)('Dovecot', { timeout: 120_000 }, () => {
   })
 
   test('when the UIDs of the server change, only mails that were not read are read', async () => {
+    // The clocks of the two may differ by a minute, so mails that arrived in the minute before the first start may be read again.
+    for (const folder of ['new', 'cur']) for (const file of await readdir(join(inbox(), folder))) await rm(join(inbox(), folder, file))
     const host = botHost()
     const first = await bot({}, 'ok', host)
     for (const text of ['one', 'two']) await put(raw({ text }))
