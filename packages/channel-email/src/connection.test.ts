@@ -289,6 +289,23 @@ describe('faults', () => {
     expect(logs.filter(({ message }) => message.includes('cannot be fetched'))).toHaveLength(1)
   })
 
+  test('a mail with whose data the server sends other data without end is skipped, and no other mail is', async () => {
+    const { received, logs } = await connected({ max_attachment_bytes: 1 })
+    const sent = vi.fn()
+    bench.fake.imap.refuse = (command) => {
+      if (command.startsWith('UID FETCH 1 ')) {
+        sent()
+        for (let number = 0; number < 40; number++) bench.fake.emit(`* 1 FETCH (UID 1 X${number} {100000}\r\n${'x'.repeat(100_000)})`)
+      }
+      return undefined
+    }
+    bench.fake.write({ text: 'one' })
+    bench.fake.write({ text: 'two' })
+    await soon(() => expect(received.map(({ typed }) => typed)).toEqual(['two']))
+    expect(sent).toHaveBeenCalledTimes(3)
+    expect(logs.filter(({ message }) => message.includes('cannot be fetched'))).toHaveLength(1)
+  })
+
   test('a server that refuses a FETCH for a while gets it again', async () => {
     const { received } = await connected()
     let refusals = 3

@@ -1,13 +1,13 @@
 /** The commands and responses of one IMAP connection (RFC 3501): one command at a time, and what the server says between them. */
 import { AppError, type Clock, errorText } from '@sluice/sdk'
-import { type ImapResponse, ResponseSplitter } from './imap-responses.ts'
+import { type ImapResponse, LINE_BYTES_MAX, ResponseSplitter } from './imap-responses.ts'
 import type { MailServer } from './settings.ts'
 import { Wire } from './wire.ts'
 
 export interface ImapOptions {
   readonly server: MailServer
   readonly clock: Clock
-  /** The largest answer to one command, in bytes of literals. */
+  /** The most bytes of literals in the answer to one command. */
   readonly bytesMax: number
 }
 
@@ -52,7 +52,11 @@ export class ImapLine {
   readonly #wire: Wire
   readonly #clock: Clock
   readonly #splitter: ResponseSplitter
+  /** The most bytes that one command may be answered with. */
+  readonly #bytesMax: number
   #command: Command | undefined
+  /** The bytes that have arrived since the command began. */
+  #answerBytes = 0
   #commands = 0
   #capabilities: ReadonlySet<string> | undefined
   #lastBytesMs: number
@@ -67,6 +71,7 @@ export class ImapLine {
     this.#wire = wire
     this.#clock = clock
     this.#splitter = new ResponseSplitter(bytesMax)
+    this.#bytesMax = bytesMax + LINE_BYTES_MAX
     this.#lastBytesMs = clock.monotonicMs()
     void wire.closed.then((error) =>
       this.#command?.reject(
@@ -152,6 +157,7 @@ export class ImapLine {
   #begin(tag: string, { onData = () => undefined, onContinue = () => undefined }: CommandOptions): Promise<string> {
     if (this.#command) throw new Error('an IMAP command runs already')
     const { promise, resolve, reject } = Promise.withResolvers<string>()
+    this.#answerBytes = 0
     this.#command = { tag, onData, onContinue, resolve, reject }
     if (this.signal.aborted) void this.#wire.closed.then(reject)
     return promise.finally(() => {
@@ -176,7 +182,10 @@ export class ImapLine {
 
   #take(bytes: Buffer): void {
     this.#lastBytesMs = this.#clock.monotonicMs()
+    this.#answerBytes += bytes.length
     try {
+      // Responses that are small each, and without end, would fill the memory.
+      if (this.#answerBytes > this.#bytesMax) throw new Error('an answer of the server is too large')
       for (const response of this.#splitter.take(bytes)) this.#respond(response)
     } catch (error) {
       const command = this.#command
