@@ -13,6 +13,7 @@ describe('parseToolInput', () => {
     ['  {"text":"a"}\n```', { text: 'a' }],
     ['{"text":"line one\nline two"}', { text: 'line one\nline two' }],
     ['{"text":"a\tb\r\nc"} done', { text: 'a\tb\r\nc' }],
+    ['{"text":"[1]","list":"[{\\"a\\": 1}]"}', { text: '[1]', list: [{ a: 1 }] }],
     ['{"text":"} \\" {","list":[{"a":"]"}]} {"text":"b"}', { text: '} " {', list: [{ a: ']' }] }],
   ])('reads %j', (json, value) => {
     expect(parse(json)).toMatchObject({ value })

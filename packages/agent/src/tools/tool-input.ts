@@ -22,7 +22,8 @@ export function parseToolInput(tool: Tool, json: string, scrub: Scrub): ParsedIn
     return { problem: `The input of ${tool.name} is not JSON: ${errorText(error)}\nThe input was: ${scrub(written)}` }
   }
   const halt = tool.haltOf?.(raw)
-  const result = v.safeParse(tool.input, halt ?? raw)
+  let result = v.safeParse(tool.input, halt ?? raw)
+  if (!result.success && halt === undefined) result = v.safeParse(tool.input, withParsedTexts(raw, result.issues))
   if (result.success) return { raw, value: result.output, halts: halt !== undefined }
   const others = result.issues.filter((issue) => !isUnknownName(issue)).map(issueText)
   const issues = [...unknownNames(tool, halt ?? raw, result.issues), ...others]
@@ -61,6 +62,22 @@ function firstObject(text: string): string | undefined {
     else if (!isText && (char === '}' || char === ']') && --depth === 0) return escaped
   }
   return undefined
+}
+
+/** Models also write a list or an object as a text of JSON. Returns the input with such members parsed; every other member stays as it is. */
+function withParsedTexts(raw: unknown, issues: readonly v.BaseIssue<unknown>[]): unknown {
+  const isMeant = ({ expected, input, path }: v.BaseIssue<unknown>): boolean =>
+    path?.length === 1 && typeof input === 'string' && (expected === 'Array' || expected === 'Object')
+  const members = issues.filter(isMeant).flatMap((issue): [string, unknown][] => {
+    const { input, path } = issue
+    try {
+      const value: unknown = JSON.parse(input as string)
+      return typeof value === 'object' ? [[String(path?.[0].key), value]] : []
+    } catch {
+      return []
+    }
+  })
+  return members.length === 0 ? raw : { ...(raw as object), ...Object.fromEntries(members) }
 }
 
 /** Whether the issue is about a member of the input that `unknownNames` names. */
