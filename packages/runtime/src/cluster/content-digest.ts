@@ -24,6 +24,8 @@ interface KnownFile {
 /** Remembers the digests of files that have not changed, so that a later look only asks for their sizes and times. */
 export class ContentDigest {
   #known: ReadonlyMap<string, KnownFile> = new Map()
+  /** Counts the files that were looked at, over all calls of `of`. */
+  steps = 0
 
   /**
    * Resolves to the SHA-256 of the names and contents of the files, in hexadecimal, without those whose names begin with a dot. `counts`
@@ -37,6 +39,7 @@ export class ContentDigest {
       for await (const file of filesIn(path)) {
         if (!counts(file)) continue
         if (known.size >= FILES_MAX) throw new Error(`there are more than ${FILES_MAX} files`)
+        this.steps++
         const digest = await this.#digestOf(join(path, file))
         known.set(join(path, file), digest)
         lines.push(JSON.stringify([name, file, digest.sha256]))

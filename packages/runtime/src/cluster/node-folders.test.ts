@@ -109,3 +109,24 @@ test('procedures and identity files count, and other files in their folders do n
   skills.push(join(dataDir, 'elsewhere/pdf'))
   expect(await digests()).toEqual({ ...identity, skills: expect.not.stringMatching(before.skills ?? '') })
 })
+
+test('a folder that takes long to read is not read again at once', async () => {
+  const { node, dataDir, clock } = await arrange()
+  const file = join(dataDir, 'agents/main/SOUL.md')
+  mkdirSync(join(file, '..'), { recursive: true })
+  writeFileSync(file, 'first')
+  const identity = async () => (await node.look([])).find(({ name }) => name === 'identity files')
+  // Each reading of the clock takes a second, as if the disk were slow.
+  let slowMs = 0
+  const monotonicMs = clock.monotonicMs
+  clock.monotonicMs = () => {
+    slowMs += 1_000
+    return monotonicMs() + slowMs
+  }
+  const first = await identity()
+  expect(first).toMatchObject({ digest: expect.any(String), problem: null })
+  writeFileSync(file, 'second')
+  expect(await identity()).toEqual(first)
+  slowMs += 100_000
+  expect((await identity())?.digest).not.toBe(first?.digest)
+})

@@ -11,6 +11,8 @@ import { FolderMarks } from './folder-marks.ts'
 
 /** A mount that has gone may not answer for minutes. */
 const LOOK_MS_MAX = 10_000
+/** A folder of thousands of files is read again only after this many times the duration of the last reading, so that it costs little. */
+const PAUSE_FACTOR = 100
 
 export interface NodeFoldersOptions {
   readonly node: string
@@ -30,13 +32,22 @@ interface Place {
   readonly name: string
   readonly path: string
   look(): Promise<Look>
+  /** Rises while a long look goes on. */
+  steps?(): number
+}
+
+interface Copied {
+  readonly digest: ContentDigest
+  last?: Look
+  /** When the folder is read again, by the monotonic clock. */
+  nextMs: number
 }
 
 export class NodeFolders {
   readonly #options: NodeFoldersOptions
   readonly #marks: Pick<FolderMarks, 'look' | 'leave'>
   /** One for each folder, by its name. */
-  readonly #digests = new Map<string, ContentDigest>()
+  readonly #copied = new Map<string, Copied>()
   readonly #last = new Map<string, NodeFolder>()
   /** The name of the folder whose look has not ended in time. */
   #hanging: string | undefined
@@ -47,7 +58,7 @@ export class NodeFolders {
   }
 
   /**
-   * Looks at one folder after the other, each for at most 10 s. A folder on a mount that does not answer keeps one thread of the process
+   * Looks at one folder after the other, each for as long as something happens within 10 s. A folder on a mount that does not answer keeps one thread of the process
    * busy, so that no other folder is looked at until it answers: the last look at those counts. `others` are the names of the other nodes.
    * Never rejects.
    */
@@ -66,9 +77,12 @@ export class NodeFolders {
     return this.#marks.leave()
   }
 
-  async #lookAt({ name, path, look }: Place): Promise<NodeFolder> {
+  async #lookAt({ name, path, look, steps = () => 0 }: Place): Promise<NodeFolder> {
     const looking = look()
-    if (await endsWithin(looking, LOOK_MS_MAX, this.#options.clock)) return { name, path, ...(await looking) }
+    for (let before = -1; steps() > before; ) {
+      before = steps()
+      if (await endsWithin(looking, LOOK_MS_MAX, this.#options.clock)) return { name, path, ...(await looking) }
+    }
     this.#hanging = name
     void looking.then(() => {
       this.#hanging = undefined
@@ -96,25 +110,34 @@ export class NodeFolders {
         marked(name === MAIN_AGENT ? 'workspace' : `workspace of ${name}`, workspace),
       ),
       marked('files', join(dataDir, 'files')),
-      this.#copied('procedures', procedures.folder, [procedures.folder], (file) => /^[^/]+\/SOP\.(?:toml|md)$/.test(file)),
-      ...(skills ? [this.#copied('skills', skills[0] === undefined ? join(dataDir, 'skills') : dirname(skills[0]), skills)] : []),
-      this.#copied('identity files', join(dataDir, 'agents'), [join(dataDir, 'agents')], isIdentityFile),
+      this.#copiedPlace('procedures', procedures.folder, [procedures.folder], (file) => /^[^/]+\/SOP\.(?:toml|md)$/.test(file)),
+      ...(skills ? [this.#copiedPlace('skills', skills[0] === undefined ? join(dataDir, 'skills') : dirname(skills[0]), skills)] : []),
+      this.#copiedPlace('identity files', join(dataDir, 'agents'), [join(dataDir, 'agents')], isIdentityFile),
     ]
   }
 
-  #copied(name: string, path: string, folders: readonly string[], counts?: (file: string) => boolean): Place {
-    const digest = this.#digests.get(name) ?? new ContentDigest()
-    this.#digests.set(name, digest)
+  #copiedPlace(name: string, path: string, folders: readonly string[], counts?: (file: string) => boolean): Place {
+    const { clock } = this.#options
+    const copied: Copied = this.#copied.get(name) ?? { digest: new ContentDigest(), nextMs: 0 }
+    this.#copied.set(name, copied)
     // The root itself may have another name on each node.
     const digested = folders.map((folder) => ({ name: folder === path ? '' : basename(folder), path: folder }))
-    const look = async (): Promise<Look> => {
+    const read = async (): Promise<Look> => {
       try {
-        return { mark: null, seen: null, digest: await digest.of(digested, counts), problem: null }
+        return { ...UNKNOWN, digest: await copied.digest.of(digested, counts) }
       } catch (error) {
-        return { mark: null, seen: null, digest: null, problem: errorText(error) }
+        return { ...UNKNOWN, problem: errorText(error) }
       }
     }
-    return { name, path, look }
+    const look = async (): Promise<Look> => {
+      const startedMs = clock.monotonicMs()
+      if (copied.last && startedMs < copied.nextMs) return copied.last
+      copied.last = await read()
+      const endedMs = clock.monotonicMs()
+      copied.nextMs = endedMs + PAUSE_FACTOR * (endedMs - startedMs)
+      return copied.last
+    }
+    return { name, path, look, steps: () => copied.digest.steps }
   }
 }
 
