@@ -65,7 +65,7 @@ interface Turn extends Omit<Beginning, 'message' | 'pieces'> {
 }
 
 /** A running turn that reads what its person writes meanwhile. */
-interface Steered extends Pick<Turn, 'owned' | 'channel' | 'started' | 'attempt' | 'turnId'> {
+interface Steered extends Pick<Turn, 'owned' | 'channel' | 'started' | 'attempt' | 'turnId' | 'room' | 'maySilent'> {
   textOf(message: Inbound): Promise<string>
 }
 
@@ -219,7 +219,9 @@ export class MessageTurns {
         attempts,
         receivedAtMs,
         checkpoint,
-        ...(isSteered && { furtherWords: this.#furtherWords({ owned, channel, started, attempt, turnId: newId, textOf }) }),
+        ...(isSteered && {
+          furtherWords: this.#furtherWords({ owned, channel, started, attempt, turnId: newId, room, maySilent, textOf }),
+        }),
         reply: (said, files, span) =>
           repliesOf(said, files, {
             channel,
@@ -241,7 +243,7 @@ export class MessageTurns {
   }
 
   /** Returns the function that finds what the person of a turn has written since it began; see `TurnDelivery.furtherWords`. */
-  #furtherWords({ owned, channel, started, attempt, turnId, textOf }: Steered): () => Promise<FurtherWords | undefined> {
+  #furtherWords({ owned, channel, started, attempt, turnId, room, maySilent, textOf }: Steered): () => Promise<FurtherWords | undefined> {
     const { clock, log, stopping } = this.#options
     const { arrived, attempts, joining } = this.#parts
     const { number, session, message } = started
@@ -251,7 +253,9 @@ export class MessageTurns {
       if (attempt.superseded?.aborted !== true || attempts.stopped.has(started.turnId)) return undefined
       try {
         const since = await piecesSince(joining, { owned, channel, number, session, message, hasOthers: true })
-        const pieces = wholeAlbums(since, left)
+        const answered = since.pieces.findIndex((piece) => !mayBeSilent(channel, piece.message, room))
+        // What needs an answer does not join a turn that may end without one: it has a turn of its own, also after a crash.
+        const pieces = wholeAlbums(since, maySilent && answered >= 0 ? Math.min(answered, left) : left)
         const [first] = pieces
         if (!first) return undefined
         const texts: string[] = []

@@ -1,5 +1,5 @@
 import type { TurnRequest } from '@sluice/agent'
-import { AppError, type ModelMessage } from '@sluice/sdk'
+import { AppError, type ModelMessage, ROOMS, roomKey } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import {
   advanceUntil,
@@ -265,4 +265,29 @@ test('a dead letter is replayed with all messages that its turn had read', async
   made.deliveries.wake()
   await advanceUntil(() => made.sent.filter(({ text }) => text.startsWith('re:')).length === 2)
   expect(made.turns.slice(-2).map(({ text }) => text)).toEqual(['text of m1', 'text of m2'])
+})
+
+test('a message to the bot does not join a turn that may be silent, and gets a turn of its own', async () => {
+  const gate = Promise.withResolvers<string>()
+  const made = await bench({
+    pacing: { steering: 'steer' },
+    turn: ({ text, maySilent }) => (maySilent ? gate.promise : `re: ${text}`),
+  })
+  const room = { sender: 'ann', to: { to: 'room' } }
+  await made.store.keyValue(ROOMS).set(roomKey({ channel: 'x', account: 'our-number', conversation: 'room' }), { respond: 'judge' })
+  await made.receive(message('m1', { ...room, addressed: 'overheard' }))
+  await until(() => made.turns.length === 1)
+  await made.receive(message('m2', { ...room, addressed: 'overheard' }), message('m3', { ...room, addressed: 'mention' }))
+  await settle()
+  const found = await made.turns[0]?.delivery?.furtherWords?.()
+  expect(found?.text).toBe('text of m2')
+  expect(await found?.take([said('text of m1'), said('text of m2')])).toBe(true)
+  expect(await made.turns[0]?.delivery?.furtherWords?.()).toBeUndefined()
+  gate.resolve('')
+  await settle()
+  expect(made.turns.map(({ text, maySilent }) => [text, maySilent === true])).toEqual([
+    ['text of m1', true],
+    ['text of m3', false],
+  ])
+  expect(made.sent.map(({ text }) => text)).toEqual(['re: text of m3'])
 })
