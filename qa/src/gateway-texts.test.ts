@@ -42,6 +42,7 @@ const FOR_OPERATORS = [
   'it was started ',
   'sluice outbox show ',
   'stopped by ',
+  'the rule of the room ',
   'The daemon stopped before it was sent.',
 ]
 

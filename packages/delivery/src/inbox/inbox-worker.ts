@@ -15,7 +15,7 @@ import { overtakes } from './command-lane.ts'
 import { MessageTurns } from './message-turns.ts'
 import { gatherPieces, type PiecesOptions } from './pieces.ts'
 import { fireProcedures } from './procedures.ts'
-import { roomLimits } from './rooms.ts'
+import { reasonToEnd, roomLimits } from './rooms.ts'
 import { RunningTurns } from './running-turns.ts'
 import { isMuted } from './session-settings.ts'
 import { StoredMessages } from './stored-messages.ts'
@@ -183,6 +183,13 @@ export class InboxWorker {
     const nowMs = clock.nowMs()
     const withdrawn = await this.#attempts.endWithdrawn(owned, number)
     if (withdrawn) return withdrawn
+    // Each attempt judges the message by the rule of now, and the sender by the allowlists of now.
+    const room = await rooms.of(channel, found, lane)
+    const reason = room && reasonToEnd(channel, room, found)
+    if (reason !== undefined) {
+      await owned.inbox.done(number, nowMs, [], reason)
+      return 'done'
+    }
     const hasOthers = attempt.superseded?.aborted === true
     const gathered = this.#shares.beyond(number)
       ? { message: found, pieces: [] }
@@ -190,8 +197,6 @@ export class InboxWorker {
     if ('retryAtMs' in gathered) return gathered
     const { message, pieces } = gathered
     const admitting = { ...this.#options, ...limits, texts: features.texts() }
-    // Each attempt judges the sender once, by the allowlists of now.
-    const room = await rooms.of(channel, message, lane)
     const client = { ...(await principalOf(this.#options, channel, message)), ...(room && roomLimits(room)) }
     const asking = { owned, channel, number, message, client, session: lane, waiting: this.#messages.size }
     const beyond = this.#shares.beyond(number)

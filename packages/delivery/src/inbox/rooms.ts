@@ -100,8 +100,20 @@ export const respondsTo = ({ rule: { respond = 'always' } }: Pick<Room, 'rule'>)
 export type RoomVerdict = 'turn' | 'judge' | 'overheard' | 'ignored'
 
 /** Whether the rule of a room lets a person do nothing there. */
-export const isLeftOut = (channel: Channel, room: Pick<Room, 'rule'>, { sender }: Pick<Inbound, 'sender'>): boolean =>
-  respondsTo(room) === 'never' || (room.rule.people !== undefined && !isOneOf(channel, room.rule.people, sender))
+export const isLeftOut = (channel: Channel, room: Pick<Room, 'rule'>, message: Pick<Inbound, 'sender'>): boolean =>
+  respondsTo(room) === 'never' || isNotNamed(channel, room, message)
+
+const isNotNamed = (channel: Channel, { rule: { people } }: Pick<Room, 'rule'>, { sender }: Pick<Inbound, 'sender'>): boolean =>
+  people !== undefined && !isOneOf(channel, people, sender)
+
+/**
+ * Returns why a message that waited gets no turn by the rule of now; undefined where it gets one. A reminder was asked for before, and also
+ * runs in a room where no message is answered.
+ */
+export function reasonToEnd(channel: Channel, room: Pick<Room, 'rule'>, message: Pick<Inbound, 'sender' | 'id'>): string | undefined {
+  if (isNotNamed(channel, room, message)) return 'the rule of the room leaves out its sender'
+  return respondsTo(room) === 'never' && !isReminder(message) ? 'the rule of the room answers no messages' : undefined
+}
 
 /** Judges a message of a sender whom the allowlist of the channel admits. */
 export function judgeInRoom(channel: Channel, room: Room, message: Pick<Inbound, 'sender' | 'addressed' | 'overheardOnly'>): RoomVerdict {
