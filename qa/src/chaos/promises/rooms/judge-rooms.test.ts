@@ -10,6 +10,12 @@ interface Run {
   readonly words: readonly (readonly [kind: RoomWordKind, mark: string])[]
   readonly said?: readonly string[]
   readonly state?: string
+  /** What the rows of the inbox have besides, by mark. */
+  readonly rows?: Readonly<Record<string, object>>
+  /** The writers other than 1, by mark. */
+  readonly writers?: Readonly<Record<string, string>>
+  /** The texts that the bot sent besides replies. */
+  readonly texts?: readonly string[]
   /** The marks of the queued replies, and of those that the platform has. */
   readonly queued?: readonly string[]
   readonly shown?: readonly string[]
@@ -17,20 +23,35 @@ interface Run {
 }
 
 /** Returns the figures that are not zero, by the name of the row. */
-function judged({ words, said = [], state = 'done', queued = [], shown = queued, leaks = [] }: Run) {
+function judged({ words, said = [], state = 'done', rows = {}, writers = {}, texts = [], queued = [], shown = queued, leaks = [] }: Run) {
   const room: RoomPlace = {
     channel: 'telegram',
     chat: '-1',
     people: ['1'],
     overhears: true,
     stopper: '2',
+    operator: '9',
     isReady: () => true,
     say: () => '',
-    delivered: () => shown.map((mark) => `to ${mark}`),
+    delivered: () => [...shown.map((mark) => `to ${mark}`), ...texts],
   }
-  const spoken: RoomWord[] = words.map(([kind, mark]) => ({ kind, mark, room, person: '1', id: mark }))
-  const inbox = words.map(([, mark]) => ({ channel: 'telegram', messageId: mark, number: Number(mark.slice(-6)), state }))
-  const outbox = queued.map((mark, at) => ({ channel: 'telegram', to: { to: '-1' }, text: `to ${mark}`, number: at, state: 'sent' }))
+  const spoken: RoomWord[] = words.map(([kind, mark]) => ({ kind, mark, room, person: writers[mark] ?? '1', id: mark }))
+  const inbox = words.map(([, mark]) => ({
+    channel: 'telegram',
+    messageId: mark,
+    number: Number(mark.slice(-6)),
+    turnId: null,
+    error: null,
+    state,
+    ...rows[mark],
+  }))
+  const outbox = [...queued.map((mark) => `to ${mark}`), ...texts].map((text, at) => ({
+    channel: 'telegram',
+    to: { to: '-1' },
+    text,
+    number: at,
+    state: 'sent',
+  }))
   const view = {
     problems: [],
     inbox: inbox as unknown as InboxEntry[],
@@ -55,7 +76,53 @@ test('finds nothing wrong with words that are once in a turn and answered once',
   expect(judged({ words: both, said: [`do ${ONE}`, `do ${TWO}`], queued: [ONE, TWO] })).toEqual({})
 })
 
+const slowThenStop = [
+  ['slow', ONE],
+  ['stop', TWO],
+] as const
+const WAITED = 'Messages that waited and are not answered: 1.'
+const stopped = { error: 'stopped by its sender' }
+
 test.each([
+  ['the message waited', { words: slowThenStop, rows: { [ONE]: stopped }, texts: [WAITED] }],
+  ['its turn ran', { words: slowThenStop, rows: { [ONE]: { turnId: 't' } }, texts: ['Stopped.'] }],
+  ['both are told', { words: slowThenStop, rows: { [ONE]: stopped }, texts: [`Stopped. ${WAITED}`] }],
+  ['it was answered before', { words: slowThenStop, said: [`slow ${ONE}`], texts: ['Nothing is running.'] }],
+  ['an operator wrote the command', { words: slowThenStop, rows: { [ONE]: stopped }, writers: { [TWO]: '9' }, texts: [WAITED] }],
+] as const)('finds nothing wrong with a message before /stop: %s', (_, run) => {
+  expect(judged(run)).toEqual({})
+})
+
+test.each([
+  [
+    'a message that was stopped without a command',
+    { words: [['slow', ONE]], rows: { [ONE]: stopped } },
+    { 'stopped messages': { lost: 1 } },
+  ],
+  [
+    'a message that was stopped by an earlier command',
+    {
+      words: [
+        ['stop', ONE],
+        ['slow', TWO],
+      ],
+      rows: { [TWO]: stopped },
+      texts: [WAITED],
+    },
+    { 'stopped messages': { lost: 1 } },
+  ],
+  [
+    'a message that was stopped by the command of another person',
+    { words: slowThenStop, rows: { [ONE]: stopped }, writers: { [TWO]: '3' }, texts: [WAITED] },
+    { 'stopped messages': { lost: 1 } },
+  ],
+  ['a message before /stop that is lost', { words: slowThenStop, texts: ['Stopped.'] }, { 'stopped messages': { lost: 1 } }],
+  ['a /stop without an answer', { words: slowThenStop, rows: { [ONE]: stopped } }, { 'answers to /stop': { lost: 1 } }],
+  [
+    'a /stop with two answers',
+    { words: slowThenStop, rows: { [ONE]: stopped }, texts: ['Stopped.', WAITED] },
+    { 'answers to /stop': { toldTwice: 1 } },
+  ],
   ['a lost message', { words: both, said: [`do ${ONE}`] }, { 'messages to the bot': { lost: 1 } }],
   ['a message that waits', { words: [['do', ONE]], state: 'pending' }, { 'messages to the bot': { unfinished: 1 } }],
   ['a doubled message', { words: [['do', ONE]], said: [`do ${ONE}`, `do ${ONE}`] }, { 'messages to the bot': { doubled: 1 } }],

@@ -14,7 +14,18 @@ export interface RoomsRecord {
   readonly leaks: readonly string[]
 }
 
-const STOP_ANSWERS: readonly string[] = [gatewayText('stopped', {}), gatewayText('nothing_to_stop', {}), gatewayText('not_your_turn', {})]
+const STOPPED = gatewayText('stopped', {})
+const NOTHING_STOPPED: readonly string[] = [gatewayText('nothing_to_stop', {}), gatewayText('not_your_turn', {})]
+const COUNT = '7'
+const [WAITED = '', WAITED_END = ''] = gatewayText('stopped_waiting', {}, { messages: COUNT }).split(COUNT)
+
+/** Whether a text answers `/stop`: nothing was stopped; or a turn, or messages that waited, or both. */
+function isStopAnswer(text: string | null): boolean {
+  if (text === null) return false
+  if (text === STOPPED || NOTHING_STOPPED.includes(text)) return true
+  const waited = text.startsWith(`${STOPPED} `) ? text.slice(STOPPED.length + 1) : text
+  return waited.startsWith(WAITED) && waited.endsWith(WAITED_END)
+}
 
 export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally[] {
   const { words, rooms, requests, leaks } = record
@@ -24,22 +35,28 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
   const times = countsOf(texts.flatMap((text) => [...text.matchAll(/(?:do|hear|slow) (chaos-\d{6})/g)].map(([, mark = '']) => mark)))
   const of = (kind: RoomWordKind): readonly RoomWord[] => words.filter((word) => word.kind === kind)
 
+  const byNumber = new Map(view.inbox.map((row) => [row.number, row]))
+  const stopNumbers = of('stop').map((stop) => ({ ...stop, number: rowOf(stop)?.number ?? 0 }))
+  const fateOf = (word: RoomWord): Fate => {
+    const row = rowOf(word)
+    const head = row?.joinedTo === undefined ? row : byNumber.get(row.joinedTo)
+    const mayStop = ({ room, person, number }: (typeof stopNumbers)[number]): boolean =>
+      room === word.room && (person === word.person || person === room.operator) && number > (row?.number ?? number)
+    // The turn of a stopped message may have begun. One that waited has a reason.
+    const isEnded = head?.state === 'done' && (head.turnId !== null || head.error?.startsWith('stopped by ') === true)
+    return { times: times.get(word.mark) ?? 0, row, isStopped: isEnded && stopNumbers.some(mayStop) }
+  }
+
   const said = new Tally('messages to the bot')
-  for (const word of of('do')) judgeWord(said, word, times.get(word.mark) ?? 0, rowOf(word))
+  for (const word of of('do')) judgeWord(said, word, fateOf(word))
   const heard = new Tally('overheard messages')
   // The next turn of a room reads the overheard messages, and may have to wait.
   const waiting = new Map(
     words.flatMap((word) => [rowOf(word)].filter((row) => missedAs(row?.state) === 'unfinished').map((row) => [word.room, row])),
   )
-  for (const word of of('hear')) judgeWord(heard, word, times.get(word.mark) ?? 0, waiting.get(word.room))
+  for (const word of of('hear')) judgeWord(heard, word, { times: times.get(word.mark) ?? 0, row: waiting.get(word.room), isStopped: false })
   const stops = new Tally('stopped messages')
-  for (const word of of('slow')) {
-    const row = rowOf(word)
-    stops.accept()
-    if (row?.state !== 'done')
-      stops.report(missedAs(row?.state), `${word.mark} in ${word.room.chat} is ${row?.state ?? 'missing'}: ${row?.error}`)
-    if ((times.get(word.mark) ?? 0) > 1) stops.report('doubled', `${word.mark} in ${word.room.chat} has ${times.get(word.mark)} turns`)
-  }
+  for (const word of of('slow')) judgeWord(stops, word, fateOf(word))
   const commands = new Tally('answers to /stop')
   for (const word of of('stop')) {
     const row = rowOf(word)
@@ -48,11 +65,9 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
   }
   for (const room of rooms) {
     const due = of('stop').filter((word) => word.room === room).length
-    const answers = view.outbox.filter(
-      ({ channel, to, text }) => channel === room.channel && to.to === room.chat && STOP_ANSWERS.includes(text ?? ''),
-    )
+    const answers = view.outbox.filter(({ channel, to, text }) => channel === room.channel && to.to === room.chat && isStopAnswer(text))
     const uncertain = answers.filter(({ state }) => state === 'ambiguous').length
-    const shown = room.delivered().filter((text) => STOP_ANSWERS.includes(text)).length
+    const shown = room.delivered().filter(isStopAnswer).length
     for (let one = 0; one < uncertain; one++) commands.beUncertain()
     const unended = answers.find(({ state }) => missedAs(state) === 'unfinished') ?? waiting.get(room)
     if (answers.length < due || shown + uncertain < due)
@@ -98,11 +113,19 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
   return [said, heard, stops, commands, replies, leaked]
 }
 
-/** `row` is the message that brings the words into a turn: their own, or one that waits in their room. */
-function judgeWord(tally: Tally, { mark, kind, room, person }: RoomWord, times: number, row?: InboxEntry): void {
+interface Fate {
+  /** In how many turns the words are. */
+  readonly times: number
+  /** The message that brings the words into a turn: their own, or one that waits in their room. */
+  readonly row: InboxEntry | undefined
+  /** Whether a `/stop` with a higher number, of the writer or of an operator, ended the message or its turn. */
+  readonly isStopped: boolean
+}
+
+function judgeWord(tally: Tally, { mark, kind, room, person }: RoomWord, { times, row, isStopped }: Fate): void {
   tally.accept()
   const name = `"${kind} ${mark}" of ${person} in ${room.chat}`
-  if (times === 0)
+  if (times === 0 && !isStopped)
     tally.report(missedAs(row?.state), `${name} is in no turn${row ? `, and message ${row.number} is ${row.state}: ${row.error}` : ''}`)
   if (times > 1) tally.report('doubled', `${name} is in ${times} turns`)
 }

@@ -15,6 +15,8 @@ export interface RoomPlace {
   readonly overhears: boolean
   /** The person who writes only messages that are stopped. */
   readonly stopper: string
+  /** The person whose `/stop` ends the messages of all. */
+  readonly operator: string
   isReady(): boolean
   /** Writes a message. Returns its id in the inbox. */
   say(person: string, text: string, isMention: boolean): string
@@ -46,6 +48,7 @@ export async function startPlaces(): Promise<RoomPlaces> {
       people: ['2001', '2002', '2003'],
       overhears: true,
       stopper: '2009',
+      operator: '2008',
       isReady: () => true,
       say(person, text, isMention) {
         const isCommand = text.startsWith('/')
@@ -66,6 +69,7 @@ export async function startPlaces(): Promise<RoomPlaces> {
       people: ['UADA', 'UBOB', 'UCLEO'],
       overhears: false,
       stopper: 'UEVE',
+      operator: 'UOPS',
       isReady: () => slack.socket.opened > 0,
       say: (user, text, isMention) => `${channel}:${slack.say({ user, channel, text: isMention ? `<@${SLACK_BOT.user}> ${text}` : text })}`,
       delivered: () =>
@@ -78,12 +82,13 @@ export async function startPlaces(): Promise<RoomPlaces> {
   const [first, ...rest] = [...groups, ...channels]
   if (!first) throw new Error('There are no rooms.')
   const pace = { batch_ms: BATCH_MS, steering: 'steer', room_session: 'shared', mention_only: true }
-  const telegramSection = { bot_token: TELEGRAM_TOKEN, api_url: telegram.url, allowed_users: ['*'], ...pace }
+  const telegramSection = { bot_token: TELEGRAM_TOKEN, api_url: telegram.url, allowed_users: ['*', '2008'], operators: ['2008'], ...pace }
   const slackSection = {
     bot_token: SLACK_BOT_TOKEN,
     app_token: SLACK_APP_TOKEN,
     api_url: slack.apiUrl,
-    allowed_users: ['*'],
+    allowed_users: ['*', 'UOPS'],
+    operators: ['UOPS'],
     channel_ids: [...SLACK_ROOMS],
     ...pace,
   }
