@@ -11,8 +11,11 @@ export interface CorpusReply {
   readonly addresses: readonly string[]
 }
 
-/** What no platform shows to people: the marks of Markdown outside of `CorpusReply.literals`. */
-export const RAW_MARK = /\*\*|~~|`|\]\(|^#{1,6} |^> |^\s*[-*+] |^\s*\|.*\||^\|?[-: ]+\|[-: |]+$/m
+/** What no platform shows to people: the marks of Markdown and of HTML outside of `CorpusReply.literals`. */
+export const RAW_MARK =
+  /<\/?(?:b|i|s|u|em|strong|code|sub|sup|br|div|details|summary)>|<!--|&[a-z]+;|[：。]\*|\*\*|~~|`|\]\(|^#{1,6} |^> |^\s*[-*+] |^\s*\|.*\||^\|?[-: ]+\|[-: |]+$/m
+
+const TAGS = ['b', 'i', 's', 'u', 'em', 'strong', 'code', 'sub', 'sup', 'div']
 
 /** Returns the same replies for each call with a seed. */
 export function replyCorpus(count: number, seed = 44): readonly CorpusReply[] {
@@ -79,8 +82,18 @@ class Writer {
       () => `AT&amp;T ${this.#word()}`,
       () => `**${this.#word()}：**${this.#word('東京')}`,
       () => `見て**“${this.#word()}”**です`,
+      () => `*${this.#word()}：*${this.#word('東京')}`,
+      () => `~~${this.#word()}。~~${this.#word('東京')}`,
+      () => this.#tagged(this.#random.pick(TAGS)),
+      () => `${this.#word()}<br>${this.#word()} <!-- nothing -->`,
+      () => `&ldquo;${this.#word()}&rdquo; &ne; &deg;`,
+      () => `${this.#literal(`Map<k${this.#at}, v${this.#next++}>`)} a < b`,
     ]
     return this.#random.pick(spans)()
+  }
+
+  #tagged(tag: string): string {
+    return `<${tag}>${this.#word()}</${tag}>`
   }
 
   #line(): string {
@@ -103,6 +116,7 @@ class Writer {
       () => Array.from({ length: 400 }, () => this.#word()).join(' '),
       () => `${this.#word()}${'long'.repeat(1500)}`,
       () => `---\n\n${this.#word()}`,
+      () => `<details>\n<summary>${this.#word()}</summary>\n\n${this.#line()}\n\n</details>`,
       () => `${this.#word()} ${this.#literal(`**${this.#at}y${this.#next++}`)}`,
     ]
     return this.#random.pick(blocks)()

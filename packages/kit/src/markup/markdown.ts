@@ -2,6 +2,8 @@
 import type { Markup, StyledText, StyleKind, TextStyle } from '@sluice/sdk'
 import { Hooks, Lexer, type Token, type Tokens } from 'marked'
 import { maskEmphasis, ReplyTokenizer } from './emphasis.ts'
+import { markTags, type PairedTag, readTags, textToken } from './html-tags.ts'
+import { decoded } from './references.ts'
 import { inOrder, trimmed } from './styled-text.ts'
 
 /** A longer text, and a longer paragraph of one, is not read, because reading some of them takes quadratic time. */
@@ -17,24 +19,6 @@ const SHOWN_ADDRESS = /^(?:https?|mailto|tel):/i
 const WEB_ADDRESS = /^(?:https?:\/\/|www\.)/i
 const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\uff00-\uff60]/u
 const INVISIBLE = /[\p{Mn}\p{Me}\p{Cf}]/u
-const REFERENCES: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-  nbsp: '\u00a0',
-  copy: '©',
-  reg: '®',
-  hellip: '…',
-  mdash: '—',
-  ndash: '–',
-  larr: '←',
-  rarr: '→',
-  times: '×',
-  euro: '€',
-}
-const REFERENCE = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(\w{2,6}));/g
 
 class ReplyHooks extends Hooks {
   override emStrongMask(masked: string): string {
@@ -63,17 +47,21 @@ class BoundedLexer extends Lexer {
   }
 }
 
-const textToken = (source: string): Tokens.Text => ({ type: 'text', raw: source, text: source, escaped: false })
+/** Whether a paragraph has nothing but tags that are not shown. */
+const isEmpty = ({ type, tokens }: Token & { readonly tokens?: Token[] }): boolean =>
+  (type === 'paragraph' || type === 'text') && tokens?.some((token) => token.type === 'tag') === true && readTags(tokens).length === 0
 
 /**
- * Returns what a platform shows of a text in CommonMark with tables and strikethrough. A line of the text stays a line. HTML is text. A text
- * that shows nothing stays as it is.
+ * Returns what a platform shows of a text in CommonMark with tables and strikethrough. A line of the text stays a line. Tags of HTML
+ * that mark words are read as these marks; other HTML is text. A text that shows nothing stays as it is.
  */
 export function renderMarkdown(source: string, markup: Pick<Markup, 'shows' | 'spoken'>): StyledText {
   const plain = { text: source, styles: [] }
   if (source.length > CHARS_MAX) return plain
   const layout = new Layout(markup)
-  layout.blocks(new BoundedLexer({ gfm: true, tokenizer: new ReplyTokenizer(), hooks: new ReplyHooks() }).lex(source), '\n\n')
+  const tokens = new BoundedLexer({ gfm: true, tokenizer: new ReplyTokenizer(), hooks: new ReplyHooks() }).lex(source)
+  markTags(tokens)
+  layout.blocks(tokens, '\n\n')
   const { text, styles } = layout
   return text.trim() === ''
     ? plain
@@ -104,7 +92,7 @@ class Layout {
   blocks(tokens: readonly Token[], separator: string): void {
     let isFirst = true
     for (const token of tokens) {
-      if (token.type === 'space' || token.type === 'def' || token.type === 'checkbox') continue
+      if (token.type === 'space' || token.type === 'def' || token.type === 'checkbox' || isEmpty(token)) continue
       if (!isFirst) this.#write(separator)
       isFirst = false
       this.#block(token as Tokens.Generic)
@@ -190,7 +178,7 @@ class Layout {
   }
 
   #inline(tokens: readonly Token[]): void {
-    for (const token of tokens) this.#span(token as Tokens.Generic)
+    for (const token of readTags(tokens)) this.#span(token as Tokens.Generic)
   }
 
   #span(token: Tokens.Generic): void {
@@ -203,10 +191,17 @@ class Layout {
     else if (type === 'link') this.#link(token as Tokens.Link, () => this.#inline(tokens))
     else if (type === 'image') this.#link(token as Tokens.Image, () => this.#write(decoded(text)))
     else if (type === 'escape') this.#write(text)
-    else if (type === 'html') this.#write(/^<br\s*\/?>$/i.test(raw) ? '\n' : raw)
+    else if (type === 'html') this.#write(raw)
+    else if (type === 'pair') this.#pair(token as unknown as PairedTag)
+    else if (type === 'code') this.#code(text)
     else if (type === 'checkbox') return
     else if (tokens.length > 0) this.#inline(tokens)
     else this.#write(decoded(text || raw))
+  }
+
+  #pair({ style, href, tokens }: PairedTag): void {
+    if (href !== undefined) this.#link({ href }, () => this.#inline(tokens))
+    else if (style !== undefined) this.#styled(style, () => this.#inline(tokens))
   }
 
   /** Writes the words of a link, and its address where the platform does not show it or the words claim another one. */
@@ -260,13 +255,6 @@ class Layout {
     this.#isLineStart = text.endsWith('\n')
   }
 }
-
-const decoded = (text: string): string =>
-  text.replace(REFERENCE, (found, decimal?: string, hex?: string, name?: string) => {
-    if (name !== undefined) return (Object.hasOwn(REFERENCES, name) ? REFERENCES[name] : undefined) ?? found
-    const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
-    return code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? String.fromCodePoint(code) : found
-  })
 
 /** Returns the table as columns of equal width; undefined if it is too wide or has a link, which code does not show. */
 function alignedTable({ header, rows }: Tokens.Table): string | undefined {

@@ -83,8 +83,65 @@ describe('reading Markdown', () => {
       ],
     ],
     ['powers and products', 'x**(y) and 2*3*4 and z**(2)', 'x**(y) and 2*3*4 and z**(2)', []],
-    ['HTML and references', '<b>x</b> &lt;&#65;&#x42;&amp;', '<b>x</b> <AB&', []],
-    ['Markdown within HTML', '<div>\n**a**\n</div>', '<div>\na\n</div>', [['bold', 'a']]],
+    ['emphasis that ends with punctuation in a script without spaces', '*注意：*请', '注意：请', [['italic', '注意：']]],
+    ['quoted emphasis in such a script', '这是*“重点”*内容', '这是“重点”内容', [['italic', '“重点”']]],
+    [
+      'deleted words beside punctuation',
+      '~~删除。~~请 是~~“旧”~~的',
+      '删除。请 是“旧”的',
+      [
+        ['strike', '删除。'],
+        ['strike', '“旧”'],
+      ],
+    ],
+    ['products in brackets', 'x*(y)*z + (q)*w', 'x*(y)*z + (q)*w', []],
+    ['HTML and references', '<b>x</b> &lt;&#65;&#x42;&amp;', 'x <AB&', [['bold', 'x']]],
+    ['names of references', '&ldquo;a&rdquo; &ne; &frac12;&deg;C &nosuch;', '“a” ≠ ½°C &nosuch;', []],
+    ['Markdown within HTML', '<div>\n**a**\n</div>', 'a', [['bold', 'a']]],
+    [
+      'tags that mark words',
+      '<strong>a</strong> <em>b</em> <i>c</i> <s>d</s> <u>e</u> <code>f *g* &lt;</code> <kbd>Ctrl</kbd>',
+      'a b c d e f *g* < Ctrl',
+      [
+        ['bold', 'a'],
+        ['italic', 'b'],
+        ['italic', 'c'],
+        ['strike', 'd'],
+        ['code', 'f *g* <'],
+        ['code', 'Ctrl'],
+      ],
+    ],
+    [
+      'tags within one another',
+      '<B>a <i>b</B> c</i> **<u>d</u>**',
+      'a b c d',
+      [
+        ['bold', 'a b'],
+        ['bold', 'd'],
+      ],
+    ],
+    ['a tag over paragraphs', '<details>\n<summary>More</summary>\n\n- a\n\n</details>\n\nb', 'More\n\n• a\n\nb', [['bold', 'More']]],
+    ['line breaks and comments', 'a<br>b<br/>c <!-- hidden -->\n\n<!-- hidden -->\n\nd', 'a\nb\nc\n\nd', []],
+    ['small letters', 'H<sub>2</sub>O x<sup>2</sup> 1<sup>st</sup> e<sup>-kt</sup> a<sub>max</sub>', 'H₂O x² 1st e^(-kt) amax', []],
+    ['a link of HTML', '<a href="https://a.b/?c=1&amp;d">e</a>', 'e', [['link', 'e', 'https://a.b/?c=1&d']]],
+    ['a picture of HTML', '<img alt="a" src="https://b.c">', 'a', [['link', 'a', 'https://b.c']]],
+    [
+      'text with angle brackets',
+      'a < b, c > d, Map<string, number>, List<b>, <your-key> <name>x</name>',
+      'a < b, c > d, Map<string, number>, List<b>, <your-key> <name>x</name>',
+      [],
+    ],
+    [
+      'tags in code',
+      '`<b>a</b>` <code><b></code>\n\n```\n<i>b</i>\n```',
+      '<b>a</b> <b>\n\n<i>b</i>',
+      [
+        ['code', '<b>a</b>'],
+        ['code', '<b>'],
+        ['pre', '<i>b</i>'],
+      ],
+    ],
+    ['a block of code in HTML', '<pre><code class="language-js">a\n  b</code></pre>', 'a\n  b', [['pre', 'a\n  b']]],
     ['lines', 'a\nb', 'a\nb', []],
     ['lists', '- a\n  - b\n    - c\n- [ ] d\n- [x] e', '• a\n  ◦ b\n    ▪ c\n☐ d\n☑ e', []],
     ['numbers', '3. a\n4. b', '3. a\n4. b', []],
@@ -145,6 +202,12 @@ describe('reading Markdown', () => {
       '![a',
       '\\',
       '<!-- ',
+      '<b>',
+      '<b>a</b>',
+      '<b><i></b></i>',
+      '<code>',
+      '&amp',
+      '*。*请',
       '\n',
       '> - ',
     ])
@@ -185,9 +248,9 @@ describe('writing marks', () => {
   })
 
   test('HTML has no tag that the text brings', () => {
-    const html = writeHtml(styled('<i>x</i> **b** [l](https://a.b/?c="d")\n> q\n\n```js\n<i>\n```'))
+    const html = writeHtml(styled('<q>x</q> **b** [l](https://a.b/?c="d")\n> q\n\n```js\n<i>\n```'))
     expect(html).toBe(
-      '&lt;i&gt;x&lt;/i&gt; <strong>b</strong> <a href="https://a.b/?c=&quot;d&quot;">l</a>'.concat(
+      '&lt;q&gt;x&lt;/q&gt; <strong>b</strong> <a href="https://a.b/?c=&quot;d&quot;">l</a>'.concat(
         '<blockquote>q</blockquote><pre><code class="language-js">&lt;i&gt;\n</code></pre>',
       ),
     )

@@ -1,0 +1,180 @@
+/** Reads the tags of HTML that models write within Markdown. */
+import type { StyleKind } from '@sluice/sdk'
+import type { Token, Tokens } from 'marked'
+import { decoded } from './references.ts'
+
+/** Words between two tags that belong together, with the style that the tags mean, or with the address of a link. */
+export interface PairedTag {
+  readonly type: 'pair'
+  readonly style?: StyleKind | undefined
+  readonly href?: string | undefined
+  readonly tokens: Token[]
+}
+
+/** The tags that are dropped where they have a partner in the text, and the styles that they mean. */
+const STYLES: Readonly<Record<string, StyleKind | undefined>> = {
+  b: 'bold',
+  strong: 'bold',
+  summary: 'bold',
+  h1: 'bold',
+  h2: 'bold',
+  h3: 'bold',
+  h4: 'bold',
+  i: 'italic',
+  em: 'italic',
+  cite: 'italic',
+  s: 'strike',
+  del: 'strike',
+  strike: 'strike',
+  a: undefined,
+  u: undefined,
+  ins: undefined,
+  mark: undefined,
+  small: undefined,
+  big: undefined,
+  sub: undefined,
+  sup: undefined,
+  span: undefined,
+  font: undefined,
+  center: undefined,
+  div: undefined,
+  p: undefined,
+  details: undefined,
+  pre: undefined,
+}
+const CODE = /^<(code|kbd|samp|tt)(?: class="[^"<>]{0,100}")?>/
+const NAME = /^<(\/?)([a-zA-Z][a-zA-Z0-9]*)/
+const HREF = /\shref\s*=\s*(?:"([^"]*)"|'([^']*)')/i
+const SRC = /\ssrc\s*=\s*(?:"([^"]*)"|'([^']*)')/i
+const ALT = /\salt\s*=\s*(?:"([^"]*)"|'([^']*)')/i
+const ALONE: readonly string[] = ['br', 'hr', 'wbr', 'img']
+const COMMENT = /^<!--/
+/** Tags within one another beyond this depth are dropped without their style. */
+const DEPTH_MAX = 12
+const SCRIPTS = {
+  sub: '₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙᵢ',
+  sup: '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ',
+}
+/** A suffix such as in `1st`, or the number of a note. */
+const SUFFIX = /^(?:\p{L}{2,}|[[©®™*†].*)$/u
+const SCRIPT_CHARACTERS = '0123456789+-=()ni'
+
+export const textToken = (source: string): Tokens.Text => ({ type: 'text', raw: source, text: source, escaped: false })
+
+/** Returns the code between two tags that stand at the beginning of the source, as what backticks make of it. */
+export function codeOfTag(source: string): Tokens.Tag | undefined {
+  const [open = '', name] = CODE.exec(source) ?? []
+  const end = name === undefined ? -1 : source.indexOf(`</${name}>`, open.length)
+  if (name === undefined || end <= open.length) return undefined
+  const text = decoded(source.slice(open.length, end).replace(/\n$/, ''))
+  const token = { type: text.includes('\n') ? 'code' : 'codespan', raw: source.slice(0, end + name.length + 3), text }
+  return token as unknown as Tokens.Tag
+}
+
+const tagOf = ({ raw }: Token): { readonly isClosing: boolean; readonly name: string } => {
+  const [, slash = '', name = ''] = NAME.exec(raw) ?? []
+  return { isClosing: slash !== '', name: name.toLowerCase() }
+}
+
+const attributeOf = (raw: string, attribute: RegExp): string | undefined => {
+  const [, double, single] = attribute.exec(raw) ?? []
+  return double ?? single
+}
+
+/** Returns the `html` tokens in the order of the text. */
+function htmlOf(tokens: readonly Token[], found: Token[] = []): Token[] {
+  for (const token of tokens as readonly Tokens.Generic[]) {
+    if (token.type === 'html') found.push(token)
+    const cells = token.type === 'table' ? [token.header, ...token.rows].flat() : []
+    for (const part of [...cells, ...(token.items ?? [])] as readonly Tokens.Generic[]) htmlOf(part.tokens ?? [], found)
+    if (token.tokens) htmlOf(token.tokens, found)
+  }
+  return found
+}
+
+/** Returns what replaces a tag that has no partner. */
+function aloneOf(name: string, raw: string): Partial<Tokens.Generic> {
+  if (name === 'img') return { type: 'image', href: attributeOf(raw, SRC) ?? '', text: attributeOf(raw, ALT) ?? '' }
+  return name === 'wbr' ? { type: 'tag', raw: '' } : { type: 'br' }
+}
+
+/** Turns those of the `html` tokens into `tag` tokens that are not shown: comments, and tags that have a partner in the text. */
+export function markTags(tokens: readonly Token[]): void {
+  const open = new Map<string, Token[]>()
+  for (const token of htmlOf(tokens)) {
+    const { isClosing, name } = tagOf(token)
+    if (COMMENT.test(token.raw)) token.type = 'tag'
+    else if (ALONE.includes(name)) Object.assign(token, aloneOf(name, token.raw))
+    else if (!Object.hasOwn(STYLES, name)) continue
+    else if (!isClosing) {
+      const before = open.get(name)
+      if (before) before.push(token)
+      else open.set(name, [token])
+    } else {
+      const partner = open.get(name)?.pop()
+      if (partner) partner.type = token.type = 'tag'
+    }
+  }
+}
+
+/** Returns the tokens without tags that are not shown, and with pairs of tags as one token. */
+export function readTags(tokens: readonly Token[]): readonly Token[] {
+  if (!tokens.some(({ type }) => type === 'tag')) return tokens
+  const root: Token[] = []
+  const open: { readonly name: string; readonly token: Token; readonly tokens: Token[] }[] = []
+  const top = (): Token[] => open.at(-1)?.tokens ?? root
+  for (const token of tokens) {
+    if (token.type !== 'tag') {
+      top().push(token)
+      continue
+    }
+    const { isClosing, name } = tagOf(token)
+    if (name !== '' && !isClosing && open.length < DEPTH_MAX) open.push({ name, token, tokens: [] })
+    const at = isClosing ? open.findLastIndex((frame) => frame.name === name) : -1
+    if (at >= 0) {
+      const [frame, ...unclosed] = open.splice(at)
+      if (frame)
+        top().push(
+          ...pairOf(
+            frame.name,
+            frame.token.raw,
+            [frame, ...unclosed].flatMap((each) => each.tokens),
+          ),
+        )
+    }
+  }
+  for (const { tokens: rest } of open) root.push(...rest)
+  return withoutBlankEnds(root)
+}
+
+/** Returns the words between two tags with what the tags mean. */
+function pairOf(name: string, raw: string, tokens: Token[]): readonly Token[] {
+  const style = STYLES[name]
+  const href = name === 'a' ? attributeOf(raw, HREF) : undefined
+  if (style !== undefined || href !== undefined) return [{ type: 'pair', raw, style, href, tokens } as unknown as Token]
+  return name === 'sub' || name === 'sup' ? scriptOf(name, tokens) : tokens
+}
+
+/** Returns small characters where there are such; else a superscript that is no suffix of a word is written as a power. */
+function scriptOf(name: 'sub' | 'sup', tokens: Token[]): Token[] {
+  const [token] = tokens
+  if (tokens.length !== 1 || token?.type !== 'text') return tokens
+  const places = Array.from(decoded(token.text), (character) => SCRIPT_CHARACTERS.indexOf(character))
+  if (!places.includes(-1)) return [textToken(places.map((place) => SCRIPTS[name][place]).join(''))]
+  if (name === 'sub' || SUFFIX.test(token.text)) return tokens
+  return [textToken(token.text.length === 1 ? `^${token.text}` : `^(${token.text})`)]
+}
+
+/** Returns the tokens of a paragraph without white space that dropped tags leave at its ends. */
+function withoutBlankEnds(tokens: readonly Token[]): readonly Token[] {
+  const first = tokens.findIndex((token) => !isBlank(token))
+  if (first < 0) return []
+  const kept = tokens.slice(first, tokens.findLastIndex((token) => !isBlank(token)) + 1)
+  return kept.map((token, at) => {
+    if (token.type !== 'text') return token
+    const from = at === 0 ? token.text.trimStart() : token.text
+    return textToken(at === kept.length - 1 ? from.trimEnd() : from)
+  })
+}
+
+const isBlank = (token: Token): boolean => token.type === 'text' && token.text.trim() === ''
