@@ -6,8 +6,9 @@
 import type { LimitedClient } from '@sluice/agent'
 import type { JobOutcome } from '@sluice/kit'
 import type { Channel, Inbound, InboxEntry, MessageKind, OwnedStore } from '@sluice/sdk'
+import { keepChanged } from './changed-words.ts'
 import type { CommandLimit } from './command-limit.ts'
-import { keepLateChange } from './late-changes.ts'
+import { keepLateChange, keepsWords } from './late-changes.ts'
 import { joinPieces } from './pieces.ts'
 import { withMessage } from './read-message.ts'
 import { isInRoom } from './rooms.ts'
@@ -124,7 +125,14 @@ const WITHOUT_TURN: readonly (MessageKind | undefined)[] = ['approval_reply', 'c
  */
 type ChangedMessage =
   | { readonly outcome: 'done' | 'refused' | 'unknown' }
-  | { readonly outcome: 'begun'; readonly number: number; readonly session: string; readonly before: Inbound }
+  | {
+      readonly outcome: 'begun'
+      readonly number: number
+      /** The number of the message that has its words. */
+      readonly whole: number
+      readonly session: string
+      readonly before: Inbound
+    }
 
 async function change(
   { owned, nowMs, channels, onChanged }: RunningChange,
@@ -140,10 +148,10 @@ async function change(
   if (!before || WITHOUT_TURN.includes(kind) || !(mayBeOther || message.sender === found.sender)) return { outcome: 'refused' }
   // Other messages may have joined this one.
   const own = before.pieces?.find(({ id }) => id === changes.message) ?? before
-  const begun = { outcome: 'begun', number: found.number, session, before: own } as const
+  const begun = { outcome: 'begun', number: found.number, whole: found.joinedTo ?? found.number, session, before: own } as const
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     // A piece is changed in the message that has its words.
-    const row = await owned.inbox.get(found.joinedTo ?? found.number)
+    const row = await owned.inbox.get(begun.whole)
     const whole = row && row.turnId === null && row.endedAtMs === null ? (await withMessage(channels, row)).message : null
     if (!row || !whole) return begun
     const pieces = whole.pieces ?? [whole]
@@ -153,6 +161,8 @@ async function change(
     if (!isDeleted && message.sentAtMs !== undefined && message.sentAtMs < (piece.editedAtMs ?? 0)) return { outcome: 'refused' }
     const left = pieces.flatMap((one) => (one === piece ? (isDeleted ? [] : [edited(piece, message)]) : [one]))
     const next = left.length === 0 ? null : joinPieces(whole, left)
+    // An earlier turn may have answered it. The words stay in the row.
+    if (next === null) await keepChanged(owned, session, row.number)
     const isDone = await owned.inbox.change(report, { number: row.number, was: whole, message: next, atMs: nowMs })
     onChanged(row.number)
     if (isDone) return { outcome: 'done' }
@@ -207,6 +217,7 @@ async function endChange(
   changed: ChangedMessage,
 ): Promise<void> {
   if (changed.outcome === 'done') return
+  if (changed.outcome === 'begun' && !keepsWords(changed.before, report)) await keepChanged(owned, changed.session, changed.whole)
   if (changed.outcome === 'begun' && report.changes && !(await isLeftOut(report, changed))) {
     const { what } = report.changes
     const client = await principalOf(changed.before)

@@ -1,4 +1,4 @@
-import { AppError, type InboxRow, type TurnRow } from '@sluice/sdk'
+import { AppError, type Inbound, type InboxRow, type TurnRow } from '@sluice/sdk'
 import { assistant, user } from '@sluice/testkit/store-rules/samples'
 import { describe, expect, test, vi } from 'vitest'
 import { advanceUntil, bench, clock, message, open, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
@@ -326,6 +326,69 @@ describe('/retry', () => {
     await advanceUntil(() => made.sent.length === 3)
     await settle()
     expect(made.turns).toHaveLength(2)
+  })
+
+  describe('of a message that its writer has changed since', () => {
+    const NOTHING = 'No earlier message of yours can be answered again.'
+    const change = (of: string, what: 'edited' | 'deleted', text = ''): Inbound =>
+      message(`${what}-${of}-${text}`, { text, changes: { message: of, what } })
+
+    test.each([
+      ['deleted', change('m1', 'deleted')],
+      ['edited', change('m1', 'edited', 'other words')],
+    ])('finds nothing where it was %s', async (_, changed) => {
+      const made = await bench()
+      for (const each of [message('m1'), changed, message('c', { text: '/retry' })]) {
+        await made.receive(each)
+        await settle()
+      }
+      expect(made.turns).toHaveLength(1)
+      expect(lastText(made)).toBe(NOTHING)
+    })
+
+    test('finds nothing where a piece of it was deleted', async () => {
+      const made = await bench({ pacing: { batchMs: 300 } })
+      await made.receive(message('m1'), message('m2'))
+      await settle()
+      await clock.advance(300)
+      await until(() => made.sent.length === 1)
+      await made.receive(change('m2', 'deleted'))
+      await settle()
+      await made.receive(message('c', { text: '/retry' }))
+      await settle()
+      expect(made.turns.map(({ text }) => text)).toEqual(['text of m1\ntext of m2'])
+      expect(lastText(made)).toBe(NOTHING)
+    })
+
+    test('finds nothing where it was deleted while it waited to be answered again', async () => {
+      const long = Promise.withResolvers<string>()
+      const made = await bench({ turnsMax: 1, turn: ({ text }) => (text === 'text of long' ? long.promise : `re: ${text}`) })
+      await made.receive(message('m1'))
+      await until(() => made.sent.length === 1)
+      await clock.advance(1000)
+      await made.receive(message('long', { sender: 'other', to: { to: 'other' } }))
+      await until(() => made.turns.length === 2)
+      for (const each of [message('c1', { text: '/retry' }), change('m1', 'deleted'), message('c2', { text: '/retry' })]) {
+        await made.receive(each)
+        await settle()
+      }
+      expect(lastText(made)).toBe(NOTHING)
+      long.resolve('done')
+      await settle()
+      expect(made.turns).toHaveLength(2)
+    })
+
+    test('answers it again where an edit has kept its words', async () => {
+      const made = await bench()
+      await made.receive(message('m1'))
+      await settle()
+      await clock.advance(1000)
+      await made.receive(change('m1', 'edited', 'text of m1'))
+      await settle()
+      await made.receive(message('c', { text: '/retry' }))
+      await settle()
+      expect(made.turns.map(({ text }) => text)).toEqual(['text of m1', 'text of m1'])
+    })
   })
 
   test('finds nothing in a new conversation, while a turn runs, and of another person', async () => {

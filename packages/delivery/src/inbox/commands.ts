@@ -28,6 +28,7 @@ import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
 import { CODE_MINUTES, codeIn } from '../people/codes.ts'
 import { commandId } from '../people/link-changes.ts'
 import { type LinkedAccount, type LinkingAccount, linkNotices, type People, shownAccount, toldOfLink } from '../people/people.ts'
+import { hasChanged } from './changed-words.ts'
 import { commandSession } from './command-lane.ts'
 import { hiddenBy, hide, keepHidden } from './new-conversation.ts'
 import { noticesTo } from './notice.ts'
@@ -255,7 +256,7 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     const sinceMs = summary?.text === '' ? summary.upToMs + 1 : 0
     const turns = await store.turns.list({ sessionId: session, sinceMs, limit: RETRIED_TURNS_MAX })
     const last = await newestOf(store, turns, message.sender)
-    if (!last) return nothing
+    if (!last || (await hasChanged(owned, session, last.answered.number))) return nothing
     // The turn of a retry that a crash cut off has ended meanwhile.
     if (last.turn.endedAtMs >= entry.receivedAtMs) return retried
     const held = await admit()

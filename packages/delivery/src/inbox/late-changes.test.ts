@@ -103,7 +103,7 @@ it('frames what an earlier release kept, which does not say whose words it has',
 
 describe('what a session keeps of changes', () => {
   const others = { channel: NAMED, operators: ['owner'] }
-  const kept = async ({ store }: DeliveryBench) => (await store.keyValue('delivery').list(sessionKeys(SESSION), 1000)).length
+  const kept = async ({ store }: DeliveryBench) => (await store.keyValue('delivery').list(`${sessionKeys(SESSION)}change:`, 1000)).length
   const write = async (made: DeliveryBench, ...messages: readonly Inbound[]) => {
     for (const one of messages) await made.receive(one)
     await settle()

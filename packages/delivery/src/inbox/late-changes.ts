@@ -90,7 +90,7 @@ export async function keepLateChange(
   const kept = listed.map((one) => ({ key: one.key, late: v.parse(lateChangeSchema, one.value) }))
   const known = kept.find((one) => one.key === key)
   if (known && !isNewer(late, known.late)) return
-  const isNothing = what === 'edited' && report.text === before.text && files.length === 0
+  const isNothing = keepsWords(before, report)
   const dropped = isNothing ? [] : beyondBounds([...kept.filter((one) => one !== known), { key, late }])
   const values: [string, unknown][] = [
     [key, isNothing ? undefined : late],
@@ -98,6 +98,10 @@ export async function keepLateChange(
   ]
   await keys.setAll(new Map(values))
 }
+
+/** Whether a report is that of an edit which keeps the text and the files of its message. */
+export const keepsWords = (before: Inbound, report: Inbound): boolean =>
+  report.changes?.what === 'edited' && report.text === before.text && otherFiles(before, report).length === 0
 
 /** Edits may arrive in another order than they were made, and nothing follows a deletion. */
 function isNewer({ what, editedAtMs = Number.POSITIVE_INFINITY }: LateChange, known: LateChange): boolean {
