@@ -3,6 +3,7 @@ import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
+import { roomchatArrivals } from './testing/arrivals.ts'
 
 const SECRET = 'roomchat-webhook-secret-01'
 const TOKEN = 'roomchat-app-token-01'
@@ -17,6 +18,7 @@ channelConformance({
   names: ABILITIES.names,
   ...shared,
   config: { ...config, webhook_secret: SECRET },
+  arrivals: roomchatArrivals,
   webhook: {
     fixtures: loadFixtures(new URL('../fixtures/', import.meta.url)),
     own: 'own',
