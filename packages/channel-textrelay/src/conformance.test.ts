@@ -3,6 +3,7 @@ import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { describe } from 'vitest'
 import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
+import { textrelayArrivals } from './testing/arrivals.ts'
 import { TEXTRELAY_TOKEN, textrelaySignatures } from './testing/fake.ts'
 
 const fixtures = loadFixtures(new URL('../fixtures/', import.meta.url))
@@ -21,6 +22,7 @@ describe.each([
     config: { api_token: TEXTRELAY_TOKEN, from_phone: '+15550001111', signing_secret: secret, allowed_senders: ['+15550003333'] },
     allowKey: 'allowed_senders',
     secrets: [TEXTRELAY_TOKEN, secret],
+    arrivals: textrelayArrivals,
     webhook: {
       fixtures,
       own: 'own',

@@ -77,6 +77,8 @@ function editIn(data: unknown): Pick<Inbound, 'text' | 'changes'> | undefined {
 
 const TEXTS = ['text', 'link']
 const FILES = ['media', 'image']
+const CAPTIONS = ['caption', 'subcaption', 'trailing_caption', 'trailing_subcaption']
+const APP_WORDS = ['app.name', 'fallback_text', ...CAPTIONS.map((caption) => `layout.${caption}`), 'url']
 
 /** Returns the content of the parts; undefined when they have none. */
 function contentOf(parts: unknown): Pick<Inbound, 'text' | 'attachments' | 'things'> | undefined {
@@ -99,9 +101,10 @@ function contentOf(parts: unknown): Pick<Inbound, 'text' | 'attachments' | 'thin
  */
 function thingIn(part: unknown): readonly Thing[] {
   const type = textAt(part, 'type')
-  if (type === '' || TEXTS.includes(type) || FILES.includes(type)) return []
-  const words = type === 'imessage_app' ? ['app.name', 'fallback_text', 'url'].map((path) => textAt(part, path)) : []
-  const app = thing('link', ...words)
+  if (type === '' || TEXTS.includes(type)) return []
+  // A file without an address cannot be fetched.
+  if (FILES.includes(type)) return attachmentOf(part) ? [] : [unknownThing([type, textAt(part, 'filename')].filter(Boolean).join(', '))]
+  const app = thing('link', ...(type === 'imessage_app' ? new Set(APP_WORDS.map((path) => textAt(part, path))) : []))
   return [app.text === '' ? unknownThing(type) : app]
 }
 

@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'any service that posts JSON',
-  arrives: ['files', 'edits', 'deletions'],
+  arrives: ['files', 'edits', 'deletions', 'unknown'],
   names: 'payload',
   sends: ['files'],
   keeps: 'messages that the sender repeats',

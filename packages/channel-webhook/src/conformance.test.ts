@@ -4,6 +4,7 @@ import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { describe } from 'vitest'
 import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
+import { webhookArrivals } from './testing/arrivals.ts'
 import { signed, WEBHOOK_AUTHORIZATION, WEBHOOK_PLAIN_SECRET, WEBHOOK_SECRET } from './testing/index.ts'
 
 const plainly = (body: string | Uint8Array) => ({
@@ -24,6 +25,7 @@ describe.each([
     config: { send_url: 'https://receiver.example/replies', auth_header: WEBHOOK_AUTHORIZATION, secret, allowed_senders: ['ada'] },
     allowKey: 'allowed_senders',
     secrets: [WEBHOOK_AUTHORIZATION, secret],
+    arrivals: webhookArrivals,
     webhook: {
       fixtures: loadFixtures(new URL('../fixtures/', import.meta.url)),
       own: 'own',

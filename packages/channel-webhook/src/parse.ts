@@ -1,7 +1,7 @@
 /** Parses a message of the generic webhook. */
 import { list, type Members, members, parseObject, text } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import { AppError, type Attachment, type Inbound, namePart, type Raw } from '@sluice/sdk/webhook'
+import { AppError, type Attachment, type Inbound, namePart, type Raw, thingsPart, unknownThing } from '@sluice/sdk/webhook'
 
 /** The account of all messages, because a message does not name one. */
 const ACCOUNT = 'default'
@@ -43,21 +43,26 @@ export function parse({ headers, body }: Pick<Raw, 'headers' | 'body'>): Inbound
 /** A receiver that posts every message back, ours included, must not start a conversation of Sluice with itself. */
 const isReply = ({ recipient, sender }: Members): boolean => recipient !== undefined && sender === undefined
 
-type Content = Pick<Inbound, 'text' | 'attachments' | 'changes'>
+type Content = Pick<Inbound, 'text' | 'attachments' | 'things' | 'changes'>
 
 function contentOf(event: Members): Content {
   const deleted = text(event.deletes)
   if (deleted !== '') return { text: '', changes: { message: deleted, what: 'deleted', by: 'sender' } }
-  const attachments = list(event.attachments)
-    .slice(0, ATTACHMENTS_MAX)
-    .map((one) => attachmentOf(members(one)))
-    .filter((one) => one !== undefined)
+  const files = list(event.attachments).map(members)
+  const found = files.map(attachmentOf).filter((one) => one !== undefined)
+  const attachments = found.slice(0, ATTACHMENTS_MAX)
   const content = text(event.content)
   if (content === '' && attachments.length === 0) throw new AppError('invalid_request', 'The message has no content')
+  const [lost, more] = [files.length - found.length, found.length - attachments.length]
+  const things = [
+    ...(lost > 0 ? [unknownThing(`attachments without a URL: ${lost}`)] : []),
+    ...(more > 0 ? [unknownThing(`attachments beyond the first ${ATTACHMENTS_MAX}: ${more}`)] : []),
+  ]
   const edited = text(event.edits)
   return {
     text: content,
     ...(attachments.length > 0 && { attachments }),
+    ...thingsPart(things),
     ...(edited && { changes: { message: edited, what: 'edited' as const } }),
   }
 }
