@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'WhatsApp, through WATI',
-  arrives: ['files', 'forwards', 'unknown'],
+  arrives: ['files', 'forwards', 'location', 'contact', 'unknown'],
   names: 'payload',
   sends: ['files'],
   keeps: 'WATI sends an event again that was not answered; nothing else',

@@ -3,6 +3,7 @@ import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { describe } from 'vitest'
 import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
+import { bizchatArrivals } from './testing/arrivals.ts'
 import { BIZCHAT_TOKEN } from './testing/fake.ts'
 
 const SECRET = 'bizchat-webhook-secret-01'
@@ -22,6 +23,7 @@ describe.each([
     },
     allowKey: 'allowed_numbers',
     secrets: [BIZCHAT_TOKEN, SECRET],
+    arrivals: bizchatArrivals,
     webhook: {
       fixtures: loadFixtures(new URL('../fixtures/', import.meta.url)),
       own: 'own',

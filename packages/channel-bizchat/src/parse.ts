@@ -1,7 +1,20 @@
-/** Parses a webhook event, whose fields have different names in different versions of the platform. */
+/**
+ * Parses a webhook event, whose fields have different names in different versions of the platform. The present ones are those of
+ * https://docs.wati.io/reference/message-received.
+ */
 import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { normaliseNumber } from '@sluice/kit/phone-numbers'
-import { AppError, type Attachment, forwardedPart, type Inbound, namePart, type Raw, thingsPart, unknownThing } from '@sluice/sdk/webhook'
+import {
+  AppError,
+  type Attachment,
+  forwardedPart,
+  type Inbound,
+  namePart,
+  type Raw,
+  type Thing,
+  thing,
+  thingsPart,
+} from '@sluice/sdk/webhook'
 
 /** `message_bsuid` comes for senders who hide their number. For other senders both may come, with the same message id. */
 const MESSAGE_EVENTS = ['message', 'message_bsuid']
@@ -17,8 +30,10 @@ const SECONDS_MAX = 10_000_000_000
 /** The largest time value of a JavaScript `Date`. */
 const MS_MAX = 8_640_000_000_000_000
 
-/** Types that are nothing without a text. The platform also sends `location`, `contacts`, `order` and others. */
-const WITH_TEXT = ['text', 'button', 'interactive', 'template']
+/** How many words of an object without a documented shape arrive. */
+const WORDS_MAX = 20
+const WORD_CHARS_MAX = 200
+const DEPTH_MAX = 5
 const NAME_CHARS_MAX = 255
 const EXTENSION = /.\.[a-z0-9]{1,8}$/i
 
@@ -79,10 +94,25 @@ function contentOf(event: unknown, type: string): Pick<Inbound, 'text' | 'attach
   const text = textAt(event, ...TEXT_PATHS)
   const attachment = attachmentOf(event, type, text)
   if (attachment) return { text: attachment.name === text.trim() ? '' : text, attachments: [attachment] }
-  if (text !== '') return { text }
-  return WITH_TEXT.includes(type)
-    ? undefined
-    : { text: '', ...thingsPart([unknownThing([type, textAt(event, 'data')].filter(Boolean).join(', '))]) }
+  const isThing = type === 'contacts' || (text === '' && type !== 'text')
+  if (!isThing) return text === '' ? undefined : { text }
+  return { text, ...thingsPart([thingOf(event, type)]) }
+}
+
+/** Describes content by the words in it, because the platform documents the shape of neither `data` nor `messageContact`. */
+function thingOf(event: unknown, type: string): Thing {
+  const words = ['messageContact', 'data'].flatMap((path) => wordsIn(valueAt(event, path))).slice(0, WORDS_MAX)
+  if (type === 'contacts') return thing('contact', ...words)
+  return type === 'location' ? thing('location', ...words) : thing('unknown', type, ...words)
+}
+
+/** Returns the texts and numbers in a value, in their order. */
+function wordsIn(value: unknown, depth = 0): readonly string[] {
+  if (typeof value === 'string' || typeof value === 'number') return [String(value).trim().slice(0, WORD_CHARS_MAX)].filter(Boolean)
+  if (typeof value !== 'object' || value === null || depth === DEPTH_MAX) return []
+  return Object.values(value)
+    .slice(0, WORDS_MAX)
+    .flatMap((member) => wordsIn(member, depth + 1))
 }
 
 /** Returns the first id at one of the paths, which is a text or a whole number; empty without one. */
