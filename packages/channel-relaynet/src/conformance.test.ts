@@ -3,6 +3,7 @@ import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
 import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
+import { relaynetArrivals } from './testing/arrivals.ts'
 import { pubkeyOf } from './testing/people.ts'
 import { BOT_KEY, connect, sectionOf } from './testing/section.ts'
 
@@ -22,6 +23,7 @@ channelConformance({
   config: { ...sectionOf(fake), allowed_pubkeys: [ada] },
   allowKey: 'allowed_pubkeys',
   secrets: [BOT_KEY],
+  arrivals: relaynetArrivals,
   listen: {
     host() {
       const keyValue = memoryKeyValue()

@@ -1,14 +1,19 @@
 /** Turns verified and decrypted events into messages. */
+import { parsedOrUndefined } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import { type Addressed, type Attachment, type Inbound, thingsPart, unknownThing } from '@sluice/sdk'
+import { type Addressed, type Attachment, forwardedPart, type Inbound, poll, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
 import { encodeFile, fileIn } from './encrypted-file.ts'
-import { type Rumor, tagValue, tagValues } from './event.ts'
+import { type Rumor, readRumor, tagValue, tagValues } from './event.ts'
 import { isHexKey, publicKeyOf } from './keys.ts'
 import { LEGACY_MESSAGE } from './nip04.ts'
 
 export const CHAT_MESSAGE = 14
 export const FILE_MESSAGE = 15
 export const DELETION = 5
+/** See https://github.com/nostr-protocol/nips/blob/master/18.md. */
+const REPOSTS = [6, 16]
+/** See https://github.com/nostr-protocol/nips/blob/master/88.md. */
+const POLL = 1068
 
 /** The protocol of a message, kept in its address so that the reply uses the same one. */
 export const LEGACY = { protocol: 'nip04' } as const
@@ -42,13 +47,29 @@ export function parsePrivate(rumor: Rumor, account: string): Inbound[] {
   const addressed: Addressed = members.length === 1 ? 'direct' : mentions(rumor.content, account) ? 'mention' : 'overheard'
   const message = { ...common, id: rumor.id, to: { to, replyTo: rumor.id }, addressed, ...reply(rumor) }
   if (rumor.kind === CHAT_MESSAGE) return rumor.content.trim() === '' ? [] : [{ ...message, text: rumor.content }]
-  if (rumor.kind !== FILE_MESSAGE) {
-    const words = [`kind ${rumor.kind}`, rumor.content.trim()].filter((part) => part !== '').join(': ')
-    return isIgnored(rumor.kind) ? [] : [{ ...message, text: '', ...thingsPart([unknownThing(words)]) }]
-  }
+  if (rumor.kind !== FILE_MESSAGE) return isIgnored(rumor.kind) ? [] : [{ ...message, text: '', ...otherContent(rumor) }]
   const attachment = attachmentOf(rumor)
   if (attachment) return [{ ...message, text: '', attachments: [attachment] }]
   return [{ ...message, text: '[A file that cannot be decrypted, because its encryption is not supported]' }]
+}
+
+/** Returns the content of an event that is neither a text nor a file. A repost has the words of others. */
+function otherContent(rumor: Rumor): Pick<Inbound, 'forwarded' | 'things'> {
+  const content = rumor.content.trim()
+  if (REPOSTS.includes(rumor.kind) && content !== '') {
+    const original = readRumor(parsedOrUndefined(content))
+    return forwardedPart(original ? { author: { id: original.pubkey }, text: original.content } : { text: content })
+  }
+  return thingsPart([thingOf(rumor, content)])
+}
+
+function thingOf({ kind, tags }: Rumor, content: string): Thing {
+  if (kind === POLL)
+    return poll(
+      content,
+      tags.filter(([name]) => name === 'option').map(([, , label = '']) => label),
+    )
+  return unknownThing([`kind ${kind}`, content].filter((part) => part !== '').join(': '))
 }
 
 /** Returns the message of a legacy event with its decrypted text. */
