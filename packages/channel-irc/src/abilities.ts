@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'IRC',
-  arrives: ['deletions'],
+  arrives: ['deletions', 'unknown'],
   names: 'payload',
   sends: ['typing'],
   keeps: 'nothing, or the last hour on servers with a history',

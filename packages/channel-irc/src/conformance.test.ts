@@ -3,6 +3,7 @@ import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
 import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
+import { ircArrivals } from './testing/arrivals.ts'
 import { IRC_PASSWORD } from './testing/fake.ts'
 import { connect, sectionOf } from './testing/section.ts'
 
@@ -21,6 +22,7 @@ channelConformance({
   config: sectionOf(fake),
   allowKey: 'allowed_users',
   secrets: [IRC_PASSWORD],
+  arrivals: ircArrivals,
   listen: {
     host() {
       const keyValue = memoryKeyValue()

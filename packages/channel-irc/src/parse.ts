@@ -1,5 +1,5 @@
 /** Parses messages and deletions, and decides which of them are for the bot. */
-import { type Inbound, namePart, overheardPart } from '@sluice/sdk'
+import { type Inbound, namePart, overheardPart, type Thing, thing, thingsPart } from '@sluice/sdk'
 import type { IrcConfig } from './config.ts'
 import { mentions, plainText, withoutAddress } from './text.ts'
 import { folded, type Line } from './wire.ts'
@@ -13,6 +13,8 @@ export interface Bot {
 }
 
 const ACTION = '\x01ACTION '
+/** A request for a connection between two clients, which this channel does not make. See https://modern.ircdocs.horse/dcc. */
+const OFFER = /^DCC ([A-Z]{1,20})(?: (?:"([^"]*)"|(\S+)))?/i
 /** Services write notices to most people, but some write messages. */
 const SERVICES = new Set(['nickserv', 'chanserv', 'memoserv', 'operserv', 'hostserv', 'botserv', 'saslserv', 'global'])
 
@@ -36,14 +38,15 @@ export function parse(line: Line, bot: Bot, inventId: () => string): Inbound | u
   const isDirect = !bot.isChannel(target)
   // A history has messages to the configured nick also while another connection still has that nick.
   if (isDirect && ![bot.nick, bot.config.nickname].some((nick) => folded(nick) === folded(target))) return undefined
-  // Of the requests between clients, only an action is a message of a person.
-  if (content.startsWith('\x01') && !content.startsWith(ACTION)) return undefined
-  const said = plainText(content.startsWith(ACTION) ? `* ${content.slice(ACTION.length)}` : content)
+  const offer = offerIn(content)
+  // Of the requests between clients, only an action and an offer are messages of a person.
+  if (content.startsWith('\x01') && !content.startsWith(ACTION) && !offer) return undefined
+  const said = offer ? '' : plainText(content.startsWith(ACTION) ? `* ${content.slice(ACTION.length)}` : content)
   const addressed = isDirect ? 'direct' : mentions(said, bot.nick) ? 'mention' : 'overheard'
   const inReplyTo = line.tags.get('+draft/reply') ?? line.tags.get('+reply')
   // A mention alone asks about the message that it quotes.
   const text = isDirect ? said : withoutAddress(said, bot.nick) || (inReplyTo ? said : '')
-  if (text === '') return undefined
+  if (text === '' && !offer) return undefined
   const id = line.tags.get('msgid')
   const sentAtMs = timeOf(line)
   return {
@@ -55,9 +58,17 @@ export function parse(line: Line, bot: Bot, inventId: () => string): Inbound | u
     addressed,
     ...overheardPart({ addressed }, bot.config.mention_only),
     text,
+    ...thingsPart(offer ? [offer] : []),
     ...(sentAtMs !== undefined && { sentAtMs }),
     ...(inReplyTo && { inReplyTo }),
   }
+}
+
+/** Describes an offer of a file by the file's name, and any other offer by its kind. */
+function offerIn(content: string): Thing | undefined {
+  const [, kind = '', quoted, word = ''] = (content.startsWith('\x01') && OFFER.exec(plainText(content))) || []
+  const name = kind.toUpperCase() === 'CHAT' ? '' : (quoted ?? word)
+  return kind === '' ? undefined : thing('unknown', `DCC ${kind.toUpperCase()}`, name)
 }
 
 /** See https://ircv3.net/specs/extensions/message-redaction. */
