@@ -7,12 +7,24 @@ import { testHost } from '@sluice/testkit/host'
 import { Link } from '@sluice/testkit/link'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { abilitiesOf, CHANNELS, recordedMessages } from './channels.ts'
+import { abilitiesOf, arrivalsOf, CHANNELS, recordedMessages } from './channels.ts'
 import { CHATS } from './daemons/chats.ts'
 import { SCHEMES } from './fuzz/schemes.ts'
 import { SENDER_FUZZ } from './fuzz/sender-schemes.ts'
 
 const PACKAGES = join(import.meta.dirname, '../../packages')
+
+/** Channels whose messages other suites hold, each with the reason. */
+const WITHOUT_ARRIVALS: Readonly<Record<string, string>> = {
+  'channel-email': 'the corpora of mails and the structures of mails in packages/mail-common and structure.test.ts',
+  'channel-mailpush': 'the corpora of mails in packages/mail-common, and parse.test.ts',
+  'channel-voice-call': 'people only speak',
+  'channel-voice-wake': 'people only speak',
+}
+
+test('every package of a channel is in the catalogue', () => {
+  expect(globSync('channel-*', { cwd: PACKAGES }).toSorted()).toEqual(CHANNELS.map(({ id }) => id).toSorted())
+})
 
 test('the names of signing schemes are unique', () => {
   const ofChannels = CHANNELS.flatMap(({ testing }) => Object.keys(testing.webhook?.schemes ?? {})).length
@@ -50,6 +62,15 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
   test('runs the conformance suite', () => {
     const suite = readFileSync(join(PACKAGES, id, 'src/conformance.test.ts'), 'utf8')
     for (const part of ['channelConformance({', 'names: ABILITIES.names']) expect(suite).toContain(part)
+  })
+
+  test('has recorded payloads of all that people can send', async () => {
+    const reason = WITHOUT_ARRIVALS[id]
+    if (reason !== undefined) return expect([reason === '', await arrivalsOf(id)]).toEqual([false, []])
+    const subjects = await arrivalsOf(id)
+    expect(subjects.flatMap(({ recorded }) => recorded).length, 'recorded payloads in src/testing/arrivals.ts').toBeGreaterThan(0)
+    const suites = ['src/conformance.test.ts', 'src/testing/subject.ts'].map((file) => join(PACKAGES, id, file)).filter(existsSync)
+    expect(suites.map((file) => readFileSync(file, 'utf8')).join('')).toMatch(/\barrivals: \w+Arrivals\b/)
   })
 
   test('has reference requests and signing schemes for its webhook', async () => {

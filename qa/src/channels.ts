@@ -44,14 +44,18 @@ export const CHANNELS: readonly FoundChannel[] = await Promise.all(
 
 export const abilitiesOf = async (id: CatalogueId): Promise<Abilities> => (await load(id, 'abilities.ts')).ABILITIES as Abilities
 
+/** Returns what the recorded payloads of a channel say; empty for a channel without them. */
+export async function arrivalsOf(id: CatalogueId): Promise<readonly ArrivalSubject[]> {
+  if (!existsSync(join(PACKAGES, id, 'src/testing/arrivals.ts'))) return []
+  return Object.values(await load(id, 'testing/arrivals.ts')) as ArrivalSubject[]
+}
+
 /** Returns the messages in the recorded payloads and fixtures of a channel. */
 export async function recordedMessages(id: CatalogueId): Promise<readonly Inbound[]> {
   const messages: Inbound[] = globSync('fixtures/*.json', { cwd: join(PACKAGES, id) }).flatMap(
     (file) => (JSON.parse(readFileSync(join(PACKAGES, id, file), 'utf8')) as { expect?: Inbound[] }).expect ?? [],
   )
-  if (!existsSync(join(PACKAGES, id, 'src/testing/arrivals.ts'))) return messages
-  for (const subject of Object.values(await load(id, 'testing/arrivals.ts')) as ArrivalSubject[])
-    for (const { payload } of subject.recorded) messages.push(...(await subject.parse(payload)))
+  for (const subject of await arrivalsOf(id)) for (const { payload } of subject.recorded) messages.push(...(await subject.parse(payload)))
   return messages
 }
 

@@ -3,6 +3,7 @@ import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import { ABILITIES } from './abilities.ts'
 import feature from './index.ts'
+import { chatappArrivals } from './testing/arrivals.ts'
 
 const APP_SECRET = 'sample-app-secret'
 
@@ -18,6 +19,7 @@ channelConformance({
   },
   allowKey: 'allowed_numbers',
   secrets: ['sample-access-token', 'sample-verify-token', APP_SECRET],
+  arrivals: chatappArrivals,
   webhook: {
     fixtures: loadFixtures(new URL('../fixtures/', import.meta.url)),
     own: 'own',
