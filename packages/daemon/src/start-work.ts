@@ -27,7 +27,7 @@ export async function startWork(runtime: OpenRuntime, undo: AsyncDisposableStack
   const deliveries = await startDeliveries(deliveryOptions(runtime, procedures, { restoredAtMs: restored, notify }))
   undo.defer(() => deliveries.stop(0))
   runtime.delivery.start(deliveries)
-  runtime.offer({ startTurn: createStartTurn(runtime, deliveries, restored) })
+  runtime.offer({ startTurn: createStartTurn(runtime, deliveries, notify, restored) })
   return { procedures, deliveries }
 }
 

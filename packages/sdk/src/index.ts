@@ -107,6 +107,7 @@ export type {
   SpokenFormat,
   StartTurn,
   Transcribe,
+  UnansweredTurn,
   WaitingWork,
 } from './feature/host.ts'
 export { isUnloaded, laterFeature, loadFeatures, type SectionDefaults, unloadedDefaults } from './feature/later-feature.ts'

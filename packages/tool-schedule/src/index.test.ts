@@ -159,6 +159,37 @@ describe('reminders', () => {
     expect(keys).toHaveLength(2)
   })
 
+  test('stay until their turn has an answer, also over a restart, and tell of the times that were missed meanwhile', async () => {
+    const keyValue = memoryKeyValue()
+    const asked: Started[] = []
+    let isAway = true
+    const startTurn: StartTurn = async (turn) => {
+      asked.push(turn)
+      const { attempt = 0, counted = 0, sinceMs = turn.atMs } = turn.earlier ?? {}
+      return isAway ? { attempt: attempt + 1, counted, sinceMs, atMs: turn.atMs + (attempt + 1) * 40 * 60_000 } : 'known'
+    }
+    const first = await start({ keyValue, startTurn })
+    await first.call('schedule_create', { text: 'Hourly', cron: '0 * * * *', timezone: 'UTC' })
+    await first.call('schedule_create', { text: 'Once', in_minutes: 5 })
+    const toldOfMissed = async () => {
+      await minutes(first.host, 10)
+      return asked.some(({ text }) => text.endsWith('Hourly') && text.includes('1 earlier times were missed'))
+    }
+    await expect.poll(toldOfMissed).toBe(true)
+    await expect.poll(() => keyValue.list('', 10)).toHaveLength(2)
+    await first.parts.close?.()
+    isAway = false
+    const second = await start({ keyValue, startTurn, clock: testClock(first.host.clock.nowMs()) })
+    const kept = async () => {
+      await minutes(second.host, 10)
+      return keyValue.list('', 10)
+    }
+    await expect.poll(kept).toHaveLength(1)
+    expect(asked.findLast(({ text }) => text.endsWith('Once'))?.earlier).toMatchObject({ attempt: expect.any(Number) })
+    const hourly = asked.filter(({ text }) => text.endsWith('Hourly'))
+    expect(hourly[1]).toMatchObject({ key: hourly[0]?.key, earlier: { attempt: 1 } })
+  })
+
   test('go on from the present when the last one was handled while the clock was wrong', async () => {
     const keyValue = memoryKeyValue()
     const farMs = Date.parse('2090-01-01T09:00:00Z')

@@ -1,10 +1,11 @@
 /**
  * The reminders of all clients. Each instant of a reminder starts one turn: the turn is started under a key made of the reminder and
  * the instant, which starts a turn only once, and then the instant is recorded as handled. A crash in between repeats the first step.
+ * While the turn of a device has no answer, the instant stays open.
  */
 import { randomUUID } from 'node:crypto'
 import { signalScope } from '@sluice/kit'
-import { AppError, type Host, type Standing, sessionKeys } from '@sluice/sdk'
+import { AppError, type Host, type Standing, sessionKeys, type UnansweredTurn } from '@sluice/sdk'
 import type { ScheduleConfig } from './config.ts'
 import type { When } from './when.ts'
 
@@ -34,6 +35,8 @@ export interface Reminder {
   readonly schedule?: { readonly expression: string; readonly timezone: string }
   /** The last instant that started a turn. */
   readonly handledMs?: number
+  /** The instant that has begun and whose turn has no answer yet, the instant that the text of the turn names, and what was done for it. */
+  readonly open?: { readonly instantMs: number; readonly namedMs: number; readonly turn: UnansweredTurn }
 }
 
 const keyOf = ({ session, id }: Reminder): string => `${sessionKeys(session)}${id}`
@@ -140,10 +143,13 @@ export class Reminders {
     const startTurn = this.#host.service('startTurn')
     const nowMs = clock.nowMs()
     if (!startTurn) return nowMs + RETRY_MS
-    const { id, session, caller, standing, isInRoom, schedule } = reminder
+    const { id, session, caller, standing, isInRoom, schedule, open } = reminder
+    // A time far in the future was computed while the clock was wrong.
+    if (open && open.turn.atMs > nowMs && open.turn.atMs <= nowMs + AHEAD_MAX_MS) return open.turn.atMs
     try {
-      const { instantMs, missed } = await this.#dueInstant(reminder, nowMs)
-      const text = turnText(reminder, { instantMs, missed, nowMs })
+      const { instantMs: newestMs, missed } = await this.#dueInstant(reminder, nowMs)
+      const instantMs = open?.instantMs ?? newestMs
+      const text = turnText(reminder, { instantMs: newestMs, missed, nowMs })
       const outcome = await startTurn({
         key: `${id}:${instantMs}`,
         session,
@@ -152,10 +158,19 @@ export class Reminders {
         isInRoom,
         text,
         atMs: instantMs,
+        ...(open && { earlier: open.turn }),
       })
+      if (typeof outcome === 'object') {
+        const isNew = outcome.attempt !== open?.turn.attempt
+        const namedMs = isNew ? newestMs : open.namedMs
+        await keyValue.swap(keyOf(reminder), reminder, { ...reminder, open: { instantMs, namedMs, turn: outcome } })
+        return outcome.atMs
+      }
       if (outcome === 'gone') log.warn('reminder removed: its client may no longer talk to the agent', { reminder: id, caller })
-      const nextMs = outcome === 'gone' || !schedule ? undefined : await nextAfter(schedule, Math.max(nowMs, instantMs))
-      const next = nextMs === undefined ? undefined : { ...reminder, nextMs, handledMs: instantMs }
+      // Instants after the one that the text named are missed ones.
+      const nextMs = outcome === 'gone' || !schedule ? undefined : await nextAfter(schedule, open?.namedMs ?? Math.max(nowMs, instantMs))
+      const { open: _, ...others } = reminder
+      const next = nextMs === undefined ? undefined : { ...others, nextMs, handledMs: instantMs }
       // False when the reminder was cancelled or erased meanwhile.
       await keyValue.swap(keyOf(reminder), reminder, next)
       return nextMs

@@ -46,6 +46,8 @@ export interface ProcessOptions {
   /** Carries out a call of the tool `act`. */
   readonly act?: () => Promise<string>
   readonly listen?: Channel['listen']
+  /** More of the configuration. */
+  readonly config?: string
 }
 
 export let clock: TestClock
@@ -73,7 +75,7 @@ export function writeProcedure(name: string, toml: string, steps: string): void 
 }
 
 /** Starts a process that owns these shards. */
-export async function startProcess({ shards, send, answer, act, listen }: ProcessOptions): Promise<Process> {
+export async function startProcess({ shards, send, answer, act, listen, config = '' }: ProcessOptions): Promise<Process> {
   const sent: string[] = []
   const asked: string[] = []
   const acted: string[] = []
@@ -112,7 +114,7 @@ export async function startProcess({ shards, send, answer, act, listen }: Proces
     defineFeature({ id: 'x-channel', build: () => ({ channels: [channel], tools: [tool] }) }),
   ]
   const configFile = join(folder, 'config.toml')
-  writeFileSync(configFile, '[security.policy]\nauto_approve = ["act"]\n[sop]\nmax_concurrent_total = 100\n')
+  writeFileSync(configFile, `[security.policy]\nauto_approve = ["act"]\n[sop]\nmax_concurrent_total = 100\n${config}`)
   const options = { features, dataDir: folder, configFile, env: {}, profile: 'test', version: '0', quiet: true, clock, shards: [shards] }
   const runtime = await openRuntime(options)
   const followers: ((change: StoreChange) => void)[] = []

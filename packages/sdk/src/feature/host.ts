@@ -169,10 +169,23 @@ export interface Services {
   readonly pdfText: (pdf: Uint8Array, options: { readonly pages?: string; readonly signal: AbortSignal }) => Promise<string[]>
 }
 
+/** What has been done for a turn that has no answer yet. */
+export interface UnansweredTurn {
+  /** The number of the attempt that runs or failed last; 1 is the first. */
+  readonly attempt: number
+  /** How many attempts failed that count for `max_attempts`: those while the model was there. */
+  readonly counted: number
+  /** When the first attempt began. */
+  readonly sinceMs: number
+  /** When to ask again. */
+  readonly atMs: number
+}
+
 /**
  * Starts one turn for each `key`, in a session that exists, with its agent, owner, limits and policy. The answer goes where the answers
- * of the session go. Resolves when the start is durable: to `gone` when the client may no longer talk to the agent, and to
- * `known` when the key was used before. Throws `unavailable` or `rate_limited` when a later call may succeed.
+ * of the session go. Resolves when the start is durable: to `gone` when the client may no longer talk to the agent, to `known` when
+ * nothing is left to do for the key, and to an `UnansweredTurn` while the turn runs or waits for its next attempt: the caller repeats
+ * the call with it at its time. Throws `unavailable` or `rate_limited` when a later call may succeed.
  */
 export type StartTurn = (turn: {
   readonly key: string
@@ -185,7 +198,9 @@ export type StartTurn = (turn: {
   readonly isInRoom?: boolean | undefined
   readonly text: string
   readonly atMs: number
-}) => Promise<'started' | 'known' | 'gone'>
+  /** What an earlier call with the key resolved to. */
+  readonly earlier?: UnansweredTurn
+}) => Promise<'started' | 'known' | 'gone' | UnansweredTurn>
 
 export interface ConfigAddition {
   /** The list of tables to append to, such as `peripherals.boards`. */
