@@ -1,16 +1,11 @@
 /** The collaborators that the runtime gives to durable delivery. */
 import { agentsOfChats, deliverySection, gatewaySection, loopTurnsOf, operatorsOf, pacingOf, resetOf, roomsOf } from '@sluice/config'
 import type { DeliveryOptions } from '@sluice/delivery'
-import type { OperatorNotice } from '@sluice/sdk'
 import { logDelivery } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
 import type { OpenRuntime } from './runtime/open-runtime.ts'
 
-export const deliveryOptions = (
-  runtime: OpenRuntime,
-  procedures: Procedures,
-  { restoredAtMs, notify }: { readonly restoredAtMs: number | undefined; readonly notify: (notice: OperatorNotice) => void },
-): DeliveryOptions => ({
+export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures, restoredAtMs: number | undefined): DeliveryOptions => ({
   restoredAtMs,
   store: runtime.store,
   ownership: runtime.ownership,
@@ -37,7 +32,6 @@ export const deliveryOptions = (
     shares: runtime.shares,
     loopTurns: (channel) => loopTurnsOf(runtime.config(), channel),
     operators: (channel) => operatorsOf(runtime.config(), channel),
-    notify,
   },
   telemetry: {
     observe(observation) {

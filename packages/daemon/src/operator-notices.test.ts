@@ -133,11 +133,40 @@ test('a channel that does not work carries no notice about itself', async () => 
   expect(await notices()).toHaveLength(1)
 })
 
-test('a refusal of a model is told once, with its agent, and not as a message that is given up', async () => {
-  const { notices, emit } = await start('')
+test('a refusal of a model is told once for an agent, whoever asked it, and not as a message that is given up', async () => {
+  const { sent, notices, emit } = await start('[approvals]\nchannels = ["x:ops"]\n')
+  const failed = (part: object): SluiceEvent => ({
+    type: 'turn_failed',
+    turn_id: 't',
+    session_id: null,
+    source: 'y',
+    code: 'upstream',
+    error: 'the model refused our credentials',
+    ...part,
+  })
+  emit(failed({}))
+  emit(failed({ refused_for: 'credentials', inbox: 7 }))
   emit(dead('inbound', 'refused: the model refused our credentials'))
-  emit(paused('s1'))
-  await expect.poll(notices).toMatchObject([{ kind: 'loop' }])
+  emit(failed({ refused_for: 'credentials', source: 'webhook' }))
+  emit(failed({ refused_for: 'quota', source: 'webhook', agent: 'ada' }))
+  await expect.poll(notices).toHaveLength(2)
+  await expect.poll(() => sent).toHaveLength(2)
+  expect(sent.toSorted()).toEqual([
+    expect.stringMatching(/^x:ops Notification\s+Sluice could not answer a message on y, .* our credentials\. `sluice inbox replay 7`/),
+    expect.stringMatching(
+      /^x:ops Notification\s+Sluice could not answer a turn of webhook, and repeating it would fail too: .* credentials\.$/,
+    ),
+  ])
+  expect((await notices()).map(({ about }) => about).toSorted()).toEqual(['ada quota', 'main credentials'])
+})
+
+test('a budget that is spent is told, and a limit of a person is not', async () => {
+  const { notices, emit } = await start('')
+  const failed = { type: 'turn_failed', turn_id: 't', session_id: null, source: 'x', code: 'rate_limited' } as const
+  emit({ ...failed, error: 'You reached the limit for spending: 1 USD a day' })
+  for (let times = 0; times < 2; times++) emit({ type: 'budget_spent', period: 'day', limit_usd: 5, until: '2026-12-01T00:00:00Z' })
+  emit({ ...failed, error: 'Daily budget of 5 USD is used up' })
+  await expect.poll(notices).toMatchObject([{ kind: 'budget', about: 'day 2026-12-01T00:00:00Z' }])
 })
 
 test('the newest 100 notices are kept', async () => {

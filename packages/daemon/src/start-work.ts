@@ -18,13 +18,13 @@ export async function startWork(runtime: OpenRuntime, undo: AsyncDisposableStack
   await runtime.ownership.start()
   // Approvals start before turns and deliveries: a resumed turn may ask for one, and a waiting reply may answer one.
   await runtime.approvals.start()
+  const notify = startOperatorNotices(runtime)
   await resumeTurns(runtime)
   // Procedures start before deliveries: a message may trigger one.
   const procedures = await startProcedures(runtime)
   undo.defer(() => procedures.stop(0))
   const restored = await restoredAtMs(runtime.store)
-  const notify = startOperatorNotices(runtime)
-  const deliveries = await startDeliveries(deliveryOptions(runtime, procedures, { restoredAtMs: restored, notify }))
+  const deliveries = await startDeliveries(deliveryOptions(runtime, procedures, restored))
   undo.defer(() => deliveries.stop(0))
   runtime.delivery.start(deliveries)
   runtime.offer({ startTurn: createStartTurn(runtime, deliveries, notify, restored) })

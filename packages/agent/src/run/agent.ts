@@ -135,7 +135,7 @@ class TurnAgent implements Agent {
       resume: (home) => this.resume(home),
       resumeAll: (list) => this.#resumeAll(list),
     })
-    this.#budget = new Budget(this.#node.spending.store, clock, this.#node.spending.freshMs)
+    this.#budget = new Budget(this.#node.spending.store, clock, { freshMs: this.#node.spending.freshMs, events: deps.events })
     this.#conduct = conductDeps(deps, { budget: this.#budget, scrub: this.#scrub, stopReason: () => this.#live.stopReason })
   }
 

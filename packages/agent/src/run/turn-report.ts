@@ -74,9 +74,20 @@ export function emitCompleted(deps: ReportDeps, scope: TurnScope, finishReason: 
   )
 }
 
-export function emitFailed(deps: ReportDeps, scope: TurnScope, { code, message }: AppError): void {
+export function emitFailed(deps: ReportDeps, scope: TurnScope, { code, message, refusedFor }: AppError): void {
   const { turn } = scope
-  deps.events.emit({ type: 'turn_failed', ...aboutTurn(turn.id, turn), source: turn.source, code, error: message }, turn.owner)
+  deps.events.emit(
+    {
+      type: 'turn_failed',
+      ...aboutTurn(turn.id, turn),
+      source: turn.source,
+      code,
+      error: message,
+      ...(refusedFor !== undefined && { refused_for: refusedFor }),
+      ...(turn.delivery && { inbox: turn.delivery.inbox }),
+    },
+    turn.owner,
+  )
   observe(deps, scope, code === 'aborted' ? 'aborted' : 'error')
 }
 

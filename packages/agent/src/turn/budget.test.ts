@@ -30,6 +30,18 @@ test('a spent month limit refuses until the next month', async () => {
   })
 })
 
+test('a limit that is reached is reported once, and again when it is another or in the next day', async () => {
+  const clock = testClock(NOON)
+  const reported: unknown[] = []
+  const subject = new Budget({ spentUsd: async () => 5 }, clock, { events: { emit: (event) => reported.push(event) } })
+  const check = (daily: number) => subject.check(limits(daily)).catch(() => {})
+  for (let times = 0; times < 2; times++) for (const daily of [2, 3, 9]) await check(daily)
+  await clock.advance(12 * 3_600_000)
+  await check(2)
+  const spent = (limit_usd: number, until: string) => ({ type: 'budget_spent', period: 'day', limit_usd, until })
+  expect(reported).toEqual([spent(2, '2026-02-01T00:00:00.000Z'), spent(3, '2026-02-01T00:00:00.000Z'), spent(2, '2026-02-02T00:00:00.000Z')])
+})
+
 test('a new day begins with the spending in the store', async () => {
   const { budget: subject, clock } = budget(async (since) => (since === Date.UTC(2026, 1, 1) ? 0.25 : 0))
   await subject.check(limits(1))
@@ -87,7 +99,7 @@ test('where others spend too, the store is read again after a while, and turns t
       },
     },
     clock,
-    2000,
+    { freshMs: 2000 },
   )
   await subject.check(limits(2))
   subject.add(0.5, 't1')

@@ -4,7 +4,8 @@
  */
 
 import type { CostConfig } from '@sluice/config'
-import { AppError, type Clock, type TurnStore } from '@sluice/sdk'
+import { isoTime } from '@sluice/kit'
+import { AppError, type Clock, type Events, type TurnStore } from '@sluice/sdk'
 
 interface Period {
   readonly startMs: number
@@ -15,6 +16,11 @@ interface Period {
   addedUsd: number
 }
 
+interface BudgetOptions {
+  readonly freshMs?: number | undefined
+  readonly events?: Events
+}
+
 const dayStartMs = (date: Date, ahead = 0): number => Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + ahead)
 const monthStartMs = (date: Date, ahead = 0): number => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + ahead)
 
@@ -22,16 +28,20 @@ export class Budget {
   readonly #store: Pick<TurnStore, 'spentUsd'>
   readonly #clock: Clock
   readonly #freshMs: number
+  readonly #events: Events | undefined
+  /** The limits of each period that were reported as reached, with the end of the period. */
+  readonly #reported = new Map<string, number>()
   /** The spending of turns of this process that have not ended; empty unless others spend, too. */
   readonly #unrecorded = new Map<string, number>()
   #day: Period | undefined
   #month: Period | undefined
 
-  /** `freshMs` is how long a reading holds; for the whole period where no other process spends. */
-  constructor(store: Pick<TurnStore, 'spentUsd'>, clock: Clock, freshMs = Number.POSITIVE_INFINITY) {
+  /** `freshMs` is how long a reading holds; for the whole period where no other process spends. `events` hear of each limit that is reached. */
+  constructor(store: Pick<TurnStore, 'spentUsd'>, clock: Clock, { freshMs = Number.POSITIVE_INFINITY, events }: BudgetOptions = {}) {
     this.#store = store
     this.#clock = clock
     this.#freshMs = freshMs
+    this.#events = events
   }
 
   /** Throws `rate_limited` when a limit is reached, and `unavailable` when the store cannot be read. Without limits it reads nothing. */
@@ -39,11 +49,11 @@ export class Budget {
     const now = new Date(this.#clock.nowMs())
     if (daily !== undefined) {
       this.#day = this.#current(this.#day, dayStartMs(now))
-      if ((await this.#spentUsd(this.#day)) >= daily) throw this.#exceeded('Daily', daily, dayStartMs(now, 1))
+      if ((await this.#spentUsd(this.#day)) >= daily) throw this.#exceeded('day', daily, dayStartMs(now, 1))
     }
     if (monthly !== undefined) {
       this.#month = this.#current(this.#month, monthStartMs(now))
-      if ((await this.#spentUsd(this.#month)) >= monthly) throw this.#exceeded('Monthly', monthly, monthStartMs(now, 1))
+      if ((await this.#spentUsd(this.#month)) >= monthly) throw this.#exceeded('month', monthly, monthStartMs(now, 1))
     }
   }
 
@@ -77,8 +87,15 @@ export class Budget {
     }
   }
 
-  #exceeded(which: string, limitUsd: number, endsAtMs: number): AppError {
+  #exceeded(period: 'day' | 'month', limitUsd: number, endsAtMs: number): AppError {
     const retryAfterSecs = Math.max(1, Math.ceil((endsAtMs - this.#clock.nowMs()) / 1000))
+    const limit = `${period} ${limitUsd}`
+    if (this.#reported.get(limit) !== endsAtMs) {
+      for (const [earlier, endedAtMs] of this.#reported) if (endedAtMs <= this.#clock.nowMs()) this.#reported.delete(earlier)
+      this.#reported.set(limit, endsAtMs)
+      this.#events?.emit({ type: 'budget_spent', period, limit_usd: limitUsd, until: isoTime(endsAtMs) })
+    }
+    const which = period === 'day' ? 'Daily' : 'Monthly'
     return new AppError('rate_limited', `${which} budget of ${limitUsd} USD is used up`, { retryAfterSecs })
   }
 }

@@ -198,7 +198,6 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       shares: new Shares({ clock, events: bus, sharesOf: () => NO_SHARES }),
       loopTurns: () => 0,
       operators: () => options.operators ?? [],
-      notify: () => {},
     },
     events: bus,
     clock,

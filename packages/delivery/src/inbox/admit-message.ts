@@ -14,7 +14,6 @@ import {
   type Logger,
   type LoopSeries,
   type LoopState,
-  type OperatorNotice,
   type OwnedStore,
   senderKey,
   sessionOfWriter,
@@ -35,7 +34,6 @@ export interface AdmissionOptions {
   /** Returns the senders of a channel who are operators (`[channels_config.<channel>] operators`). */
   operators(channel: string): readonly string[]
   /** Tells the operators. Must not throw. */
-  notify(notice: OperatorNotice): void
 }
 
 export interface AdmitOptions extends AdmissionOptions {

@@ -5,7 +5,6 @@ import { newTurnId } from '@sluice/agent'
 import { BoundedMap, type JobOutcome } from '@sluice/kit'
 import {
   AppError,
-  agentOfSession,
   errorText,
   gatewayText,
   type Inbound,
@@ -14,7 +13,6 @@ import {
   type OwnedStore,
   type SpentMessage,
   type StartedMessage,
-  withFullStop,
 } from '@sluice/sdk'
 import { channelNamed } from '../delivery-options.ts'
 import { waitingReplies } from '../delivery-queue.ts'
@@ -107,7 +105,6 @@ export class Attempts {
     if (isSpent || refusal !== undefined || failure?.code === 'aborted') {
       const isStopped = this.stopped.delete(started.turnId)
       if (draft !== undefined) await this.#endDraft(owned, started, { draft, isStopped })
-      if (refusal !== undefined) this.#tellOperators(started, refusal, reason)
       // The edit of a draft tells the sender.
       const news = draft === undefined ? this.newsFor({ ...started, lane }, 'unanswered', refusal) : undefined
       if (!isStopped) return this.giveUp(owned, started, { error: refusal === undefined ? reason : `refused: ${reason}`, news })
@@ -153,15 +150,6 @@ export class Attempts {
     log.error('message given up', { channel, inbox: number, attempts, error, see: `sluice inbox show ${number}` })
     events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })
     return 'done'
-  }
-
-  /** Tells the operators that a model refuses. */
-  #tellOperators({ channel, number, session }: StartedMessage, refusal: string, reason: string): void {
-    this.#options.limits.notify({
-      kind: 'refused',
-      about: `${agentOfSession(session)} ${refusal}`,
-      text: `Sluice could not answer a message on ${channel}, and repeating it would fail too: ${withFullStop(reason)} \`sluice inbox replay ${number}\` runs it again.`,
-    })
   }
 
   /** Replaces the draft of a reply that will never be sent, also where the notice is switched off; without the draft, the text is a message. */

@@ -51,14 +51,6 @@ describe('a message that the model refuses', () => {
     await advanceUntil(() => made.deliveries.load().messages === 0)
     await until(() => made.sent.length === 3)
     expect(await states(made)).toEqual({ inbox: ['dead', 'dead', 'dead', 'dead'], outbox: ['sent', 'sent', 'sent'] })
-    expect(made.notices).toHaveLength(4)
-  })
-
-  test('is told to the operators, with the reason', async () => {
-    const made = await bench({ turn })
-    await made.receive(message('bad1'))
-    await until(() => made.notices.length === 1)
-    expect(made.notices).toEqual([expect.stringMatching(/on x, .*refused our credentials \(HTTP 401\).*sluice inbox replay 1/)])
   })
 
   test.each<[why: string, options: { readonly texts?: { readonly unanswered: string } }, more: Partial<Inbound>]>([

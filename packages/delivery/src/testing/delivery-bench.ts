@@ -87,8 +87,6 @@ export interface DeliveryBench {
   readonly deliveries: Deliveries
   readonly turns: TurnRequest[]
   readonly sent: (Outbound & { readonly to: unknown })[]
-  /** The notices for operators. */
-  readonly notices: string[]
   readonly observed: Observation[]
   /** The conversations whose commands were ended. */
   readonly endedCommands: string[]
@@ -145,7 +143,6 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
   const store = options.store ?? open()
   const turns: TurnRequest[] = []
   const sent: DeliveryBench['sent'] = []
-  const notices: string[] = []
   const observed: Observation[] = []
   const endedCommands: string[] = []
   const channel: Channel = {
@@ -222,7 +219,6 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       shares: new Shares({ clock: options.clock ?? clock, events: host.events, sharesOf: options.sharesOf ?? (() => NO_SHARES) }),
       loopTurns: () => options.loopTurns ?? 0,
       operators: () => options.operators ?? [],
-      notify: ({ text }) => void notices.push(text),
     },
     turns: {
       agent: {
@@ -244,7 +240,6 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     deliveries,
     turns,
     sent,
-    notices,
     observed,
     endedCommands,
     receive: (...messages) =>

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { approvalsSection, notifySection } from '@sluice/config'
 import { isoTime, shellWord } from '@sluice/kit'
-import { type OperatorNotice, oneLine, type SluiceEvent, type Store, withFullStop } from '@sluice/sdk'
+import { MAIN_AGENT, type OperatorNotice, oneLine, type SluiceEvent, type Store, withFullStop } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
 import { notifyNews } from './notify.ts'
 
@@ -70,6 +70,14 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
   switch (event.type) {
     case 'delivery':
       return event.state === 'dead' ? givenUp(event) : undefined
+    case 'turn_failed':
+      return event.refused_for === undefined ? undefined : refused(event, event.refused_for)
+    case 'budget_spent': {
+      const { period, limit_usd, until } = event
+      const key = period === 'day' ? 'daily_limit_usd' : 'monthly_limit_usd'
+      const text = `The budget of this ${period}, ${limit_usd} USD, is used up: messages wait until ${until}. A higher \`${key}\` in \`[cost]\` ends the wait.`
+      return { kind: 'budget', about: `${period} ${until}`, text }
+    }
     case 'channel_health': {
       const { channel, state, detail } = event
       if (state !== 'down' && state !== 'degraded') return undefined
@@ -120,7 +128,16 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
   }
 }
 
-/** The worker of the inbox reports a message that a model refused as `refused`, with its agent. */
+/** Each kind of refusal is told once for an agent, whoever asked it. */
+function refused(event: Extract<SluiceEvent, { readonly type: 'turn_failed' }>, refusal: string): OperatorNotice {
+  const { agent = MAIN_AGENT, source, error, inbox } = event
+  const what = inbox === undefined ? `a turn of ${source}` : `a message on ${source}`
+  const again = inbox === undefined ? '' : ` \`sluice inbox replay ${inbox}\` runs it again.`
+  const text = `Sluice could not answer ${what}, and repeating it would fail too: ${withFullStop(error)}${again}`
+  return { kind: 'refused', about: `${agent} ${refusal}`, text }
+}
+
+/** A message that a model refused has the notice of its turn. */
 function givenUp({ direction, channel, number, error }: Extract<SluiceEvent, { readonly type: 'delivery' }>): OperatorNotice | undefined {
   const reason = error ?? 'no reason is known'
   if (direction === 'inbound') {

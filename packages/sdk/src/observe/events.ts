@@ -22,7 +22,7 @@ const nullableText = v.nullable(v.string())
 const number = v.number()
 
 /** What operators are told of, by `[notify] kinds`. */
-export const NOTICE_KINDS = ['refused', 'given_up', 'channel', 'expired', 'loop', 'config', 'clock', 'people'] as const
+export const NOTICE_KINDS = ['refused', 'budget', 'given_up', 'channel', 'expired', 'loop', 'config', 'clock', 'people'] as const
 export type NoticeKind = (typeof NOTICE_KINDS)[number]
 
 export interface OperatorNotice {
@@ -60,7 +60,19 @@ const knownEventSchema = v.variant('type', [
     cost_usd: number,
     finish_reason: v.pipe(finishReasonSchema, v.description('`stop`: the answer is complete')),
   }),
-  event('turn_failed', 'A turn has ended without an answer', { ...turn, source: text, code: text, error: text }),
+  event('turn_failed', 'A turn has ended without an answer', {
+    ...turn,
+    source: text,
+    code: text,
+    error: text,
+    refused_for: v.optional(v.pipe(text, v.description('why the model refuses, such as `credentials`: the turn would be refused again'))),
+    inbox: v.optional(v.pipe(number, v.description('the number of the message that the turn was to answer'))),
+  }),
+  event('budget_spent', 'A limit of `[cost]` is reached: no model is asked until then', {
+    period: v.picklist(['day', 'month']),
+    limit_usd: number,
+    until: v.pipe(text, v.description('RFC 3339')),
+  }),
   event('tool_started', 'A tool call of a turn begins', { ...turn, tool: text }),
   event('tool_completed', 'A tool call has ended', { ...turn, tool: text, outcome: v.picklist(['ok', 'error']), took_ms: number }),
   event('session_summarized', 'The oldest messages of a session were summarised; they stay stored', {
