@@ -1,7 +1,7 @@
 /** Writes a message as its readers see it: names instead of ids, the words of programs, and stickers and polls. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import { poll, type Thing, thing, unknownThing } from '@sluice/sdk'
-import { wordsOfProgram } from './words-of-programs.ts'
+import { wordsOfComponents, wordsOfEmbeds } from './words-of-programs.ts'
 
 /** Names of people, roles and channels that a message mentions by id. */
 export interface Names {
@@ -31,11 +31,26 @@ export const thingsIn = (message: Members): readonly Thing[] => [
   ...WITHOUT_WORDS.flatMap((member) => (message[member] ? [unknownThing(member)] : [])),
 ]
 
-/** Returns the words of a message with names instead of ids; with its embeds and components, unless a person wrote it. */
-export function textOf(message: Members, guild: string, names: Names): string {
-  const said = withNames(message, guild, names)
-  return isOfPerson(message) ? said : [said, ...wordsOfProgram(message)].filter((part) => part !== '').join('\n')
+/** The words of a message. `quotedFrom`: where its embeds begin, which may be words of the pages that it links to. */
+export interface Said {
+  readonly text: string
+  readonly quotedFrom?: number
 }
+
+/**
+ * Returns the words of a message with names instead of ids; with its embeds and components, unless a person wrote it. Discord adds the
+ * preview of each link as an embed like those that a program sends, so the bot's own messages, which send none, are read without embeds.
+ */
+export function saidIn(message: Members, guild: string, names: Names): Said {
+  const written = withNames(message, guild, names)
+  if (isOfPerson(message)) return { text: written }
+  const said = linesOf([written, ...wordsOfComponents(message)])
+  const embeds = members(message.author).id === names.botId ? '' : linesOf(wordsOfEmbeds(message))
+  if (embeds === '') return { text: said }
+  return { text: linesOf([said, embeds]), quotedFrom: said === '' ? 0 : said.length + 1 }
+}
+
+const linesOf = (parts: readonly string[]): string => parts.filter((part) => part !== '').join('\n')
 
 /** The embeds of a person's message are the previews of links. A message that is passed on names no author. */
 const isOfPerson = ({ author, webhook_id }: Members): boolean =>

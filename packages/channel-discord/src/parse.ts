@@ -13,7 +13,7 @@ import {
   thingsPart,
 } from '@sluice/sdk'
 import { WORDS_OPTION } from './command-menu.ts'
-import { displayName, forwardedIn, type Names, textOf, thingsIn } from './message-text.ts'
+import { displayName, forwardedIn, type Names, saidIn, thingsIn } from './message-text.ts'
 import { isSnowflake, snowflakeMs } from './snowflake.ts'
 
 /** The part of the configuration that decides which messages are accepted. */
@@ -111,14 +111,14 @@ function messageOf(settings: ListenSettings, names: Names, message: Members, con
   if (!isSnowflake(id) || !isSnowflake(sender) || (type !== DEFAULT_MESSAGE && type !== REPLY)) return undefined
   if (sender === names.botId || sender === settings.account) return undefined
   if (!settings.listenToBots && (author.bot === true || text(message.webhook_id) !== '')) return undefined
-  const content = textOf(message, guild, names)
+  const said = saidIn(message, guild, names)
   const attachments = parseAttachments(message.attachments)
   const things = thingsIn(message)
   const forwarded = forwardOf(message, guild, names)
   const inReplyTo = quotedMessage(message)
   const quote = quoteIn(members(message.referenced_message), { id: inReplyTo, sender, guild }, names)
   // A mention alone asks about the message that it quotes.
-  if (content === '' && attachments.length === 0 && things.length === 0 && !forwarded.forwarded && !quote.quoted) return undefined
+  if (said.text === '' && attachments.length === 0 && things.length === 0 && !forwarded.forwarded && !quote.quoted) return undefined
   return {
     id,
     account: settings.account,
@@ -126,7 +126,7 @@ function messageOf(settings: ListenSettings, names: Names, message: Members, con
     // In a server, the member has the nickname there.
     ...namePart(displayName({ ...author, member: message.member })),
     to: { to: channel, replyTo: id },
-    text: content,
+    ...said,
     addressed: addressedAs(settings, message, conversation, names),
     sentAtMs: snowflakeMs(id),
     ...(attachments.length > 0 && { attachments }),
@@ -142,7 +142,7 @@ function forwardOf(message: Members, guild: string, names: Names): Pick<Inbound,
   const inner = forwardedIn(message)
   return forwardedPart({
     text: inner
-      .map((each) => textOf(each, guild, names))
+      .map((each) => saidIn(each, guild, names).text)
       .filter((words) => words !== '')
       .join('\n\n'),
     things: inner.flatMap(thingsIn),
@@ -159,14 +159,15 @@ function quoteIn(
   const author = members(quoted.author)
   const inner = forwardedIn(quoted)
   const all = [quoted, ...inner]
+  const said = all.map((each) => saidIn(each, guild, names))
   const by = author.id === names.botId ? 'bot' : author.id === sender ? 'sender' : undefined
   return quotedPart({
     id,
-    // Other people wrote the words of a message that the bot or the sender forwarded.
-    by: inner.length === 0 ? by : undefined,
+    // Others may have written words of a message that the bot or the sender forwarded, or that has embeds.
+    by: inner.length === 0 && said.every(({ quotedFrom }) => quotedFrom === undefined) ? by : undefined,
     author: { name: displayName(author), id: text(author.id) },
-    text: all
-      .map((each) => textOf(each, guild, names))
+    text: said
+      .map((each) => each.text)
       .filter((words) => words !== '')
       .join('\n\n'),
     things: all.flatMap(thingsIn),

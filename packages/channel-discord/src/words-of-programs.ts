@@ -7,12 +7,16 @@ import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 const DEPTH_MAX = 8
 const PARTS_MAX = 500
 
-/** Returns the words of the embeds and components of a message. */
-export function wordsOfProgram({ embeds, components }: Members): readonly string[] {
-  const found = list(embeds).flatMap((embed) => wordsOfEmbed(members(embed)))
+export const wordsOfEmbeds = ({ embeds }: Members): readonly string[] =>
+  withWords(list(embeds).flatMap((embed) => wordsOfEmbed(members(embed))))
+
+export function wordsOfComponents({ components }: Members): readonly string[] {
+  const found: string[] = []
   addWordsOfComponents(components, found, 0)
-  return found.map((words) => words.trim()).filter((words) => words !== '')
+  return withWords(found)
 }
+
+const withWords = (parts: readonly string[]): readonly string[] => parts.map((words) => words.trim()).filter((words) => words !== '')
 
 function wordsOfEmbed({ author, title, url, description, fields, footer }: Members): string[] {
   const rows = list(fields).map((field) => {

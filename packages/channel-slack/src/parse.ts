@@ -121,10 +121,10 @@ export function readMessage(event: Members, bot: Bot): Pick<Inbound, 'text' | 'a
   const shared = list(event.attachments).slice(0, SHARES_MAX).map(members)
   const forwarded = forwardOf(shared.filter(isShare), bot)
   const others = shared.filter((each) => !isShare(each))
-  // Programs write their words there, too; those of a person's message are the previews of links.
   const isOfProgram = text(event.bot_id) !== ''
-  const links = isOfProgram ? [] : others.flatMap((each) => linkIn(each, bot))
-  const words = isOfProgram ? [plain, ...others.map((each) => plainText(attachmentWords(each), bot.userId))] : [plain]
+  const links = others.filter((each) => !isOfProgram || isPreview(each)).flatMap((each) => linkIn(each, bot))
+  const own = others.filter((each) => isOfProgram && !isPreview(each))
+  const words = [plain, ...own.map((each) => plainText(attachmentWords(each), bot.userId))]
   const said = words.filter((part) => part !== '').join('\n')
   const isEmpty = said === '' && attachments.length === 0 && links.length === 0 && !forwarded.forwarded
   const things = isEmpty ? unknownBlocks(event.blocks).map(unknownThing) : links
@@ -133,6 +133,9 @@ export function readMessage(event: Members, bot: Bot): Pick<Inbound, 'text' | 'a
 
 /** True for a message of another conversation that the sender passes on, with its files. */
 const isShare = ({ is_share, is_msg_unfurl }: Members): boolean => is_share === true || is_msg_unfurl === true
+
+/** The preview of a page that a message links to. A program's message also has attachments that the program wrote. */
+const isPreview = ({ from_url, is_app_unfurl }: Members): boolean => text(from_url) !== '' || is_app_unfurl === true
 
 function forwardOf(shares: readonly Members[], { userId }: Bot): Pick<Inbound, 'forwarded'> {
   const [first = {}] = shares
