@@ -10,6 +10,7 @@ import { EarlyChanges, runChange } from './changes.ts'
 import { commandSession } from './command-lane.ts'
 import { CommandLimit } from './command-limit.ts'
 import { runCommand } from './commands.ts'
+import { endLateChanges } from './late-changes.ts'
 import { withMessage } from './read-message.ts'
 import { isLeftOut, roomLimits } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
@@ -59,7 +60,7 @@ export class BesideTurns {
 
   /** Carries out a command. */
   async command({ owned, number, lane }: OwnedRow, channel: Channel, message: Inbound, { permit }: Attempt): Promise<JobOutcome> {
-    const { clock, features, limits, onDue, onReplies, people, rooms, stopping, store, turns } = this.#options
+    const { clock, features, limits, onDue, onReplies, overheard, people, rooms, stopping, store, turns } = this.#options
     const { attempts, messages, running } = this.#parts
     const entry = await owned.inbox.get(number)
     if (!entry || entry.endedAtMs !== null) return 'done'
@@ -107,6 +108,10 @@ export class BesideTurns {
         channels: features.channels,
         models,
         endCommands,
+        async endUnread(session, { number: before, receivedAtMs }) {
+          await overheard.end(session, receivedAtMs)
+          await endLateChanges(owned, session, before)
+        },
         stop,
         withdraw,
         admit,

@@ -228,7 +228,7 @@ async function endChange(
       await owned.inbox.limit(number, { error: `edits: more than ${exceeded.value} within ten minutes`, atMs: nowMs })
       return
     }
-    await keepLateChange(owned, { ...changed, report, what, standing: client?.standing ?? 'unverified' })
+    await keepLateChange(owned, { ...changed, report, reported: number, what, standing: client?.standing ?? 'unverified' })
   }
   await owned.inbox.done(number, nowMs)
 }

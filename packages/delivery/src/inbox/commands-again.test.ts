@@ -1,5 +1,5 @@
 /** What `/stop` and `/new` touch: only what was written before them, also where they are carried out again; and messages that wait. */
-import { AppError, type Inbound, type Store } from '@sluice/sdk'
+import { AppError, type Inbound, ROOMS, roomKey, type Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   bench,
@@ -137,6 +137,43 @@ describe('a command that is carried out again', () => {
     await made.finish()
     expect(texts(made).at(-1)).toBe('done')
     expect((await made.store.sessions.conversation(session, 10)).messages).toHaveLength(2)
+  })
+})
+
+describe('/new', () => {
+  const overheard = (id: string): Inbound => inRoom(id, 'bob', { addressed: 'overheard' })
+  const edit = (of: string, text: string): Inbound => inRoom(`edit-${text}`, 'ann', { text, changes: { message: of, what: 'edited' } })
+  const setRule = (store: Store): Promise<void> =>
+    store.keyValue(ROOMS).set(roomKey({ channel: 'x', account: 'our-number', conversation: 'room' }), { respond: 'mention' })
+
+  test('ends what was overheard and what was edited before it, also where it is carried out again, and nothing newer', async () => {
+    const { store, mend } = failing(3)
+    const made = await slow({ store, loopTurns: 0 })
+    await setRule(store)
+    const written = [inRoom('1', 'ann', { text: 'quick one' }), edit('1', 'edited'), overheard('o1'), inRoom('c', 'ann', { text: '/new' })]
+    for (const one of written) {
+      await made.receive(one)
+      await settle()
+      await clock.advance(10)
+    }
+    await made.receive(inRoom('2', 'ann', { text: 'quick two' }))
+    await settle()
+    expect(made.turns.at(-1)?.text).toBe('quick two')
+    for (const one of [overheard('o2'), edit('2', 'newer')]) await made.receive(one)
+    await settle()
+    mend()
+    await pass(10_000)
+    await made.receive(inRoom('3', 'ann', { text: 'quick three' }))
+    await settle()
+    const text = made.turns.at(-1)?.text
+    expect(text).toContain('text of o2')
+    expect(text).toContain('It now reads: "newer"')
+    expect(text).not.toMatch(/text of o1|edited"/)
+    await made.finish()
+    // A message that the platform delivers again is not kept again.
+    await made.receive(overheard('o1'), inRoom('4', 'ann', { text: 'quick four' }))
+    await settle()
+    expect(made.turns.at(-1)?.text).toBe('quick four')
   })
 })
 

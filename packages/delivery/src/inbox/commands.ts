@@ -94,6 +94,8 @@ export interface CommandOptions {
   models(agent: string): readonly string[]
   /** Ends the commands of a conversation that run in the background. */
   endCommands(session: string): Promise<void>
+  /** Forgets what was overheard in a conversation, and changed there, before a command. */
+  endUnread(session: string, command: Pick<InboxEntry, 'number' | 'receivedAtMs'>): Promise<void>
   /** Aborts a turn at the request of its sender. Resolves to false when it has ended. */
   stop(turnId: string): Promise<boolean>
   /** Ends a message whose turn does not run, and records by whom. Resolves to false when the message has ended. */
@@ -217,10 +219,11 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
   },
 
   async new(options, running) {
-    const { clock, store, turns, whileWaiting, endCommands } = options
+    const { clock, store, turns, whileWaiting, endCommands, endUnread } = options
     const { owned, message, entry } = running
     const before = await hiddenBy(owned, running.session, entry.number)
     if (before) {
+      await endUnread(before.session, entry)
       await hide(store.sessions, before)
       return [{ key: 'new_conversation' }]
     }
@@ -240,6 +243,7 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
         const hidden = { command: entry.number, session: begun, upTo, atMs: clock.nowMs() }
         await keepHidden(owned, running.session, hidden)
         await endCommands(begun)
+        await endUnread(begun, entry)
         await hide(sessions, hidden)
       },
     })

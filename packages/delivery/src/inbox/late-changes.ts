@@ -46,6 +46,8 @@ const lateChangeSchema = v.object({
   files: v.exactOptional(v.array(v.string())),
   /** When the platform says that the edit was made. */
   editedAtMs: v.exactOptional(v.number()),
+  /** The number of the report of the change. */
+  reported: v.exactOptional(v.number()),
   /** The turn that is told about it. */
   turn: v.exactOptional(v.string()),
 })
@@ -59,6 +61,8 @@ export interface ReportedChange {
   readonly session: string
   readonly before: Inbound
   readonly report: Inbound
+  /** The number of the report. */
+  readonly reported: number
   readonly what: LateChange['what']
   /** The standing of the writer of the message. */
   readonly standing: Standing
@@ -70,7 +74,7 @@ export interface ReportedChange {
  */
 export async function keepLateChange(
   owned: OwnedStore,
-  { number, session, before, report, what, standing }: ReportedChange,
+  { number, session, before, report, reported, what, standing }: ReportedChange,
 ): Promise<void> {
   const files = otherFiles(before, report)
   const { sender, name } = before
@@ -83,6 +87,7 @@ export async function keepLateChange(
     text: shortened(report.text, TEXT_CHARS_MAX),
     ...(files.length > 0 && { files }),
     ...(report.sentAtMs !== undefined && { editedAtMs: report.sentAtMs }),
+    reported,
   }
   const keys = owned.keyValue(OWNER)
   const key = `${keysOf(session)}${padded(number)}`
@@ -177,6 +182,13 @@ export async function lateChanges(owned: OwnedStore, session: string, reader: Re
       for (const { key, late } of own) await keys.swap(key, late, undefined)
     },
   }
+}
+
+/** Forgets the changes of a session that were reported before the message with this number; a release before kept no numbers of reports. */
+export async function endLateChanges(owned: OwnedStore, session: string, before: number): Promise<void> {
+  const keys = owned.keyValue(OWNER)
+  for (const { key, value } of await keys.list(keysOf(session), LISTED_MAX))
+    if ((v.parse(lateChangeSchema, value).reported ?? 0) < before) await keys.swap(key, value, undefined)
 }
 
 /** As with the messages themselves, the words of strangers are framed, and so are those of people who stand lower than the reader. */

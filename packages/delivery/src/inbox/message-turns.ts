@@ -101,7 +101,7 @@ export class MessageTurns {
       const { approvals, features } = this.#options
       const reset = features.reset(channel.name, agentOfSession(started.session))
       const isAsking = () => approvals.isAsking(channel, message)
-      if (await resetIfDue({ clock, reset, isAsking }, owned, started.session)) await features.endCommands(started.session)
+      if (await resetIfDue({ clock, reset, isAsking }, owned, started)) await features.endCommands(started.session)
     }
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
     const maySilent = mayBeSilent(channel, message, room)

@@ -161,6 +161,13 @@ export class Overheard {
     await this.#update(keyOf(session), (before) => before.map((line) => (isRead(line, ended) ? readLine(line) : line)))
   }
 
+  /** Ends the lines up to a time that no turn has read. */
+  async end(session: string, atMs: number): Promise<void> {
+    const found = await this.#read(keyOf(session))
+    if (found.lines.some((line) => isUnreadAt(line, atMs)))
+      await this.#update(keyOf(session), (before) => before.map((line) => (isUnreadAt(line, atMs) ? readLine(line) : line)), found)
+  }
+
   /** Removes the lines of all rooms that are older than a day. */
   async sweep(): Promise<void> {
     for (const { key, value } of await this.#keys.list('', ROOMS_MAX)) {
@@ -213,6 +220,8 @@ function changed(line: OverheardLine, edit: OverheardLine | undefined): Overhear
 
 const isRead = (line: OverheardLine, ended: ReadonlySet<string>): boolean =>
   line.isRead === true || (line.turn !== undefined && ended.has(line.turn))
+
+const isUnreadAt = (line: OverheardLine, atMs: number): boolean => !line.isRead && line.atMs <= atMs
 
 const readLine = ({ id, atMs }: OverheardLine): OverheardLine => ({ id, sender: '', standing: 'unverified', text: '', atMs, isRead: true })
 

@@ -1,6 +1,7 @@
 /** Begins a new conversation after a time without turns, or at an hour of the day. It takes effect when the next turn begins. */
 import type { Reset } from '@sluice/config'
-import type { Clock, OwnedStore } from '@sluice/sdk'
+import type { Clock, OwnedStore, StartedMessage } from '@sluice/sdk'
+import { endLateChanges } from './late-changes.ts'
 import { beginConversation } from './new-conversation.ts'
 
 export interface ResetOptions {
@@ -12,13 +13,18 @@ export interface ResetOptions {
 
 const HOUR_MS = 3_600_000
 
-/** Call it before a turn reads the conversation. The earlier messages stay stored and are listed as before. Resolves to whether it began a new one. */
-export async function resetIfDue({ clock, reset, isAsking }: ResetOptions, owned: OwnedStore, session: string): Promise<boolean> {
+/** Call it before the turn of a message reads the conversation. The earlier messages stay stored and are listed as before. Resolves to whether it began a new one. */
+export async function resetIfDue(
+  { clock, reset, isAsking }: ResetOptions,
+  owned: OwnedStore,
+  { session, number }: Pick<StartedMessage, 'session' | 'number'>,
+): Promise<boolean> {
   if (!reset) return false
   const row = await owned.sessions.get(session)
   const nowMs = clock.nowMs()
   if (!row || !(await isDue(reset, row.lastActiveAtMs, nowMs)) || isAsking()) return false
   await beginConversation(owned.sessions, session, nowMs)
+  await endLateChanges(owned, session, number)
   return true
 }
 

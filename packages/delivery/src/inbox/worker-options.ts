@@ -7,7 +7,7 @@ import type { Rooms } from './rooms.ts'
 
 export interface InboxWorkerOptions extends DeliveryOptions {
   readonly rooms: Pick<Rooms, 'of'>
-  readonly overheard: Pick<Overheard, 'before' | 'take' | 'drop'>
+  readonly overheard: Pick<Overheard, 'before' | 'take' | 'drop' | 'end'>
   /** Carries out the change of a message that was overheard. Resolves to whether it was. */
   changesOverheard(channel: Channel, report: Inbound, receivedAtMs: number): Promise<boolean>
   /** Returns when this process took up the shards of these stores. */
