@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Channel, defineFeature, type SluiceEvent } from '@sluice/sdk'
 import { until } from '@sluice/testkit/until'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Daemon, startDaemon } from './daemon.ts'
 
 let dataDir: string
@@ -56,7 +56,8 @@ async function start(config: string) {
     }
     return page.notices
   }
-  return { sent, notices, events, emit: (event: SluiceEvent) => started.runtime.bus.emit(event) }
+  const { outbox } = started.runtime.store
+  return { sent, notices, events, outbox, emit: (event: SluiceEvent) => started.runtime.bus.emit(event) }
 }
 
 const down = (channel: string, state: 'down' | 'ok' = 'down'): SluiceEvent => ({
@@ -167,6 +168,13 @@ test('a budget that is spent is told, and a limit of a person is not', async () 
   for (let times = 0; times < 2; times++) emit({ type: 'budget_spent', period: 'day', limit_usd: 5, until: '2026-12-01T00:00:00Z' })
   emit({ ...failed, error: 'Daily budget of 5 USD is used up' })
   await expect.poll(notices).toMatchObject([{ kind: 'budget', about: 'day 2026-12-01T00:00:00Z' }])
+})
+
+test('the page has a notice whose chats a crash, or the store, kept from it', async () => {
+  const { notices, emit, outbox } = await start('[approvals]\nchannels = ["x:ops"]\n')
+  vi.spyOn(outbox, 'addNews').mockRejectedValueOnce(new Error('killed'))
+  emit(down('y'))
+  await expect.poll(notices).toMatchObject([{ kind: 'channel', about: 'y down' }])
 })
 
 test('the newest 100 notices are kept', async () => {

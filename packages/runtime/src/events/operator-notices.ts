@@ -51,18 +51,19 @@ async function send(runtime: Runtime, { kind, about, text, broken }: OperatorNot
   const atMs = clock.nowMs()
   const held = { client: `notice:${about}`, cause: `notice:${kind}`, sinceMs: atMs, untilMs: atMs } as const
   const chats = channels.filter((name) => name !== 'dashboard' && (broken === undefined || name.split(':')[0] !== broken))
-  if (!(await notifyNews({ channels: chats, title: '', message: text }, { held, quietMs: every_mins * MINUTE_MS }, runtime))) return
-  await keep(store, { at: isoTime(atMs), kind, about, text })
+  const notices = kept(store)
+  const at = isoTime(atMs)
+  const key = `${at} ${randomUUID()}`
+  // The page has the notice first, so that no crash hides it there.
+  await notices.set(key, { at, kind, about, text } satisfies KeptNotice)
+  if (!(await notifyNews({ channels: chats, title: '', message: text }, { held, quietMs: every_mins * MINUTE_MS }, runtime))) {
+    await notices.delete(key)
+    return
+  }
+  const all = await notices.list('', KEPT_MAX * 2)
+  const old = all.slice(0, Math.max(0, all.length - KEPT_MAX))
+  if (old.length > 0) await notices.setAll(new Map(old.map(({ key }) => [key, undefined] as const)))
   bus.emit({ type: 'operator_notice', kind, about, text })
-}
-
-async function keep(store: Pick<Store, 'keyValue'>, notice: KeptNotice): Promise<void> {
-  const keyValue = kept(store)
-  const earlier = await keyValue.list('', KEPT_MAX * 2)
-  const old = earlier.slice(0, Math.max(0, earlier.length - KEPT_MAX + 1))
-  await keyValue.setAll(
-    new Map<string, unknown>([[`${notice.at} ${randomUUID()}`, notice], ...old.map(({ key }) => [key, undefined] as const)]),
-  )
 }
 
 /** Returns what operators are told of an event; undefined for most. */
