@@ -20,6 +20,7 @@ import { NO_TEXT } from '../outbox/replies-of.ts'
 import { awayDelayMs, retryDelayMs } from '../outbox/retry-delay.ts'
 import { LostEnds } from './lost-ends.ts'
 import { noticeTo } from './notice.ts'
+import type { Unstarted } from './procedures.ts'
 import type { InboxWorkerOptions } from './worker-options.ts'
 
 const STOPPED_MAX = 1000
@@ -136,6 +137,19 @@ export class Attempts {
     const cause = key === 'unanswered' && reason !== undefined ? (`unanswered:${reason}` as const) : key
     const held = { client: lane, cause, sinceMs: nowMs, untilMs: nowMs }
     return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, message, text, nowMs)] }
+  }
+
+  /** Tells the sender of a message that no procedure had room for: that it waits long, or that it was given up. */
+  async withoutRun(owned: OwnedStore, told: Told, { ageMs, retryAtMs }: Unstarted): Promise<JobOutcome> {
+    const { features, onReplies } = this.#options
+    const { notice_after_secs } = features.config()
+    const isGivenUp = retryAtMs === undefined
+    const isLong = notice_after_secs > 0 && ageMs >= notice_after_secs * 1000
+    const news = isGivenUp || isLong ? this.newsFor(told, isGivenUp ? 'unanswered' : 'waiting') : undefined
+    // The wait is told once for a message, however long it is.
+    const numbers = news && (await owned.outbox.addNews(isGivenUp ? news : { ...news, quietMs: Math.max(news.quietMs, ageMs) }))
+    if (numbers) onReplies(waitingReplies(news.notice, numbers))
+    return isGivenUp ? 'done' : { retryAtMs }
   }
 
   /** Makes the message a dead letter, and tells its sender. */

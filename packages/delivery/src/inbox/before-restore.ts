@@ -5,20 +5,19 @@ import type { Inbound, OwnedStore } from '@sluice/sdk'
 const OWN = 'reminder'
 
 /**
- * Makes a message that a platform repeats after a restore a dead letter. Resolves to false for a message that may run: one that was
- * sent later or has no time, and one that an operator replays. Asked before each attempt, so that no crash gets around it.
+ * Returns why a message that a platform repeats after a restore is given up, with its attempts. Undefined for a message that may run: one
+ * that was sent later or has no time, and one that an operator replays. Asked before each attempt, so that no crash gets around it.
  */
-export async function holdBackOld(
+export async function heldBack(
   owned: OwnedStore,
   number: number,
   { sentAtMs }: Inbound,
-  { restoredAtMs, nowMs }: { readonly restoredAtMs: number; readonly nowMs: number },
-): Promise<boolean> {
-  if (sentAtMs === undefined || sentAtMs > restoredAtMs) return false
+  restoredAtMs: number,
+): Promise<{ readonly error: string; readonly attempts: number } | undefined> {
+  if (sentAtMs === undefined || sentAtMs > restoredAtMs) return undefined
   const entry = await owned.inbox.get(number)
-  if (!entry || entry.endedAtMs !== null || entry.verdict === OWN) return false
-  if ((await owned.admissions.loopState(number))?.isAdmitted) return false
+  if (!entry || entry.endedAtMs !== null || entry.verdict === OWN) return undefined
+  if ((await owned.admissions.loopState(number))?.isAdmitted) return undefined
   const error = `It was sent before a backup was restored on ${new Date(restoredAtMs).toISOString()}, and may have been answered then.`
-  await owned.inbox.markDead(number, { error, atMs: nowMs })
-  return true
+  return { error, attempts: entry.attempts }
 }

@@ -9,7 +9,7 @@ import { DeliveryQueue, type OwnedRow } from '../delivery-queue.ts'
 import { admitMessage, endBeyondShare, principalOf } from './admit-message.ts'
 import { ArrivedMessages } from './arrived-messages.ts'
 import { ABSENT_DELAY_MS, Attempts, HOUR_MS } from './attempts.ts'
-import { holdBackOld } from './before-restore.ts'
+import { heldBack } from './before-restore.ts'
 import { BesideTurns } from './beside-turns.ts'
 import { overtakes } from './command-lane.ts'
 import { MessageTurns } from './message-turns.ts'
@@ -169,7 +169,8 @@ export class InboxWorker {
     if (!found) return 'done'
     if ('unreadable' in found) return channel ? this.#stored.outcome(row, found) : later
     if (kind === 'change') return this.#besideTurns.change(row, found)
-    if (restoredAtMs !== undefined && (await holdBackOld(owned, number, found, { restoredAtMs, nowMs }))) return 'done'
+    const old = restoredAtMs === undefined ? undefined : await heldBack(owned, number, found, restoredAtMs)
+    if (old) return this.#attempts.giveUp(owned, { number, channel: name, attempts: old.attempts }, { error: old.error })
     if (kind === 'approval_reply') return this.#besideTurns.approvalReply(owned, row, found)
     if (!channel) return later
     if (kind === 'command') return this.#besideTurns.command(row, channel, found, attempt)
@@ -213,7 +214,8 @@ export class InboxWorker {
     const procedures = kind === 'turn' ? undefined : features.procedures()
     const ageMsMax = features.config().max_age_hours * HOUR_MS
     const taken = await fireProcedures({ ...this.#options, store: owned, procedures, nowMs, ageMsMax }, channel, number, message, client)
-    if (taken) return taken === true ? 'done' : taken
+    if (taken === true) return 'done'
+    if (taken) return this.#attempts.withoutRun(owned, { channel: channel.name, lane, message }, taken)
     return this.#turns.run(row, { channel, message, pieces, client, attempt, room })
   }
 }

@@ -169,3 +169,33 @@ describe('the draft of a message that is given up', () => {
 function trimmed(text: string): unknown {
   return text.length < 100 ? text : expect.stringMatching(/^The answer takes longer than usual\./)
 }
+
+describe('a message that no procedure has room for', () => {
+  const webhook = { path: '/x', verify: () => ({ by: 'test' }), parse: () => [], sample: () => ({ headers: {}, body: '' }) } as const
+  const waiting = trimmed(GATEWAY_TEXTS.waiting.text)
+  const minutes = async (count: number): Promise<void> => {
+    for (let minute = 0; minute < count; minute++) {
+      await clock.advance(60_000)
+      await settle()
+    }
+  }
+
+  test('tells its sender once that it waits, and nothing more when its run starts', async () => {
+    let isFull = true
+    const made = await bench({ triggers: ['/x'], channel: { webhook }, isFull: () => isFull })
+    await made.receive(message('m1'))
+    await minutes(90)
+    expect(textsOf(made)).toEqual([waiting])
+    isFull = false
+    await minutes(1)
+    expect(await states(made)).toEqual({ inbox: ['done'], outbox: ['sent'] })
+  })
+
+  test('tells its sender when it is given up after max_age_hours', async () => {
+    const made = await bench({ config: { max_age_hours: 1 }, triggers: ['/x'], channel: { webhook }, isFull: () => true })
+    await made.receive(message('m1'))
+    await minutes(62)
+    expect(textsOf(made)).toEqual([waiting, UNANSWERED])
+    expect(await states(made)).toEqual({ inbox: ['done'], outbox: ['sent', 'sent'] })
+  })
+})

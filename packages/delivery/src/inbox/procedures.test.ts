@@ -117,7 +117,7 @@ test('a message that no procedure has room for is offered again until it is too 
       { store, log: testHost().log, procedures: sops, nowMs, ageMsMax: 1000 },
       ...([CHANNEL, number, MESSAGE, clientOf(CHANNEL, MESSAGE, [])] as const),
     )
-  expect(await take(9)).toEqual({ retryAtMs: 30_009 })
+  expect(await take(9)).toEqual({ ageMs: 0, retryAtMs: 30_009 })
   await take(1008)
   await take(1009)
   expect(asked).toEqual([true, true, false])

@@ -8,6 +8,9 @@ export function isProcedureEvent(procedures: Procedures | undefined, { webhook }
   return webhook !== undefined && procedures?.matches('webhook', webhook.path) === true
 }
 
+/** A message without a run for `ageMs`, which is offered again at a time, or was skipped for its age. */
+export type Unstarted = { readonly ageMs: number; readonly retryAtMs?: number }
+
 export interface FiringOptions {
   readonly store: Pick<Store, 'inbox'>
   readonly procedures: Procedures | undefined
@@ -23,7 +26,7 @@ const FULL_DELAY_MS = 30_000
 /**
  * Resolves to true when procedures have taken the message, which is then done in the same commit: after a crash nothing starts
  * twice, and a replayed message is an event like the first. False: no trigger takes a message of this principal, or no condition fits.
- * A time: as many runs wait as may, so the message stays in the inbox until then.
+ * An `Unstarted`: as many runs wait as may, so the message stays in the inbox until its time; or it is done and no run was started.
  */
 export async function fireProcedures(
   { store, procedures, log, nowMs, ageMsMax }: FiringOptions,
@@ -31,7 +34,7 @@ export async function fireProcedures(
   number: number,
   message: Inbound,
   { client, standing }: LimitedClient,
-): Promise<boolean | { readonly retryAtMs: number }> {
+): Promise<boolean | Unstarted> {
   const path = channel.webhook?.path
   if (path === undefined || !procedures || !isProcedureEvent(procedures, channel)) return false
   const entry = await store.inbox.get(number)
@@ -48,15 +51,21 @@ export async function fireProcedures(
     ...(entry.trace !== undefined && { trace: entry.trace }),
     origin: { channel: channel.name, account, to, sender },
   } as const
+  const ageMs = nowMs - entry.receivedAtMs
+  const repeats = ageMs < ageMsMax
   let dispatched: readonly SopDispatch[]
   try {
-    dispatched = await procedures.fire(event, { inbox: number, repeats: nowMs - entry.receivedAtMs < ageMsMax })
+    dispatched = await procedures.fire(event, { inbox: number, repeats })
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'unavailable' || error.retryAfterSecs === undefined) throw error
     log.warn('message waits for its procedures', { channel: channel.name, inbox: number, reason: error.message })
-    return { retryAtMs: nowMs + FULL_DELAY_MS }
+    return { ageMs, retryAtMs: nowMs + FULL_DELAY_MS }
   }
   if (dispatched.length === 0) return false
+  if (!repeats && dispatched.every(({ status }) => status === 'skipped')) {
+    log.warn('message given up: no procedure had room for it', { channel: channel.name, inbox: number })
+    return { ageMs }
+  }
   log.info('procedures took a message', { channel: channel.name, inbox: number, dispatched: dispatched.length })
   return true
 }

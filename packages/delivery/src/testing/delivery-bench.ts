@@ -7,6 +7,7 @@ import { deliverySection, NO_SHARES } from '@sluice/config'
 import { LaneQueue } from '@sluice/kit'
 import { ShardOwnership } from '@sluice/ownership'
 import {
+  AppError,
   agentOfSession,
   type Channel,
   type ClientId,
@@ -136,6 +137,8 @@ export interface DeliveryBenchOptions {
   readonly overhears?: boolean
   /** The paths that procedures have triggers for; an array that a test may change. */
   readonly triggers?: readonly string[]
+  /** Returns whether procedures have no room for a run. */
+  readonly isFull?: () => boolean
   readonly restoredAtMs?: number
 }
 
@@ -196,8 +199,12 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
         options.triggers && {
           matches: (_source, path) => options.triggers?.includes(path) === true,
           async fire(_event, also) {
+            const isFull = options.isFull?.() === true
+            if (isFull && also?.repeats) throw new AppError('unavailable', 'as many runs wait as may', { retryAfterSecs: 30 })
             if (also?.inbox !== undefined) await store.inbox.done(also.inbox, clock.nowMs())
-            return [{ sop: 'procedure', status: 'started', runId: 'run' }]
+            return isFull
+              ? [{ sop: 'procedure', status: 'skipped', reason: 'full' }]
+              : [{ sop: 'procedure', status: 'started', runId: 'run' }]
           },
         },
     },
