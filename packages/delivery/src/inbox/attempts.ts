@@ -48,8 +48,8 @@ type Drafted = Pick<StartedMessage, 'channel' | 'account' | 'message' | 'turnId'
 
 export class Attempts {
   readonly #options: InboxWorkerOptions
-  /** The turns that their senders stopped and that have not ended. One that ends in another process is dropped at last. */
-  readonly stopped = new BoundedMap<string, true>(STOPPED_MAX)
+  /** The turns that were stopped and that have not ended, some with the reason for the inbox. One that ends in another process is dropped at last. */
+  readonly stopped = new BoundedMap<string, string | undefined>(STOPPED_MAX)
   /** The reasons of messages that their senders stopped while an attempt was under way that had begun no turn. */
   readonly withdrawn = new BoundedMap<number, string>(STOPPED_MAX)
   readonly lostEnds: LostEnds
@@ -103,13 +103,14 @@ export class Attempts {
     const refusal = failure?.refusedFor
     const reason = scrub(errorText(error))
     const lane = started.session
-    if (isSpent || refusal !== undefined || failure?.code === 'aborted') {
-      const isStopped = this.stopped.delete(started.turnId)
+    const stoppedFor = this.stopped.get(started.turnId)
+    const isStopped = this.stopped.delete(started.turnId)
+    if (isSpent || isStopped || refusal !== undefined || failure?.code === 'aborted') {
       if (draft !== undefined) await this.#endDraft(owned, started, { draft, isStopped })
       // The edit of a draft tells the sender.
       const news = draft === undefined ? this.newsFor({ ...started, lane }, 'unanswered', refusal) : undefined
       if (!isStopped) return this.giveUp(owned, started, { error: refusal === undefined ? reason : `refused: ${reason}`, news })
-      await owned.inbox.done(number, nowMs)
+      await owned.inbox.done(number, nowMs, [], stoppedFor)
       return 'done'
     }
     const asked = isOverBudget ? Math.min(BUDGET_LOOK_SECS, failure.retryAfterSecs ?? 0) : failure?.retryAfterSecs

@@ -64,15 +64,19 @@ export class BesideTurns {
     const { attempts, messages, running } = this.#parts
     const entry = await owned.inbox.get(number)
     if (!entry || entry.endedAtMs !== null) return 'done'
+    const client = await principalOf(this.#options, channel, message)
+    const reasonFor = (sender: string): string =>
+      `stopped by ${sender === message.sender ? 'its sender' : `${client.standing} ${channel.name}:${message.sender}`}`
     const stop = async (turnId: string): Promise<boolean> => {
-      // Set before the abort, because the turn may end at once.
-      attempts.stopped.set(turnId, true)
-      const isAborted = await turns.agent.requestAbort(turnId)
-      if (!isAborted) attempts.stopped.delete(turnId)
-      return isAborted
+      const early = running.stopEarly(turnId)
+      // Set before the agent aborts the turn, because it may end at once. What has begun no turn of the agent has its reason in the inbox.
+      attempts.stopped.set(turnId, early === undefined ? undefined : reasonFor(early))
+      if (early !== undefined || (await turns.agent.requestAbort(turnId))) return true
+      // A turn that failed meanwhile has ended as stopped.
+      return !attempts.stopped.delete(turnId)
     }
-    const withdraw = async (waiting: number, by: string): Promise<boolean> => {
-      const reason = `stopped by ${by}`
+    const withdraw = async (waiting: number, sender: string): Promise<boolean> => {
+      const reason = reasonFor(sender)
       if (await messages.end(waiting, async () => void (await owned.inbox.done(waiting, clock.nowMs(), [], reason)))) return true
       // The attempt under way ends the message before its turn begins.
       if (messages.has(waiting)) attempts.withdrawn.set(waiting, reason)
@@ -87,7 +91,6 @@ export class BesideTurns {
       }
     }
     const { models, endCommands } = features
-    const client = await principalOf(this.#options, channel, message)
     const texts = features.texts()
     const room = await rooms.of(channel, message, lane)
     const limited = { ...client, ...(room && roomLimits(room)) }

@@ -279,4 +279,52 @@ describe('/stop', () => {
     expect(texts(made)).toEqual(['Messages that waited and are not answered: 1.'])
     expect((await ended(made))[0]).toEqual(['m1', 'done', 'stopped by its sender'])
   })
+
+  test.each([
+    ['/stop', 'Stopped.', 'stopped by its sender'],
+    ['/new', 'Stopped. This is a new conversation. The earlier messages are kept, but no longer read.', null],
+  ])('ends a turn whose files are fetched: %s', async (text, answer, reason) => {
+    let fetching: AbortSignal | undefined
+    const made = await slow({
+      channel: {
+        fetchMedia: (_file, { signal }) => {
+          fetching = signal
+          return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+        },
+      },
+    })
+    await made.receive(message('m1', { attachments: [{ kind: 'audio', name: 'v.ogg', source: { url: 'http://127.0.0.1/v' } }] }))
+    await settle()
+    expect(fetching?.aborted).toBe(false)
+    await made.receive(message('c', { text }))
+    await settle()
+    expect(fetching?.aborted).toBe(true)
+    expect(texts(made)).toEqual([answer])
+    expect(made.begun()).toEqual([])
+    expect(await ended(made)).toEqual([
+      ['m1', 'done', reason],
+      ['c', 'done', null],
+    ])
+  })
+
+  test('ends a turn whose draft is sent', async () => {
+    const sending = Promise.withResolvers<{ readonly id: string }>()
+    let isFirst = true
+    const made = await slow({
+      channel: { draftEveryMs: 1000, update: async () => {} },
+      send() {
+        const sent = isFirst ? sending.promise : Promise.resolve({ id: 'later' })
+        isFirst = false
+        return sent
+      },
+    })
+    await made.receive(message('m1'))
+    await settle()
+    await made.receive(message('c', { text: '/stop' }))
+    await settle()
+    sending.resolve({ id: 'draft' })
+    await settle()
+    expect(texts(made)).toContain('Stopped.')
+    expect(made.begun()).toEqual([])
+  })
 })

@@ -98,8 +98,8 @@ export interface CommandOptions {
   endUnread(session: string, command: Pick<InboxEntry, 'number' | 'receivedAtMs'>): Promise<void>
   /** Aborts a turn at the request of its sender. Resolves to false when it has ended. */
   stop(turnId: string): Promise<boolean>
-  /** Ends a message whose turn does not run, and records by whom. Resolves to false when the message has ended. */
-  withdraw(number: number, by: string): Promise<boolean>
+  /** Ends a message of this sender whose turn does not run, and records by whom. Resolves to false when the message has ended. */
+  withdraw(number: number, sender: string): Promise<boolean>
   readonly turns: Pick<RunningTurns, 'between' | 'inThread'>
   /** Aborts when the daemon stops. */
   readonly stopping: AbortSignal
@@ -185,15 +185,13 @@ interface Withdrawn {
 
 /** Ends what the sender wrote before the command and what does not run; for an operator, what all people wrote. */
 async function withdrawWaiting({ withdraw }: CommandOptions, running: RunningCommand): Promise<Withdrawn> {
-  const { message, client, channel } = running
   const waiting = (await messagesBefore(running)).filter(
     (one) => !one.isRunning && (one.kind === 'turn' || one.kind === undefined) && !isOwnMessage(one) && mayStop(running, one),
   )
   let [count, hasTried] = [0, false]
   // The newest one first, so that none begins because an earlier one has left.
   for (const { number, turnId, sender } of waiting.toReversed()) {
-    const by = sender === message.sender ? 'its sender' : `${client.standing} ${channel.name}:${message.sender}`
-    if (!(await withdraw(number, by))) continue
+    if (!(await withdraw(number, sender))) continue
     if (turnId === null) count++
     else hasTried = true
   }

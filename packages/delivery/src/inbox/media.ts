@@ -25,7 +25,7 @@ export interface MediaOptions {
   readonly transcribe: Transcribe | undefined
   readonly log: Logger
   readonly clock: Clock
-  /** Aborts when the daemon stops. */
+  /** Aborts when the turn or the daemon stops. */
   readonly signal: AbortSignal
 }
 
@@ -134,7 +134,7 @@ async function tried<Value>(done: 'fetched' | 'transcribed' | 'saved', run: () =
 }
 
 function throwIfAborted(signal: AbortSignal): void {
-  if (signal.aborted) throw new AppError('aborted', 'The attachments were not read because the daemon stops')
+  if (signal.aborted) throw new AppError('aborted', 'The attachments were not read because the turn or the daemon stops')
 }
 
 /** The name on one line, without characters that could pass for another attachment or a path. */

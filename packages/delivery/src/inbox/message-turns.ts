@@ -1,6 +1,6 @@
 /** Runs the turn of a message: shows progress to its sender, puts the text for the model together, and commits the replies with the end. */
 import { type FurtherWords, type LimitedClient, newTurnId, notConfigured } from '@sluice/agent'
-import type { Attempt, JobOutcome } from '@sluice/kit'
+import { type Attempt, type JobOutcome, signalScope } from '@sluice/kit'
 import {
   AppError,
   agentOfSession,
@@ -59,10 +59,14 @@ interface Turn extends Omit<Beginning, 'message' | 'pieces'> {
   readonly draft: Draft | undefined
   readonly trace: Trace
   readonly onWait: (isWaiting: boolean) => void
+  /** Called when the agent has got the turn. */
+  readonly onId: () => void
   readonly turnId: string
-  /** Aborts when the sender begins a new conversation, or interrupts the turn. */
+  /** Aborts when the sender begins a new conversation, interrupts the turn, or stops it before the agent has got it. */
   readonly signal: AbortSignal
 }
+
+interface Preparing extends Pick<Turn, 'owned' | 'started' | 'channel' | 'room' | 'turnId'>, Pick<Beginning, 'pieces'> {}
 
 /** A running turn that reads what its person writes meanwhile. */
 interface Steered extends Pick<Turn, 'owned' | 'channel' | 'started' | 'attempt' | 'turnId' | 'room' | 'maySilent'> {
@@ -88,7 +92,7 @@ export class MessageTurns {
 
   /** Runs the turn of a message. */
   async run({ owned, number, lane }: OwnedRow, { channel, message, pieces, client, attempt, room }: Beginning): Promise<JobOutcome> {
-    const { clock, log, onReplies, stopping, telemetry } = this.#options
+    const { clock, onReplies, stopping } = this.#options
     const { attempts, running: turns } = this.#parts
     await turns.open(lane)
     const turnId = newTurnId(clock.nowMs())
@@ -96,26 +100,14 @@ export class MessageTurns {
     if (!started) return 'done'
     const withdrawn = await attempts.endWithdrawn(owned, number)
     if (withdrawn) return withdrawn
-    // A turn that was begun before goes on with the conversation that it has read.
-    if (started.checkpoint.length === 0) {
-      const { approvals, features } = this.#options
-      const reset = features.reset(channel.name, agentOfSession(started.session))
-      const isAsking = () => approvals.isAsking(channel, message)
-      if (await resetIfDue({ clock, reset, isAsking }, owned, started)) await features.endCommands(started.session)
-    }
-    const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
-    const maySilent = mayBeSilent(channel, message, room)
-    for (const said of maySilent ? [] : [started.message, ...pieces])
-      void telemetry.within(trace, () =>
-        acknowledge({ owned, channel, started: { ...started, message: said }, turnId, log, signal: stopping }),
-      )
-    const partsOf = await loadReplyParts(channel)
-    const drafting = { ...this.#options, owned, channel, started, partsOf, signal: stopping }
-    const draft = maySilent ? undefined : await telemetry.within(trace, () => openDraft(drafting))
-    const typing = maySilent ? NO_TYPING : startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
     const running = turns.begin(lane, { turnId: started.turnId, number, sender: message.sender })
     const { signal } = running
     let isStopped = false
+    const prepared = await this.#prepare({ owned, started, channel, pieces, room, turnId }).catch((error: unknown) => {
+      running.ended(isStopped)
+      throw error
+    })
+    const { trace, ended, maySilent, partsOf, draft, typing } = prepared
     try {
       const replies = await this.#answer({
         owned,
@@ -128,6 +120,7 @@ export class MessageTurns {
         trace,
         turnId,
         onWait: typing.pause,
+        onId: running.isWithAgent,
         signal,
         room,
         maySilent,
@@ -146,12 +139,35 @@ export class MessageTurns {
       }
       if (!stopping.aborted) ended('error')
       isStopped = signal.aborted
-      if (isStopped) attempts.stopped.set(started.turnId, true)
+      if (isStopped && !attempts.stopped.has(started.turnId)) attempts.stopped.set(started.turnId, undefined)
       return await attempts.failed(owned, started, error, draft?.id)
     } finally {
       running.ended(isStopped)
       typing.stop()
     }
+  }
+
+  /** Begins a new conversation where one is due, and shows the sender that the turn begins. */
+  async #prepare({ owned, started, channel, pieces, room, turnId }: Preparing) {
+    const { approvals, clock, features, log, stopping, telemetry } = this.#options
+    const { message, number } = started
+    // A turn that was begun before goes on with the conversation that it has read.
+    if (started.checkpoint.length === 0) {
+      const reset = features.reset(channel.name, agentOfSession(started.session))
+      const isAsking = () => approvals.isAsking(channel, message)
+      if (await resetIfDue({ clock, reset, isAsking }, owned, started)) await features.endCommands(started.session)
+    }
+    const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
+    const maySilent = mayBeSilent(channel, message, room)
+    for (const said of maySilent ? [] : [message, ...pieces])
+      void telemetry.within(trace, () =>
+        acknowledge({ owned, channel, started: { ...started, message: said }, turnId, log, signal: stopping }),
+      )
+    const partsOf = await loadReplyParts(channel)
+    const drafting = { ...this.#options, owned, channel, started, partsOf, signal: stopping }
+    const draft = maySilent ? undefined : await telemetry.within(trace, () => openDraft(drafting))
+    const typing = maySilent ? NO_TYPING : startTyping({ channel, to: message.to, clock, lease: owned.lease })
+    return { trace, ended, maySilent, partsOf, draft, typing }
   }
 
   /** Runs the turn inside the permit of the job. Resolves to its replies, which are in the outbox by then. */
@@ -166,6 +182,7 @@ export class MessageTurns {
     trace,
     turnId: newId,
     onWait,
+    onId,
     signal,
     room,
     maySilent,
@@ -178,7 +195,9 @@ export class MessageTurns {
     if (!workspace) throw new AppError('unavailable', notConfigured(agent))
     const owner = fileOwner(started.session, caller)
     const keep = { owner, ...limits.shares.ofFiles(client, owner) }
-    const media = { channel, standing: client.standing, workspace, keep, transcribe: features.transcribe(), log, clock, signal: stopping }
+    using reading = signalScope([stopping, signal])
+    const transcribe = features.transcribe()
+    const media = { channel, standing: client.standing, workspace, keep, transcribe, log, clock, signal: reading.signal }
     const isInHistory = (words: string): Promise<boolean> => hasWords(owned, started.session, words)
     const isResumed = checkpoint.length > 0
     const reader = { channel: channel.name, sender: message.sender, standing: client.standing, turnId, isResumed }
@@ -208,6 +227,7 @@ export class MessageTurns {
       trace,
       isInRoom: isReadByOthers(message),
       permit: attempt.permit,
+      onId,
       signal,
       ...(attempt.superseded && { superseded: attempt.superseded }),
       onWait,

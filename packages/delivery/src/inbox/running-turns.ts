@@ -10,10 +10,12 @@ const INTERRUPTS_MAX = 20
 const COUNTED_MAX = 1000
 
 export interface RunningTurn {
-  /** Aborts when the sender begins a new conversation, or interrupts the turn. */
+  /** Aborts when the sender begins a new conversation, interrupts the turn, or stops it before the agent has got it. */
   readonly signal: AbortSignal
   /** Whether the turn ends only to begin anew with what its sender has written. */
   isInterrupted(): boolean
+  /** Called when the agent has got the turn: from then on, the agent aborts it. */
+  isWithAgent(): void
   /** Called at the end of the turn. */
   ended(isStopped: boolean): void
 }
@@ -27,6 +29,7 @@ interface Begun {
 
 interface Running extends Begun {
   isInterrupted: boolean
+  isWithAgent: boolean
   readonly stop: AbortController
   /** Resolves to whether `stop` ended the turn. */
   readonly ended: Promise<boolean>
@@ -68,17 +71,28 @@ export class RunningTurns {
   /** Adds the turn of a session. A session has one turn at a time. */
   begin(session: string, begun: Begun): RunningTurn {
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const running: Running = { ...begun, isInterrupted: false, stop: new AbortController(), ended: promise }
+    const running: Running = { ...begun, isInterrupted: false, isWithAgent: false, stop: new AbortController(), ended: promise }
     this.#running.set(session, running)
     return {
       signal: running.stop.signal,
       isInterrupted: () => running.isInterrupted,
+      isWithAgent: () => {
+        running.isWithAgent = true
+      },
       ended: (isStopped) => {
         if (this.#running.get(session) === running) this.#running.delete(session)
         if (!running.isInterrupted) this.#interrupts.delete(begun.turnId)
         resolve(isStopped)
       },
     }
+  }
+
+  /** Aborts a turn that the agent has not got yet, such as one whose files are fetched. Returns its sender; undefined for any other turn. */
+  stopEarly(turnId: string): string | undefined {
+    const running = [...this.#running.values()].find((one) => one.turnId === turnId)
+    if (!running || running.isWithAgent || (running.stop.signal.aborted && !running.isInterrupted)) return undefined
+    running.stop.abort()
+    return running.sender
   }
 
   /**

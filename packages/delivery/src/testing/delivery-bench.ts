@@ -273,6 +273,8 @@ const testAgent = (
   answer: (request: TurnRequest) => string | Promise<string>,
 ): Pick<Agent, 'run'> => ({
   async run(request) {
+    if (request.delivery) request.onId?.(request.delivery.turnId)
+    if (request.signal?.aborted) throw new AppError('aborted', 'The turn was stopped')
     turns.push(request)
     const text = await answer(request)
     const { delivery } = request
