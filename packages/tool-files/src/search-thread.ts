@@ -4,6 +4,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import { AppError, errorText } from '@sluice/sdk'
+import type { IgnoreRule } from './ignore-rules.ts'
 
 export interface Match {
   /** The line, counted from 1. */
@@ -66,8 +67,22 @@ const SEARCHER = `
     return { matches, more: false }
   }
 
-  parentPort.on('message', ({ paths, bytes, max }) =>
-    parentPort.postMessage(paths ? paths.filter((path) => name === undefined || name.test(path)) : search(bytes, max)))
+  const expressions = new Map()
+  function ignoring(source) {
+    if (!expressions.has(source)) {
+      let made
+      try { made = new RegExp(source) } catch {}
+      expressions.set(source, made)
+    }
+    return expressions.get(source)
+  }
+
+  parentPort.on('message', ({ paths, rules, bytes, max }) => {
+    if (rules) {
+      const last = rules.toReversed()
+      parentPort.postMessage(paths.filter((path) => last.find(({ source }) => ignoring(source)?.test(path))?.keeps ?? true))
+    } else parentPort.postMessage(paths ? paths.filter((path) => name === undefined || name.test(path)) : search(bytes, max))
+  })
 `
 
 export class SearchThread implements AsyncDisposable {
@@ -90,6 +105,11 @@ export class SearchThread implements AsyncDisposable {
   /** Resolves to the paths that the pattern for names matches. Rejects as `search` does. */
   async filter(paths: readonly string[]): Promise<readonly string[]> {
     return (await this.#ask({ paths })) as readonly string[]
+  }
+
+  /** Resolves to the paths that the rules keep. A rule that is no expression does not match. */
+  async keep(paths: readonly string[], rules: readonly IgnoreRule[]): Promise<readonly string[]> {
+    return (await this.#ask({ paths, rules })) as readonly string[]
   }
 
   /** Resolves to the first matching lines. Rejects with `invalid_request` for a wrong pattern, and with `aborted` once the thread has ended. */

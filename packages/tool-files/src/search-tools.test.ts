@@ -37,6 +37,52 @@ describe('grep', () => {
     expect(await run('grep', { pattern: 'foo', path: 'a/c.md' })).toBe('a/c.md:1: foo 2\n[1 lines in 1 files]')
   })
 
+  test('leaves out what .gitignore files name, and finds it when asked', async () => {
+    const { run } = arrange({
+      '.gitignore': '# made\n*.log\n/dist/\nbuild\n!keep.log\ndocs/**/made\n[z-a]\n\\!odd \r\n',
+      'a.log': 'foo',
+      'keep.log': 'foo',
+      'dist/a.js': 'foo',
+      'src/dist/a.js': 'foo',
+      'src/build/a.js': 'foo',
+      'src/.gitignore': '!b.log\n/own.txt',
+      'src/b.log': 'foo',
+      'src/own.txt': 'foo',
+      'src/deep/own.txt': 'foo',
+      'docs/made/a.md': 'foo',
+      'docs/x/y/made/a.md': 'foo',
+      '!odd': 'foo',
+    })
+    const found = async (input: object) => (await run('grep', { pattern: 'foo', ...input })).split('\n').map((line) => line.split(':')[0])
+    expect(await found({})).toEqual(['keep.log', 'src/b.log', 'src/deep/own.txt', 'src/dist/a.js', '[4 lines in 4 files]'])
+    expect(await found({ ignored: true })).toHaveLength(12)
+    expect(await found({ path: 'src' })).toEqual(['src/b.log', 'src/deep/own.txt', 'src/dist/a.js', '[3 lines in 3 files]'])
+    expect(await found({ path: 'dist' })).toEqual(['dist/a.js', '[1 lines in 1 files]'])
+    expect(await found({ path: 'a.log' })).toEqual(['a.log', '[1 lines in 1 files]'])
+    expect(await run('glob', { pattern: '*.log' })).toBe('keep.log\nsrc/b.log')
+    expect(await run('glob', { pattern: 'a.log' })).toBe(
+      '[No file matches]\n[Files that .gitignore names were left out: ignored = true includes them]',
+    )
+  })
+
+  test('ends a .gitignore that takes too long', async () => {
+    let listed = () => {}
+    const isListed = new Promise<void>((resolve) => {
+      listed = resolve
+    })
+    const hostile = { '.gitignore': `${'*a'.repeat(12)}b`, [`${'a'.repeat(200)}.txt`]: 'foo' }
+    const { run, host } = arrange(hostile, (memory) => ({
+      async read(path, options) {
+        if (path === '.gitignore') setImmediate(listed)
+        return memory.read(path, options)
+      },
+    }))
+    const search = run('grep', { pattern: 'foo' })
+    await isListed
+    await host.advance(10_000)
+    expect(await search).toMatch(/^\[No line matches]\n\[The search ended after 10 s/)
+  })
+
   test('shows the part of a long line around the match, with bytes that file_read takes', async () => {
     const line = `${'é'.repeat(5000)}needle${'y'.repeat(5000)}`
     const { run } = arrange({ 'a.json': `first\n${line}\n` })

@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import { globSource } from './glob-pattern.ts'
 import { type Match, type Patterns, SearchThread } from './search-thread.ts'
 import { FILE_BYTES_MAX, isBinary, isFromOthers, onOneLine, pathInput, SHOWN_CHARS_MAX } from './text-file.ts'
-import { type VisitedFolder, walk } from './walk.ts'
+import { type Keep, type VisitedFolder, walk } from './walk.ts'
 
 const PATTERN_CHARS_MAX = 2000
 const SEARCH_MS_MAX = 10_000
@@ -17,6 +17,8 @@ const RESULTS_MAX = 1000
 
 const patternInput = (description: string) => v.pipe(v.string(), v.minLength(1), v.maxLength(PATTERN_CHARS_MAX), v.description(description))
 const limitInput = v.optional(v.pipe(whole(1, RESULTS_MAX), v.description('The largest number of results')), RESULTS_DEFAULT)
+const ignoredInput = v.optional(v.pipe(v.boolean(), v.description('Also what .gitignore names')), false)
+const LEAVES_OUT = 'Files that .gitignore names were left out: ignored = true includes them'
 
 /** Returns both tools. Searches of one daemon run one after the other, because each takes a thread. */
 export function searchTools(host: Pick<Host, 'clock'>): readonly [Tool, Tool] {
@@ -27,6 +29,8 @@ export function searchTools(host: Pick<Host, 'clock'>): readonly [Tool, Tool] {
 
 interface SearchOptions {
   readonly path: string
+  /** Whether files that a `.gitignore` names are found too. */
+  readonly ignored: boolean
   readonly patterns: Patterns
   readonly context: Pick<ToolContext, 'workspace' | 'signal'>
 }
@@ -34,29 +38,39 @@ interface SearchOptions {
 /** Takes the files of one folder whose names match; returns false when it has enough. */
 type Visit = (paths: readonly string[], thread: SearchThread) => Promise<boolean>
 
-/** Resolves to the reason why a search ended before it saw all files; undefined if it did see them, or its visitor had enough. */
-type Start = (search: SearchOptions, visit: Visit) => Promise<string | undefined>
+interface Seen {
+  /** The reason why a search ended before it saw all files; absent if it did see them, or its visitor had enough. */
+  readonly ended?: string
+  /** Whether a `.gitignore` has left out files. */
+  readonly leavesOut: boolean
+}
 
-async function run({ clock }: Pick<Host, 'clock'>, search: SearchOptions, visit: Visit): Promise<string | undefined> {
-  const { patterns } = search
+type Start = (search: SearchOptions, visit: Visit) => Promise<Seen>
+
+async function run({ clock }: Pick<Host, 'clock'>, search: SearchOptions, visit: Visit): Promise<Seen> {
+  const { patterns, ignored } = search
   const { workspace, signal } = search.context
   const path = withoutTrailing(search.path, '/') || search.path
   using scope = signalScope([signal], SEARCH_MS_MAX, clock)
   await using thread = new SearchThread(patterns, scope.signal)
+  const keep: Keep = (paths, rules) => thread.keep(paths, rules)
   let last = path
+  let leavesOut = false
   try {
     let files = 0
-    for await (const folder of walk(workspace, path)) {
+    for await (const folder of walk(workspace, path, ignored ? undefined : keep)) {
       last = folder.prefix || '.'
+      leavesOut ||= folder.leavesOut
       const named = await matching(thread, folder, path)
       files += folder.names.length
-      if (!(await visit(named, thread))) return undefined
-      if (files > FILES_MAX) return `The search ended after ${FILES_MAX} files, at ${onOneLine(last)}: give it a path`
+      if (!(await visit(named, thread))) return { leavesOut }
+      if (files > FILES_MAX) return { leavesOut, ended: `The search ended after ${FILES_MAX} files, at ${onOneLine(last)}: give it a path` }
     }
-    return undefined
+    return { leavesOut }
   } catch (error) {
     if (!scope.timedOut) throw error
-    return `The search ended after ${SEARCH_MS_MAX / 1000} s, at ${onOneLine(last)}: narrow its path, or simplify its pattern`
+    const ended = `The search ended after ${SEARCH_MS_MAX / 1000} s, at ${onOneLine(last)}: narrow its path, or simplify its pattern`
+    return { leavesOut, ended }
   }
 }
 
@@ -71,7 +85,7 @@ async function matching(thread: SearchThread, { prefix, names }: VisitedFolder, 
 const glob = (start: Start): Tool =>
   defineTool({
     name: 'glob',
-    description: 'Finds files of the workspace by name. .git and node_modules are left out.',
+    description: 'Finds files of the workspace by name. .git, node_modules and what .gitignore names are left out.',
     risk: 'read',
     decider: 'asker',
     egress: false,
@@ -80,12 +94,13 @@ const glob = (start: Start): Tool =>
     input: v.object({
       pattern: patternInput('Such as *.md, or src/**/*.{ts,tsx}'),
       path: v.optional(pathInput('The folder to search'), '.'),
+      ignored: ignoredInput,
       limit: limitInput,
     }),
-    async run({ pattern, path, limit }, context) {
+    async run({ pattern, path, ignored, limit }, context) {
       const found: string[] = []
       const room = new Room()
-      const ended = await start({ path, patterns: { names: globSource(pattern) }, context }, async (paths) => {
+      const { ended, leavesOut } = await start({ path, ignored, patterns: { names: globSource(pattern) }, context }, async (paths) => {
         for (const one of paths) {
           if (found.length > limit || !room.take(onOneLine(one))) return false
           found.push(one)
@@ -96,7 +111,7 @@ const glob = (start: Start): Tool =>
       const others = shown.find(isFileOfOthers)
       context.report?.({ data: shown.join('\n'), ...(others !== undefined && { untrusted: `file ${others}` }) })
       const notes = [
-        ...(shown.length === 0 ? ['No file matches'] : []),
+        ...(shown.length === 0 ? ['No file matches', ...(leavesOut ? [LEAVES_OUT] : [])] : []),
         ...(found.length > limit || room.isFull ? [`Only the first ${shown.length} files are shown: narrow the search`] : []),
         ...(ended === undefined ? [] : [ended]),
       ]
@@ -107,7 +122,8 @@ const glob = (start: Start): Tool =>
 const grep = (start: Start): Tool =>
   defineTool({
     name: 'grep',
-    description: 'Finds lines in the text files of the workspace. .git, node_modules, binary files and files over 10 MiB are left out.',
+    description:
+      'Finds lines in the text files of the workspace. .git, node_modules, what .gitignore names, binary files and files over 10 MiB are left out.',
     risk: 'read',
     decider: 'asker',
     egress: false,
@@ -116,15 +132,16 @@ const grep = (start: Start): Tool =>
       pattern: patternInput('A JavaScript regular expression; (?i) at its start ignores case'),
       path: v.optional(pathInput('The file or folder to search'), '.'),
       glob: v.optional(patternInput('Only files with such names, as *.ts')),
+      ignored: ignoredInput,
       limit: limitInput,
     }),
-    async run({ pattern, path, glob: names, limit }, context) {
+    async run({ pattern, path, glob: names, ignored, limit }, context) {
       const { workspace } = context
       const ignoresCase = pattern.startsWith('(?i)')
       const lines = { source: ignoresCase ? pattern.slice('(?i)'.length) : pattern, flags: ignoresCase ? 'i' : '' }
       const found = new Found(limit)
       const patterns = { lines, names: names === undefined ? undefined : globSource(names) }
-      const ended = await start({ path, patterns, context }, async (paths, thread) => {
+      const seen = await start({ path, ignored, patterns, context }, async (paths, thread) => {
         for (const one of paths) {
           thread.check()
           const bytes = await readable(workspace, one, { isOnly: one === path, found })
@@ -136,7 +153,7 @@ const grep = (start: Start): Tool =>
       })
       const others = found.paths.find(isFromOthers)
       context.report?.({ data: found.lines.join('\n'), ...(others !== undefined && { untrusted: `file ${others}` }) })
-      return found.text(ended)
+      return found.text(seen)
     },
   })
 
@@ -187,11 +204,12 @@ class Found {
     return !more
   }
 
-  text(ended: string | undefined): string {
+  text({ ended, leavesOut }: Seen): string {
     const { lines, paths, large } = this
     const shownLarge = large.slice(0, LARGE_SHOWN_MAX).map(onOneLine).join(', ')
     const notes = [
       lines.length === 0 ? 'No line matches' : `${lines.length} lines in ${paths.length} files`,
+      ...(lines.length === 0 && leavesOut ? [LEAVES_OUT] : []),
       ...(this.#isCut ? ['There are more: narrow the search with path or glob'] : []),
       ...(large.length > 0 ? [`Not searched, over 10 MiB: ${shownLarge}${large.length > LARGE_SHOWN_MAX ? ' and others' : ''}`] : []),
       ...(ended === undefined ? [] : [ended]),
