@@ -1,16 +1,15 @@
 /** Follows the events of turns and deliveries that concern open approvals. */
-import type { ApprovalKey, EventEnvelope, Logger } from '@sluice/sdk'
+import type { EventEnvelope, Logger } from '@sluice/sdk'
 import type { ApprovalEvents } from './events.ts'
 import type { OpenApprovals } from './open-approvals.ts'
+import { endUnreached, type UnreachedOptions } from './unreached.ts'
 
-export interface EventFollowerOptions {
+export interface EventFollowerOptions extends UnreachedOptions {
   readonly bus: ApprovalEvents
   readonly log: Logger
   readonly open: OpenApprovals
   /** Reads the store, which withdraws the approvals of a turn in the commit that ends it. */
   readonly look: () => Promise<void>
-  /** Reads an approval whose prompt was sent: the store has the platform's id of it then, which replies refer to. */
-  readonly sent: (key: ApprovalKey) => Promise<void>
 }
 
 export class EventFollower {
@@ -38,11 +37,17 @@ export class EventFollower {
   }
 
   #onEvent(event: EventEnvelope): void {
-    const { log, open, look, sent } = this.#options
+    const { log, open, look, store } = this.#options
     if (this.#mayWithdraw(event)) look().catch((error: unknown) => log.error('approvals of ended turns not read', { error }))
-    if (event.type !== 'delivery' || event.direction !== 'outbound' || event.state !== 'sent') return
+    if (event.type !== 'delivery' || event.direction !== 'outbound') return
     const asked = open.ofUnsentPrompt(event.number)
-    if (asked) sent(asked).catch((error: unknown) => log.warn('platform id of a prompt not read', { outbox: event.number, error }))
+    if (asked && event.state === 'dead')
+      endUnreached(this.#options, asked).catch((error: unknown) =>
+        log.error('approval without a prompt not ended', { outbox: event.number, error }),
+      )
+    // The store has the platform's id of the prompt now, which replies refer to.
+    if (asked && event.state === 'sent')
+      open.readAgain(store, asked).catch((error: unknown) => log.warn('platform id of a prompt not read', { outbox: event.number, error }))
   }
 
   /** Whether the event may report the end of a turn with open approvals. */

@@ -129,7 +129,7 @@ export function lateText(approval: Verdict, texts: GatewayTexts): string {
 }
 
 /** The messages of each prompt; the last one has the buttons. */
-function promptGroups({ prompts }: Approval): readonly (readonly ApprovalPrompt[])[] {
+export function promptGroups({ prompts }: Approval): readonly (readonly ApprovalPrompt[])[] {
   const groups = Map.groupBy(prompts, ({ channel, account, to }) => JSON.stringify([channel, account, to.to, to.thread]))
   return [...groups.values()]
 }

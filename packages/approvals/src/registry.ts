@@ -39,9 +39,10 @@ import { type ApprovalOwnership, OwnApprovals } from './own-approvals.ts'
 import { type ActorNames, askedTargets, confirmations, decidedPrompt, named, planPrompts } from './prompts.ts'
 import { ReplyMatcher, tokenIn } from './replies.ts'
 import { type PromptTargetOptions, promptTargets } from './targets.ts'
+import type { UnreachedOptions } from './unreached.ts'
 import { Waiters } from './waiters.ts'
 
-export interface ApprovalOptions extends PromptTargetOptions, ActorNames {
+export interface ApprovalOptions extends PromptTargetOptions, ActorNames, Pick<UnreachedOptions, 'reach'> {
   readonly store: ApprovalStore
   readonly ownership: ApprovalOwnership
   readonly inbox: Pick<InboxStore, 'done'>
@@ -84,14 +85,14 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   #state: 'new' | 'running' | 'stopped' = 'new'
 
   constructor(options: ApprovalOptions) {
-    const { store, ownership, notices, bus, clock, log, pendingMax = PENDING_MAX } = options
+    const { store, ownership, notices, clock, log, pendingMax = PENDING_MAX } = options
     this.#options = options
     this.#pendingMax = pendingMax
     this.#own = new OwnApprovals(ownership, (approval, owned) => this.#found(approval, owned))
     const isOwn = (key: ApprovalKey): boolean => this.#own.has(key)
     this.#others = otherProcesses({ ownership, notices, store, open: this.#open, isOwn, log, noticed: (key) => this.#noticed(key) })
     const look = async (): Promise<void> => (this.isRunning ? this.look() : undefined)
-    this.#events = new EventFollower({ bus, log, open: this.#open, look, sent: (key) => this.#open.readAgain(store, key) })
+    this.#events = new EventFollower({ ...options, open: this.#open, look, decide: this.decide.bind(this) })
     this.#matcher = new ReplyMatcher(store, this.#open, {
       refresh: () => options.people.refresh(),
       mayDecide: (open, { name: channel }, message) => mayDecide(open, answererOf(open, { channel, message }, options)),

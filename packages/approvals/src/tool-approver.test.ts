@@ -103,6 +103,33 @@ test('asks in the conversation that the turn answers', async () => {
   expect(await answer).toMatchObject({ by: 'plain:ann' })
 })
 
+describe('a prompt that the platform refuses', () => {
+  const blocked = {
+    name: 'plain',
+    send: () => Promise.reject(new AppError('forbidden', 'the bot was blocked by the user')),
+  }
+
+  test('ends the question where nobody else is asked', async () => {
+    const { ask, say, approvals } = await arrange({ channels: [blocked] })
+    await say('plain', { to: { to: 'room' }, text: 'list the files' })
+    expect(await ask({ ...REQUEST, inbox: 1 }, new AbortController().signal)).toBeUndefined()
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'cancelled', by: 'system' })
+  })
+
+  test.for<[where: string, options: Parameters<typeof bench>[0]]>([
+    ['on the dashboard', { channels: [blocked], hasOperator: true }],
+    ['in another conversation', { channels: [blocked, { name: 'other' }], targets: ['other:ops'] }],
+  ])('leaves the question open where an operator can answer it %s', async ([, options]) => {
+    const { ask, say, approvals, settle } = await arrange({ operators: ['ann'], ...options })
+    await say('plain', { to: { to: 'room' }, text: 'list the files' })
+    const answer = ask({ ...REQUEST, inbox: 1 }, new AbortController().signal)
+    await settle()
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
+    await approvals.decide(KEY, { state: 'approved', by: 'device:ada', who: { standing: 'operator', isAsked: true } })
+    expect(await answer).toMatchObject({ by: 'device:ada' })
+  })
+})
+
 test.for([
   ['by id', {}, 'plain:ann'],
   ['by the name that this person has chosen, and id', { name: 'Ann\nBob' }, 'Ann Bob (plain:ann)'],

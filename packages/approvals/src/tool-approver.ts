@@ -19,6 +19,7 @@ import {
 import { runOfSession } from '@sluice/sop/session'
 import { stillAsks } from './may-decide.ts'
 import type { ApprovalRegistry } from './registry.ts'
+import { UNREACHED } from './unreached.ts'
 
 /** The sender of the message that a turn answers. */
 interface Asker {
@@ -44,7 +45,7 @@ export interface ToolApproverOptions {
  * The approver asks in the conversation that the turn answers or that started the procedure, and in the conversations of
  * `[approvals] channels`; a turn of a device that answers itself asks this device alone. A call that the person of the turn may not decide is asked of operators only, and so is every call of a
  * procedure that no operator has started, because its steps run as an operator. It resolves to undefined when it finds no conversation
- * and no operator to ask.
+ * and no operator to ask, also where each prompt turns out to reach nobody.
  */
 export function createToolApprover({ approvals, inbox, run, hasOperator, timeoutSecs, texts = () => ({}) }: ToolApproverOptions): Approver {
   const askerOf = async (number: number): Promise<Asker | undefined> => {
@@ -135,10 +136,11 @@ export const toolApprovalRequest = (request: ToolApprovalRequest, timeoutSecs: n
 export async function askAboutTool(
   { approvals, signal, onOpen }: { approvals: ApprovalRegistry; signal: AbortSignal; onOpen?: (approval: Approval) => void },
   question: ApprovalRequest,
-): Promise<ApprovedBy | false> {
+): Promise<ApprovedBy | false | undefined> {
   const { approval } = await openOwn(approvals, question)
   onOpen?.(approval)
   const decided = await approvals.decision(approval, signal)
+  if (decided?.by === 'system' && decided.feedback === UNREACHED) return undefined
   if (decided) return decided.state === 'approved' && decided.by !== null ? { by: decided.by, standing: decided.byStanding } : false
   // A turn that another node continues still waits for the answer.
   if (approvals.isRunning && !isLeaseLost(signal.reason)) await approvals.decide(approval, { state: 'cancelled', by: 'system' })

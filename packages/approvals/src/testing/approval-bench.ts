@@ -53,6 +53,8 @@ export interface ApprovalBenchOptions {
   /** The senders who are operators, in every channel. */
   readonly operators?: readonly string[]
   readonly turn?: (request: TurnRequest) => string | Promise<string>
+  /** Whether an operator could answer on the dashboard; false unless given. */
+  readonly hasOperator?: boolean
   /** `[delivery] max_pending`. */
   readonly maxPending?: number
 }
@@ -181,6 +183,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     operators: () => options.operators ?? [],
     actorName: (by) => actorName(by, store.devices),
     queued: (replies) => deliveries?.queued(replies),
+    reach: { outbox: store.outbox, hasOperator: async () => options.hasOperator ?? false },
   })
   await approvals.start()
   deliveries = await startDeliveries({

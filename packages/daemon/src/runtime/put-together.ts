@@ -133,6 +133,7 @@ function createApprovals({ opened, features: { snapshot } }: Base, delivery: Lat
     actorName: (by) => actorName(by, store.devices),
     texts: () => config().core(gatewaySection).texts,
     queued: delivery.queued,
+    reach: { outbox: store.outbox, hasOperator: () => hasOperator(opened) },
   })
 }
 
