@@ -119,6 +119,19 @@ describe('JSON Schema', () => {
     expect(found.required).toBeUndefined()
   })
 
+  test('groups sections by task, names them in words, and marks the keys that wait for the next start', async () => {
+    const schema = await schemaOf()
+    const tasks = schema['x-tasks'] as { id: string; title: string; about: string }[]
+    expect(tasks).toContainEqual({ id: 'cluster', title: 'Cluster', about: expect.stringMatching(/\.$/) })
+    expect(at(schema, 'provider')).toMatchObject({ title: 'The model that answers', 'x-task': 'models' })
+    expect(at(schema, 'gateway', 'texts')).toMatchObject({ 'x-task': 'platforms' })
+    expect(at(schema, 'channels_config', 'roomchat')).toMatchObject({ title: 'Nextcloud Talk', 'x-task': 'platforms' })
+    expect(at(schema, 'aliases')).toMatchObject({ title: 'aliases', 'x-task': 'other' })
+    expect(at(schema, 'gateway', 'port')).toMatchObject({ 'x-restart': true })
+    expect(at(schema, 'gateway', 'public_url')).not.toHaveProperty('x-restart')
+    for (const key of Object.values(at(schema, 'store')?.properties ?? {})) expect(key).toMatchObject({ 'x-restart': true })
+  })
+
   test('can be written as JSON', async () => {
     const schema = await schemaOf()
     expect(JSON.parse(JSON.stringify(schema))).toEqual(schema)

@@ -1,6 +1,7 @@
 /** Makes the JSON Schema of the whole file, for editors and `sluice config schema`. */
 
 import type { ConversionConfig, JsonSchema } from '@valibot/to-json-schema'
+import { type SectionTask, TASKS, taskOfSection } from '../sections/section-tasks.ts'
 import { childKey, type Key, readKey } from '../toml/schema-keys.ts'
 import type { OwnedSection } from '../types.ts'
 
@@ -12,12 +13,14 @@ interface Table extends Definition {
 
 /**
  * Unknown names are not allowed at any depth. `x-env` lists the environment variables of a key, and `x-env-wins` means that
- * they override the file. A secret is `writeOnly`. A key that the environment may supply is not required.
+ * they override the file. A secret is `writeOnly`. A key that the environment may supply is not required. `x-tasks` lists the tasks by
+ * which people look for settings; a table that belongs to one has its id in `x-task` and its words in `title`. `x-restart` means that a
+ * key takes effect at the next start.
  */
 export async function configSchema(sections: readonly OwnedSection[]): Promise<object> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')
   const root = newTable()
-  for (const { section } of sections) {
+  for (const { owner, section } of sections) {
     const {
       properties = {},
       required = [],
@@ -27,8 +30,20 @@ export async function configSchema(sections: readonly OwnedSection[]): Promise<o
     Object.assign(table.properties, properties)
     if (typeof additionalProperties === 'object') table.additionalProperties = additionalProperties
     if (required.length > 0) table.required = [...new Set([...(table.required ?? []), ...required])]
+    addTask(table, taskOfSection(section.path, owner))
+    for (const [name, child] of Object.entries(properties)) addTask(child as Table, taskOfSection(`${section.path}.${name}`))
   }
-  return { $schema: 'http://json-schema.org/draft-07/schema#', title: 'Sluice configuration', ...root }
+  const tasks = Object.entries(TASKS).map(([id, task]) => ({ id, ...task }))
+  return { $schema: 'http://json-schema.org/draft-07/schema#', title: 'Sluice configuration', 'x-tasks': tasks, ...root }
+}
+
+/** The first owner of a table names it. */
+function addTask(table: Table, entry: SectionTask | undefined): void {
+  if (!entry || table.title !== undefined) return
+  const { task, title, restart = [] } = entry
+  Object.assign(table, { title, 'x-task': task })
+  const names = restart === true ? Object.keys(table.properties) : restart
+  for (const name of names) Object.assign(table.properties[name] ?? {}, { 'x-restart': true })
 }
 
 const CONVERSION: ConversionConfig = {

@@ -26,7 +26,7 @@ const LISTENING: readonly KeyPath[] = [
 ]
 
 /** The keys and tables that belong to a node. */
-function nodePaths(features: readonly Feature[]): readonly KeyPath[] {
+export function nodePaths(features: readonly Feature[]): readonly KeyPath[] {
   const hardware = new Set<string>(ROWS.flatMap(([id, row]) => (row.kind === 'hardware' ? [id] : [])))
   const sections = sectionsOf(features).filter(({ owner }) => hardware.has(owner))
   const paths = new Set(['store', 'cluster', ...sections.map(({ section }) => section.path)])

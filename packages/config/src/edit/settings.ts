@@ -6,7 +6,7 @@ import { type ConfigSource, parseConfig, sectionsOf } from '../read/read-config.
 import { CORE_SECTIONS } from '../sections/core-sections.ts'
 import { followPath, formatKeyPath, type KeyPath, parseKeyPath } from '../toml/key-path.ts'
 import type { LeftOut, LoadedConfig } from '../types.ts'
-import { readSourceText } from './cluster-text.ts'
+import { nodePaths, readSourceText } from './cluster-text.ts'
 import { type Change, setValues } from './edit-config.ts'
 import { openFile } from './set-config.ts'
 import { writeValue } from './write-toml.ts'
@@ -37,6 +37,10 @@ export interface ShownConfig {
   readonly version: string
   /** False: a program that embeds Sluice holds the configuration. */
   readonly isEditable: boolean
+  /** True: the database of the cluster holds the configuration, except for `own`. */
+  readonly isShared: boolean
+  /** The sections and keys that the file of this node holds in a cluster with a shared configuration. */
+  readonly own: readonly string[]
   readonly keys: readonly ShownKey[]
   readonly warnings: readonly string[]
   readonly leftOut: readonly LeftOut[]
@@ -74,11 +78,15 @@ export async function shownConfig(source: ConfigSource): Promise<ShownConfig> {
     file: source.configFile,
     version: versionOf(text),
     isEditable: source.configValues === undefined,
+    isShared: isSharedSource(source),
+    own: isSharedSource(source) ? nodePaths(source.features).map(formatKeyPath) : [],
     keys: leavesOf(effective(config, source.features)).map(([path, value]) => shownKey(config, path, value)),
     warnings: config.warnings,
     leftOut: config.leftOut,
   }
 }
+
+const isSharedSource = ({ shared, configValues }: ConfigSource): boolean => shared !== undefined && configValues === undefined
 
 function shownKey(config: LoadedConfig, path: KeyPath, value: unknown): ShownKey {
   const source = config.source(path)

@@ -23,6 +23,8 @@ const configSchema = v.object({
   file: v.string(),
   version,
   editable: v.pipe(v.boolean(), v.description('False: the program that embeds Sluice holds the configuration')),
+  shared: v.pipe(v.boolean(), v.description('True: the database of the cluster holds the configuration, except for `own`')),
+  own: v.pipe(v.array(v.string()), v.description('The sections and keys that the file of this node holds, such as `store`, when `shared`')),
   keys: v.array(keySchema),
   warnings,
   left_out: v.array(v.object({ section: v.string(), feature: v.string(), build: v.string() })),
@@ -73,8 +75,8 @@ const readRoute = ({ settings }: Runtime): Route =>
     auth: 'operator',
     answers: { 200: { description: 'The configuration', schema: configSchema } },
     async handle() {
-      const { file, version, isEditable, keys, warnings, leftOut } = await settings.shown()
-      return { file, version, editable: isEditable, keys, warnings, left_out: leftOut }
+      const { file, version, isEditable, isShared, own, keys, warnings, leftOut } = await settings.shown()
+      return { file, version, editable: isEditable, shared: isShared, own, keys, warnings, left_out: leftOut }
     },
   })
 
@@ -82,7 +84,7 @@ const schemaRoute = ({ settings }: Runtime): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/config/schema',
-    summary: 'The JSON Schema of the configuration file; `writeOnly` marks secrets',
+    summary: 'The JSON Schema of the configuration file; `writeOnly` marks secrets, `x-task` groups sections',
     auth: 'operator',
     answers: { 200: { description: 'JSON Schema, draft 7', schema: v.looseObject({}) } },
     handle: () => settings.schema(),

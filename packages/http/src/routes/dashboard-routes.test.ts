@@ -44,7 +44,7 @@ describe('the configuration', () => {
     writeFileSync(await file(), '[gateway]\nport = 1234\n[x_probe]\ntoken = "hunter2"\n')
     const { body } = await call('GET', '/api/config')
     expect(JSON.stringify(body)).not.toContain('hunter2')
-    expect(body).toMatchObject({ editable: true, version: expect.stringMatching(/^[0-9a-f]{64}$/), left_out: [] })
+    expect(body).toMatchObject({ editable: true, shared: false, own: [], version: expect.stringMatching(/^[0-9a-f]{64}$/), left_out: [] })
     expect(body.keys).toEqual(
       expect.arrayContaining([
         { key: 'gateway.port', value: 1234, source: 'file', variable: null },

@@ -80,7 +80,9 @@ function WayView({ feature, way, isBuilt }: WayProps) {
 }
 
 const settingsOf = (schema: Schema, section: string): readonly Setting[] =>
-  sectionsOf(schema, () => []).find(({ path }) => path === section)?.settings ?? []
+  sectionsOf(schema, () => [])
+    .flatMap(({ parts }) => parts)
+    .find(({ path }) => path === section)?.settings ?? []
 
 /** A word of a step in the form of code is a key where the section has one of this name. */
 const namesIn = (step: string): readonly string[] => [...step.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)

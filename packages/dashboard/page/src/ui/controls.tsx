@@ -53,7 +53,7 @@ export function Ask({ label, value, onChange, placeholder }: Omit<ChooseProps, '
 }
 
 interface FieldProps {
-  readonly label: string
+  readonly label: ComponentChildren
   readonly hint?: ComponentChildren
   readonly problem?: string | undefined
   readonly children: (props: {
