@@ -27,11 +27,17 @@ export const linkChangeSchema = v.object({
   atMs: v.number(),
   /** The accounts with which it was linked, that it confirmed, or from which it was separated. */
   others: v.array(otherSchema),
+  /** The account itself, where another one made the change, so that it has to learn of it. */
+  own: v.exactOptional(otherSchema),
 })
 export type LinkChange = v.InferOutput<typeof linkChangeSchema>
 
 /** Who makes a change. `command` makes a repeat of the same command harmless; a request is repeated by the same actor for the same account. */
-export type Changing = Pick<LinkChange, 'account' | 'by'> & { readonly command?: string | undefined }
+export type Changing = Pick<LinkChange, 'account' | 'by'> & {
+  readonly command?: string | undefined
+  /** Whether another account asks for the change. */
+  readonly isByOther?: boolean | undefined
+}
 
 const COMMAND = 'inbox:'
 /** The id of the changes of the command that is this message of the inbox. */
@@ -49,14 +55,21 @@ export const madeBefore = (changes: readonly LinkChange[], kind: LinkChange['kin
 export const newChange = (
   kind: LinkChange['kind'],
   { account, by, command = randomUUID() }: Changing,
-  { others, atMs }: Pick<LinkChange, 'others' | 'atMs'>,
+  { others, atMs, own }: Pick<LinkChange, 'others' | 'atMs' | 'own'>,
 ): LinkChange => ({
   id: command,
   kind,
   account,
   by,
   atMs,
-  others: others.map((one) => ({ account: one.account, ...(one.name !== undefined && { name: one.name }), ...(one.to && { to: one.to }) })),
+  others: others.map(toldAccount),
+  ...(own && { own: toldAccount(own) }),
+})
+
+const toldAccount = ({ account, name, to }: LinkChange['others'][number]): LinkChange['others'][number] => ({
+  account,
+  ...(name !== undefined && { name }),
+  ...(to && { to }),
 })
 
 /** Returns the remembered changes and a new one. */

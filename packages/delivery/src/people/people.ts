@@ -265,7 +265,8 @@ export class People {
       if (!others) return { state: { ...state, codes }, result: undefined }
       const after = others.map((one) => ({ ...one, confirms: one.confirms.filter((key) => key !== account) }))
       const people = state.people.flatMap((one) => (one === before ? (after.length > 1 ? [after] : []) : [one]))
-      const change = newChange('people_unlinked', changing, { others, atMs: this.#options.clock.nowMs() })
+      const own = changing.isByOther === true ? before?.find((one) => one.account === account) : undefined
+      const change = newChange('people_unlinked', changing, { others, atMs: this.#options.clock.nowMs(), ...(own && { own }) })
       return { state: { ...state, codes, people, changes: withChange(state.changes, change) }, result: { change } }
     })
     await this.#announce(left)

@@ -36,10 +36,10 @@ export async function tellOfCutOff(options: TellOptions & { readonly log: Logger
   }
 }
 
-function noticesOf({ people, clock, channels, texts }: TellOptions, { kind, account, others }: LinkChange): NewReply[] {
+function noticesOf({ people, clock, channels, texts }: TellOptions, { kind, account, others, own }: LinkChange): NewReply[] {
   const told =
     kind === 'people_unlinked'
-      ? others.map((to) => ({ to, accounts: [{ account }] }))
+      ? [...others.map((to) => ({ to, accounts: [own ?? { account }] })), ...(own ? [{ to: own, accounts: others }] : [])]
       : kind === 'people_linked'
         ? toldOfLink(people.personOf(account) ?? [], account)
         : []

@@ -101,6 +101,21 @@ test('a client neither sees nor separates the accounts of others, and a wrong co
   expect((await call('operator', 'GET', '/api/people')).json).toEqual({ people: [] })
 })
 
+test.each(['operator', 'client'] as const)('an account that a device of the %s separates is told, besides the others', async (who) => {
+  const { call, link, store, runtime } = await arrange()
+  await link('client')
+  const { code } = await runtime.people.newCode({ account: ANN_KEY, by: 'x:ann', to: { to: 'ann' } })
+  const bob = { account: senderKey('x', { account: 'bot', sender: 'bob' }), by: 'x:bob', to: { to: 'bob' } }
+  await runtime.people.redeem({ ...bob, command: 'inbox:1' }, code)
+  const before = (await store.outbox.list({ limit: 9 })).length
+  expect((await call(who, 'DELETE', at(ANN_KEY))).status).toBe(200)
+  const told = (await store.outbox.list({ limit: 9 })).slice(0, -before)
+  expect(told.map(({ to, text }) => [to.to, text]).toSorted()).toEqual([
+    ['ann', 'This account is no longer linked with a paired device, bob on x.'],
+    ['bob', 'This account is no longer linked with ann on x.'],
+  ])
+})
+
 test('a link gives a device no role', async () => {
   const { call, link } = await arrange()
   await link('client')

@@ -147,7 +147,7 @@ export function peopleRoutes({ people, store, delivery, clock, snapshot }: Runti
       async handle(request) {
         await people.refresh()
         const account = accountIn(request)
-        const change = await people.unlink({ account, by: request.by })
+        const change = await people.unlink({ account, by: request.by, isByOther: account !== personOfRequest(request) })
         if (!change) throw notLinked(account)
         await tell()
         return { unlinked: account, from: change.others.map((one) => one.account) }
