@@ -90,3 +90,17 @@ it('runs reminders where no message is answered, but none of people whom the rul
     ['2', 'done', NEVER],
   ])
 })
+
+it.each([
+  [{ tools: 'all but web_fetch' }, []],
+  [{ tools: ['web_fetch'], mood: 'new' }, ['web_fetch']],
+  [{ mood: 'new' }, []],
+  ['always', []],
+  [{ respond: 'never' }, undefined],
+])('runs a reminder with no more tools than the rule may allow: %j', async (rule, tools) => {
+  const made = await bench()
+  await made.store.keyValue(ROOMS).set(roomKey(ROOM), rule)
+  await made.deliveries.deliver(made.channel, inRoom('schedule:1', 'ann'), 'channel:x/our-number/room/', clock.nowMs())
+  await settle()
+  expect(made.turns.map((turn) => turn.tools)).toEqual([tools])
+})

@@ -30,7 +30,7 @@ import { lateChanges } from './late-changes.ts'
 import { PIECES_MAX, type PiecesOptions, piecesSince, wholeAlbums } from './pieces.ts'
 import { resetIfDue } from './reset.ts'
 import { roomText } from './room-text.ts'
-import { isReadByOthers, isReminder, judgeInRoom, type Room } from './rooms.ts'
+import { isReadByOthers, isReminder, judgeInRoom, type Room, toolsOf } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
 import { chosenModel } from './session-settings.ts'
 import { hasWords, withStoredQuote } from './stored-quotes.ts'
@@ -210,6 +210,7 @@ export class MessageTurns {
     const about = { owned, overheard, channel, session: started.session, writer: client, language: room?.rule.language }
     const around = await roomText({ ...about, turn: { turnId, atMs: receivedAtMs, isResumed } })
     const text = `${late.text}${around}${await textOf(message)}`
+    const tools = room && toolsOf(room)
     const isSteered = features.pacing(channel.name).steering !== 'queue'
     const models = features.models(agent)
     const model = models.length > 1 ? await chosenModel(owned, started.session, models) : undefined
@@ -222,7 +223,7 @@ export class MessageTurns {
       owner: channelOwner(channel.name),
       caller,
       limited: client,
-      ...(room?.rule.tools && { tools: room.rule.tools }),
+      ...(tools && { tools }),
       ...(maySilent && { maySilent }),
       trace,
       isInRoom: isReadByOthers(message),

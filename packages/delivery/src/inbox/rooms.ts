@@ -93,6 +93,13 @@ export class Rooms {
   }
 }
 
+/**
+ * Returns the only tools that turns of a room call; undefined for all tools. Where a part of the rule cannot be read, it may name fewer tools than
+ * are known: then a reminder, which still runs, calls none.
+ */
+export const toolsOf = ({ rule: { tools }, unreadable = [] }: Pick<Room, 'rule' | 'unreadable'>): readonly string[] | undefined =>
+  tools ?? (unreadable.length > 0 ? [] : undefined)
+
 /** Which messages of a room are answered. */
 export const respondsTo = ({ rule: { respond = 'always' } }: Pick<Room, 'rule'>) => respond
 
