@@ -19,6 +19,7 @@ export {
 export { type EraseDialect, eraseConversation } from './cold/conversation-eraser.ts'
 export { createDevices, type DeviceColumns, deviceByToken, isValid, toDevice } from './cold/devices.ts'
 export { type EndDialect, endUnfinished } from './cold/end-unfinished.ts'
+export { endWithoutContent } from './cold/end-without-content.ts'
 export { hasJoined, joinMessages } from './cold/join-messages.ts'
 export { createKeyValue } from './cold/key-value.ts'
 export { knownKeys } from './cold/known-keys.ts'

@@ -333,6 +333,8 @@ describe('before the message arrives', () => {
       await settle()
     }
     expect(await pending()).toBe(0)
+    // The words of messages that never came do not stay.
+    expect((await made.store.inbox.get(1))?.message).toBeNull()
   })
 
   test('a change that waits holds back no change of another message of its conversation', async () => {

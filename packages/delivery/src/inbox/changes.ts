@@ -230,5 +230,7 @@ async function endChange(
     }
     await keepLateChange(owned, { ...changed, report, reported: number, what, standing: client?.standing ?? 'unverified' })
   }
-  await owned.inbox.done(number, nowMs)
+  // Nobody was told of the words of a message that never came.
+  if (changed.outcome === 'unknown') await owned.inbox.drop(number, nowMs)
+  else await owned.inbox.done(number, nowMs)
 }

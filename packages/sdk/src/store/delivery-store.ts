@@ -246,6 +246,11 @@ export interface InboxStore {
    */
   done(number: number, atMs: number, replies?: readonly NewReply[], reason?: string): Promise<readonly number[]>
   /**
+   * Ends a message that did nothing, such as the change of a message that never came, and deletes its content. A request that another
+   * message needs, which is not done, stays.
+   */
+  drop(number: number, atMs: number): Promise<void>
+  /**
    * Ends a message that a limit refuses, without a turn. The same commit records who is held back, as `AdmissionStore.hold` does, and
    * queues the notice if that is news. Resolves to whether it is, and to the outbox numbers of the notice.
    */

@@ -15,7 +15,7 @@ const HOLD_SESSION = `
 const LEAVE_SESSION = 'DELETE FROM leases WHERE epoch = $1'
 const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done' AND session <> $2"
 
-const ERASE: EraseDialect = {
+export const ERASE: EraseDialect = {
   turnOf: 'hashtextextended(session_id, 0) = hashtextextended($1, 0) AND session_id = $1',
   messageOf: 'ended_at IS NULL AND shard = $2 AND session = $1',
   alsoDead: ['marked'],

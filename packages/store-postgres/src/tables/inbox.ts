@@ -11,6 +11,7 @@ import {
 import {
   appendAudit,
   discardRecord,
+  endWithoutContent,
   hasJoined,
   type InboxColumns,
   joinMessages,
@@ -25,6 +26,7 @@ import { sql } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
 import { runSteps } from '../connection/run-steps.ts'
 import { HOLDINGS } from './admissions.ts'
+import { ERASE } from './conversation-eraser.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
 import { AUDIT } from './dialect.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
@@ -165,6 +167,9 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
     },
     done: async (number, atMs, replies = [], reason) =>
       numbersOf(await writer.write(sql(DONE, number, atMs, reason ?? null, ...valuesOf(replies)))),
+    async drop(number, atMs) {
+      await writer.transaction((tx) => runSteps(tx, endWithoutContent(ERASE, number, atMs)))
+    },
     async limit(number, { error, atMs, news }) {
       if (!news) {
         await writer.write(sql(LIMIT, number, atMs, error))

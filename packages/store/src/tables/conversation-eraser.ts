@@ -5,19 +5,16 @@ import { copiesOf } from '../connection/copy-before-upgrade.ts'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
 import { createColdDatabase } from '../connection/run-steps.ts'
+import { BODY } from './body.ts'
 import { DIALECT } from './dialect.ts'
 import type { HistoryCache } from './history-cache.ts'
 import { emptyLog, shrink } from './space.ts'
-
-const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done' AND session <> $2"
 
 const ERASE: EraseDialect = {
   turnOf: 'session_id = $1',
   messageOf: "state <> 'done' AND session = $1 AND shard_of_session(session) = $2",
   alsoDead: [],
-  body: `
-    UPDATE inbox AS first SET raw = NULL
-    WHERE number = $1 AND raw IS NOT NULL AND (session IN ('', $2) OR state = 'done') AND NOT EXISTS (${NEEDING})`,
+  ...BODY,
   hasBody: 'SELECT 1 FROM inbox WHERE number = $1 AND raw IS NOT NULL',
   holding: (_, steps) => steps(),
 }

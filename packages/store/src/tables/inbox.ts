@@ -1,12 +1,14 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
 import type { Clock, InboxEntry, InboxStore, MessageNews } from '@sluice/sdk'
 import { appendAudit, discardRecord } from '../cold/audit-log.ts'
+import { endWithoutContent } from '../cold/end-without-content.ts'
 import { hasJoined, joinMessages } from '../cold/join-messages.ts'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
 import { runSteps } from '../connection/run-steps.ts'
 import { holdBack } from './admissions.ts'
 import { prepareChange } from './change-message.ts'
+import { BODY } from './body.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import { AUDIT } from './dialect.ts'
 import { joinTexts, rowKey } from './hashed-keys.ts'
@@ -114,6 +116,9 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
     async done(number, atMs, replies = [], reason) {
       const queue = prepareReplies(db, replies, null)
       return writer.write(() => (runSteps(db, endMessage(number, atMs, reason)) ? queue() : []))
+    },
+    async drop(number, atMs) {
+      await writer.write(() => runSteps(db, endWithoutContent(BODY, number, atMs)))
     },
     async limit(number, { error, atMs, news }) {
       const queue = prepareNews(number, news)

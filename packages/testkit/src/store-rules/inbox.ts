@@ -81,6 +81,27 @@ export const inboxRules: StoreRules = {
     expect(await inbox.get(deleted)).toMatchObject({ state: 'done', endedAtMs: 2_000, turnId: null })
   },
 
+  'a message that did nothing ends without its words, and with the body of its request unless another message needs that': async ({
+    store: { inbox },
+    otherProcess,
+  }) => {
+    const keep = async (made: Parameters<typeof inbox.keep>[0]) => (await inbox.keep(made)) as number[]
+    const [stored = 0, alone = 0] = [...(await keep(arrival('m1'))), ...(await keep(bodyArrival('m2')))]
+    const [first = 0, second = 0] = await keep(bodyArrival(['m3', 'm4']))
+    for (const number of [stored, alone, first]) await inbox.drop(number, 2_000)
+    const again = (await otherProcess()).inbox
+    for (const number of [stored, alone]) {
+      expect(await again.get(number)).toMatchObject({ state: 'done', endedAtMs: 2_000, message: null, raw: null })
+      expect(await again.replay(number)).toBe(false)
+    }
+    expect(await again.get(second)).toMatchObject({ state: 'pending', raw: bodyOf('m3 m4') })
+    await again.drop(second, 3_000)
+    expect(await again.get(second)).toMatchObject({ state: 'done', raw: null })
+    await again.drop(stored, 4_000)
+    expect(await again.get(stored)).toMatchObject({ endedAtMs: 2_000 })
+    expect(await again.known('roomchat', [inbound('m1')])).toEqual([true])
+  },
+
   'every attempt resumes the same turn from its checkpoint': async ({ store, restart }) => {
     const number = await keepOne(store, 'm1')
     await store.inbox.start(number, 't1', STARTS_MAX)
