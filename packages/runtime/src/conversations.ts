@@ -1,7 +1,7 @@
 /** The kept conversations: listed, exported, found by their person, and erased with everything that belongs to them. */
 
 import { setImmediate } from 'node:timers/promises'
-import { beginConversation, type LinkedAccount, type People, sessionsOfSender } from '@sluice/delivery'
+import { beginConversation, type LinkedAccount, overheardSessions, type People, sessionOfLane, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import {
   agentKey,
@@ -86,12 +86,15 @@ export const sessionsOf = (deps: SessionDeps, { channel, sender }: Person): Prom
   findSessions(deps, channel, sessionsOfSender(channel, sender), (row) => row.sender === sender && !sharedRoom(row.session))
 
 /** Returns the ids of the sessions that the people of a room share, with those of its threads. */
-const sessionsOfRoom = (deps: SessionDeps, room: RoomPlace): Promise<string[]> => {
+const sessionsOfRoom = async (deps: SessionDeps, room: RoomPlace): Promise<string[]> => {
   const isOfRoom = (session: string): boolean => {
     const shared = sharedRoom(session)
     return shared !== undefined && roomId(shared) === roomId(room)
   }
-  return findSessions(deps, room.channel, { prefix: roomPrefix(room), suffix: '/' }, ({ session }) => isOfRoom(session))
+  const found = await findSessions(deps, room.channel, { prefix: roomPrefix(room), suffix: '/' }, ({ session }) => isOfRoom(session))
+  const overheard: string[] = []
+  for (const agent of agentsOf(deps)) overheard.push(...(await overheardSessions(deps.store, agentKey(agent, roomPrefix(room)))))
+  return [...new Set([...found, ...overheard.filter(isOfRoom)])]
 }
 
 type SessionDeps = Pick<Runtime, 'store' | 'snapshot'>
@@ -102,9 +105,12 @@ interface Ends {
   readonly suffix?: string
 }
 
+const agentsOf = ({ snapshot }: Pick<SessionDeps, 'snapshot'>): ReadonlySet<string> => new Set([MAIN_AGENT, ...snapshot().registries.keys()])
+
 /** Lists the ids of the sessions of all agents with these ends. */
-async function* listSessions({ store: { sessions }, snapshot }: SessionDeps, { prefix, ...end }: Ends): AsyncGenerator<string> {
-  for (const agent of new Set([MAIN_AGENT, ...snapshot().registries.keys()])) {
+async function* listSessions(deps: SessionDeps, { prefix, ...end }: Ends): AsyncGenerator<string> {
+  const { sessions } = deps.store
+  for (const agent of agentsOf(deps)) {
     const ends = { prefix: agentKey(agent, prefix), ...end }
     for (let before: SessionRow | undefined; ; ) {
       const page: SessionRow[] = await sessions.list({ limit: PAGE_ROWS, ...ends, ...(before && { before }) })
@@ -127,7 +133,10 @@ async function findSessions(
   for await (const id of listSessions(deps, ends)) found.add(id)
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
     const page = await inbox.list({ limit: PAGE_ROWS, before, channel })
-    for (const row of page) if (isOne(row)) found.add(row.session)
+    for (const { sender, session: lane } of page) {
+      const session = sessionOfLane(lane)
+      if (isOne({ sender, session })) found.add(session)
+    }
     before = page.at(-1)?.number ?? 0
     if (page.length < PAGE_ROWS) break
     // A channel may have a million messages: other work gets its turn between the pages.

@@ -1,4 +1,5 @@
 /** The lanes of commands, which overtake the messages of their sessions. */
+import { changeLane } from '@sluice/sdk'
 
 const LANE = 'command:'
 
@@ -10,3 +11,9 @@ export const overtakes = (lane: string): boolean => lane.startsWith(LANE)
 
 /** Returns the session of the commands in this lane. */
 export const commandSession = (lane: string): string => (overtakes(lane) ? lane.slice(LANE.length) : lane)
+
+/** Returns the session of a lane of messages, of commands or of changes. */
+export const sessionOfLane = (lane: string): string => {
+  const changes = changeLane('')
+  return commandSession(lane.startsWith(changes) ? lane.slice(changes.length) : lane)
+}

@@ -77,6 +77,13 @@ export interface ReadingTurn {
   readonly isResumed: boolean
 }
 
+/** Resolves to the sessions with a beginning in which messages were overheard. */
+export async function overheardSessions({ keyValue }: Pick<Store, 'keyValue'>, prefix: string): Promise<readonly string[]> {
+  const begin = sessionKeys('').slice(0, -1)
+  const found = await keyValue(OVERHEARD).list(`${begin}${prefix}`, ROOMS_MAX)
+  return found.map(({ key }) => key.slice(begin.length, key.indexOf('\0')))
+}
+
 interface OverheardOptions {
   readonly store: Pick<Store, 'keyValue'> & { readonly turns: Pick<Store['turns'], 'get'> }
   readonly clock: Pick<Clock, 'nowMs'>

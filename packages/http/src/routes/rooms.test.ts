@@ -131,6 +131,23 @@ test('erasing a room takes its rule, shared conversations, threads, memories and
   expect((await call('DELETE', PATH)).status).toBe(404)
 })
 
+test('erasing a room finds what was overheard, commands and changes where nothing else is kept', async () => {
+  const { call, store } = await arrange()
+  const shared = chatSessionKey(ROOM)
+  await store.keyValue('overheard').set(`session:${agentKey('help', chatSessionKey({ ...ROOM, thread: 't' }))}\0lines`, [])
+  expect(await call('DELETE', PATH)).toMatchObject({ status: 200, json: { erased: { said: 0, messages: 0 } } })
+  expect(await store.keyValue('overheard').list('', 9)).toEqual([])
+  for (const kind of ['command', 'change'] as const) {
+    const message = { id: kind, account: ROOM.account, sender: 'ann', to: { to: ROOM.conversation }, text: 'words' }
+    const kept = { message, kind, session: `${kind}:${shared}` }
+    await store.inbox.keep({ channel: 'x', verdict: 'test', raw: null, receivedAtMs: 0, messages: [kept] })
+    // What a person wrote in a shared room belongs to the room.
+    expect((await call('DELETE', '/api/sessions?channel=x&sender=ann')).status).toBe(404)
+    expect(await call('DELETE', PATH)).toMatchObject({ status: 200, json: { erased: { messages: 1 } } })
+  }
+  expect((await call('DELETE', PATH)).status).toBe(404)
+})
+
 test('erasing a person takes the conversations with all agents, and leaves what the person wrote in shared rooms', async () => {
   const { call, say, store, ended } = await arrange()
   const own = chatSessionKey({ ...ROOM, sender: 'ann' })

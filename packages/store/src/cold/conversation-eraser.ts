@@ -7,7 +7,7 @@ import { all, type ColdDatabase, first, type Steps, statement } from './cold-dat
 const IS_KNOWN = 'SELECT 1 FROM sessions WHERE id = $1'
 const DROP_SAID = 'DELETE FROM messages WHERE session = (SELECT number FROM sessions WHERE id = $1) RETURNING up_to'
 const DROP_SESSION = 'DELETE FROM sessions WHERE id = $1'
-const DROP_SESSION_KEYS = 'DELETE FROM key_values WHERE key >= $1 AND key < $2'
+const DROP_SESSION_KEYS = 'DELETE FROM key_values WHERE key >= $1 AND key < $2 RETURNING key'
 const DROP_MEMORIES = 'DELETE FROM memories WHERE owner = $1 RETURNING number'
 const DROP_APPROVALS = 'DELETE FROM approvals WHERE run_id = $1 RETURNING number'
 
@@ -79,8 +79,8 @@ export async function eraseConversation(
 ): Promise<Counts | undefined> {
   const texts = textsOf(erase)
   const isKnown = (await db.get(IS_KNOWN, id)) !== undefined
-  const historyTurns = await db.transaction(() => erase.holding(id, () => eraseSession(id)))
-  if (historyTurns === undefined) {
+  const begun = await db.transaction(() => erase.holding(id, () => eraseSession(id)))
+  if (begun === undefined) {
     throw new AppError(
       'conflict',
       'A turn of this conversation runs or waits for a person. Erase the conversation after the turn has ended.',
@@ -88,6 +88,7 @@ export async function eraseConversation(
   }
   forget()
   const memories = memoriesOf === undefined ? 0 : (await db.write(statement(DROP_MEMORIES, memoriesOf))).length
+  const { historyTurns, keys } = begun
   const total = { historyTurns, turns: 0, messages: 0, replies: 0, approvals: 0, memories, held: 0 }
   for (let after: number | undefined = 0; after !== undefined; ) {
     const from: number = after
@@ -100,7 +101,7 @@ export async function eraseConversation(
     add(counts)
     turns = counts.turns
   }
-  if (!isKnown && total.turns + total.messages + total.memories === 0) return undefined
+  if (!isKnown && keys === 0 && total.turns + total.messages + total.memories === 0) return undefined
   const detail = {
     conversation: sha256Hex(id).slice(0, 16),
     said: total.historyTurns,
@@ -115,18 +116,18 @@ export async function eraseConversation(
     for (const [name, count] of Object.entries(counts)) total[name as keyof Slice] += count
   }
 
-  /** Returns the number of erased turns of the history; undefined while a turn of the session runs. */
-  function* eraseSession(sessionId: string): Steps<number | undefined> {
+  /** Returns the numbers of erased turns of the history and of erased keys; undefined while a turn of the session runs. */
+  function* eraseSession(sessionId: string): Steps<{ readonly historyTurns: number; readonly keys: number } | undefined> {
     const shard = shardOfSession(sessionId)
     if (yield* first(texts.RUNS, sessionId, shard)) return undefined
     const said = yield* all(DROP_SAID, sessionId)
-    const keys = toBytes(sessionKeys(sessionId))
-    yield [
+    const prefix = toBytes(sessionKeys(sessionId))
+    const [keys = []] = yield [
+      statement(DROP_SESSION_KEYS, prefix, endOfPrefix(prefix) ?? prefix),
       statement(DROP_SESSION, sessionId),
-      statement(DROP_SESSION_KEYS, keys, endOfPrefix(keys) ?? keys),
       statement(texts.GIVE_UP_WAITING, sessionId, shard, atMs),
     ]
-    return said.length
+    return { historyTurns: said.length, keys: keys.length }
   }
 
   /** `next` is undefined after the last slice. */

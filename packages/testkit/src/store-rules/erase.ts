@@ -26,6 +26,14 @@ export const eraseRules: StoreRules = {
     expect(await store.keyValue('x-other').list('', 10)).toEqual([])
   },
 
+  'erases a conversation of which only keys are kept': async ({ store }) => {
+    const keys = store.keyValue('overheard')
+    await keys.set(`${sessionKeys('room')}lines`, [])
+    expect(await store.sessions.erase('room', ABOUT)).toMatchObject({ historyTurns: 0, turns: 0, messages: 0 })
+    expect(await keys.list('', 9)).toEqual([])
+    expect(await store.sessions.erase('room', ABOUT)).toBeUndefined()
+  },
+
   'erases the messages and turn texts of one conversation only': async ({ store, restart }) => {
     await store.turns.finish(turnEnd('t1'))
     await store.turns.finish(turnEnd('failed', { status: 'failed', error: { code: 'upstream', message: 'private' }, messages: [] }))
