@@ -20,6 +20,19 @@ async function asked(options: Parameters<typeof bench>[0] = {}, question: object
   return { ...made, prompt, state }
 }
 
+// WhatsApp over WATI: the API returns an id of its own for a sent message, and a quote names the id of WhatsApp.
+test.each([
+  ['by other ids than those of sent messages, decides', true, 'approved'],
+  ['by the ids of sent messages, decides nothing', undefined, 'pending'],
+] as const)('a keyword that quotes an unknown message where quotes name messages %s', async (_, quotesByOtherIds, wanted) => {
+  const to = { to: '15550300001' }
+  const origin = { channel: 'plain', account: 'bot', to, sender: 'ann' }
+  const channels = [{ name: 'plain', ...(quotesByOtherIds && { quotesByOtherIds }) }]
+  const { say, state } = await asked({ channels, idOf: (at) => `640c8f${at}` }, { origin, channels: [] })
+  await say('plain', { sender: 'ann', to, addressed: 'direct', text: 'approve', inReplyTo: 'wamid.0' })
+  expect(await state()).toBe(wanted)
+})
+
 test('an ordinary message visits approvals once, and its reply never', async () => {
   const { say, approvals, subscribed, turns, sent } = await bench()
   const visits: string[] = []

@@ -212,7 +212,7 @@ function mayOmitQuote(
   mayDecide: boolean,
 ): boolean {
   const { notifications } = channel
-  const quotesAnother = inReplyTo !== undefined && inReplyTo !== to.thread
+  const quotesAnother = inReplyTo !== undefined && inReplyTo !== to.thread && !channel.quotesByOtherIds
   const isOfOther = person !== null && !isSamePerson(channel, sender, person)
   // The words of other people in a room are conversation.
   if (quotesAnother || (isOfOther && !mayDecide)) return false

@@ -28,6 +28,8 @@ function bizchat(host: Host, config: BizchatConfig): Channel {
     allow: config.allowed_numbers,
     normalise: allowlistForm,
     markup: MARKUP,
+    // The API returns an id of its own, and a quote names the id of WhatsApp.
+    quotesByOtherIds: true,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW, attachments: FILES },
     webhook: createWebhook({ secret: config.webhook_secret?.reveal().trim() ?? '', account: config.tenant_id ?? DEFAULT_ACCOUNT }),
     send: (to, message, signal) => sendMessage(api, to, message, { clock: host.clock, signal }),

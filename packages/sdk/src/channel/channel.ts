@@ -297,6 +297,11 @@ export interface Channel {
     /** The configuration key that sets the conversation, for messages to operators. */
     readonly key: string
   }
+  /**
+   * Set when the platform names a quoted message of the bot by another id than `send` returns. A quote of a question then cannot be told
+   * from a quote of another message, and a keyword that quotes something counts like a keyword alone.
+   */
+  readonly quotesByOtherIds?: true
   /** The shortest time between two edits of a draft reply. Absent when the channel shows no drafts. Needs `update`. */
   readonly draftEveryMs?: number
   /** Shows for a few seconds that a reply is being written. */
