@@ -8,15 +8,18 @@ const DEPTH_MAX = 8
 const PARTS_MAX = 500
 
 export const wordsOfEmbeds = ({ embeds }: Members): readonly string[] =>
-  withWords(list(embeds).flatMap((embed) => wordsOfEmbed(members(embed))))
+  bounded(list(embeds).flatMap((embed) => wordsOfEmbed(members(embed))))
 
 export function wordsOfComponents({ components }: Members): readonly string[] {
   const found: string[] = []
   addWordsOfComponents(components, found, 0)
-  return withWords(found)
+  return bounded(found)
 }
 
-const withWords = (parts: readonly string[]): readonly string[] => parts.map((words) => words.trim()).filter((words) => words !== '')
+const bounded = (parts: readonly string[]): readonly string[] => {
+  const withWords = parts.map((words) => words.trim()).filter((words) => words !== '')
+  return withWords.length > PARTS_MAX ? [...withWords.slice(0, PARTS_MAX), '…'] : withWords
+}
 
 function wordsOfEmbed({ author, title, url, description, fields, footer }: Members): string[] {
   const rows = list(fields).map((field) => {
@@ -28,10 +31,10 @@ function wordsOfEmbed({ author, title, url, description, fields, footer }: Membe
 
 function addWordsOfComponents(components: unknown, found: string[], depth: number): void {
   for (const each of list(components).map(members)) {
-    if (found.length >= PARTS_MAX || depth > DEPTH_MAX) return
+    if (found.length > PARTS_MAX || depth > DEPTH_MAX) return
     const { content, description, accessory, items } = each
-    found.push(text(content), text(description))
+    found.push(...[text(content), text(description)].filter((words) => words.trim() !== ''))
     addWordsOfComponents(each.components, found, depth + 1)
-    addWordsOfComponents([accessory, ...list(items)], found, depth + 1)
+    addWordsOfComponents([...(accessory === undefined || accessory === null ? [] : [accessory]), ...list(items)], found, depth + 1)
   }
 }
