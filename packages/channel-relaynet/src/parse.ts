@@ -10,6 +10,7 @@ import { LEGACY_MESSAGE } from './nip04.ts'
 export const CHAT_MESSAGE = 14
 export const FILE_MESSAGE = 15
 export const DELETION = 5
+const HAS_RECEIVERS: readonly number[] = [CHAT_MESSAGE, FILE_MESSAGE, DELETION]
 /** See https://github.com/nostr-protocol/nips/blob/master/18.md. */
 const REPOSTS = [6, 16]
 /** See https://github.com/nostr-protocol/nips/blob/master/88.md. */
@@ -27,10 +28,14 @@ const MENTIONS_MAX = 50
 /** Reactions, invitations into encrypted groups, lists of relays, and kinds that are not to be kept (NIP-01), such as signs that somebody writes. */
 const isIgnored = (kind: number): boolean => [7, 444, 10_050].includes(kind) || (kind >= 20_000 && kind < 30_000)
 
-/** Returns the messages of a private message (NIP-17); none for the bot's own ones and for reactions. Other kinds arrive as a line. */
+/**
+ * Returns the messages of a private message (NIP-17); none for the bot's own ones and for reactions. Other kinds arrive as a line, with
+ * their words as those of others. The keys that they name are no receivers: in a repost, one is the author of the note.
+ */
 export function parsePrivate(rumor: Rumor, account: string): Inbound[] {
   if (rumor.pubkey === account) return []
-  const members = [...new Set([rumor.pubkey, ...tagValues(rumor, 'p')])].filter((key) => key !== account)
+  const receivers = HAS_RECEIVERS.includes(rumor.kind) ? tagValues(rumor, 'p') : []
+  const members = [...new Set([rumor.pubkey, ...receivers])].filter((key) => key !== account)
   if (members.length > MEMBERS_MAX || !members.every(isHexKey)) return []
   const to = members.toSorted().join(',')
   const common = { account, sender: rumor.pubkey, sentAtMs: rumor.created_at * 1000 }
@@ -53,24 +58,22 @@ export function parsePrivate(rumor: Rumor, account: string): Inbound[] {
   return [{ ...message, text: '[A file that cannot be decrypted, because its encryption is not supported]' }]
 }
 
-/** Returns the content of an event that is neither a text nor a file. A repost has the words of others. */
+/** Returns the content of an event that is neither a text nor a file. A repost has the words of others; so may an unknown kind. */
 function otherContent(rumor: Rumor): Pick<Inbound, 'forwarded' | 'things'> {
   const content = rumor.content.trim()
   if (REPOSTS.includes(rumor.kind) && content !== '') {
     const original = readRumor(parsedOrUndefined(content))
     return forwardedPart(original ? { author: { id: original.pubkey }, text: original.content } : { text: content })
   }
-  return thingsPart([thingOf(rumor, content)])
+  if (rumor.kind === POLL) return thingsPart([pollIn(rumor, content)])
+  return { ...thingsPart([unknownThing(`kind ${rumor.kind}`)]), ...forwardedPart({ text: content }) }
 }
 
-function thingOf({ kind, tags }: Rumor, content: string): Thing {
-  if (kind === POLL)
-    return poll(
-      content,
-      tags.filter(([name]) => name === 'option').map(([, , label = '']) => label),
-    )
-  return unknownThing([`kind ${kind}`, content].filter((part) => part !== '').join(': '))
-}
+const pollIn = ({ tags }: Rumor, question: string): Thing =>
+  poll(
+    question,
+    tags.filter(([name]) => name === 'option').map(([, , label = '']) => label),
+  )
 
 /** Returns the message of a legacy event with its decrypted text. */
 export function parseLegacy(event: Rumor, text: string, account: string): Inbound[] {

@@ -47,6 +47,7 @@ const attachment = {
   },
 }
 const post = rumorOf('bob', { kind: 1, content: 'the words of Bob', to: [] })
+const repostToBob = { kind: 6, content: JSON.stringify(post), to: [BOB, BOT], tags: [['e', post.id]] }
 const passedOn = { from: { kind: 'person' as const, id: BOB }, text: 'the words of Bob' }
 
 /** The text of a legacy message was decrypted from its content, which here is the text itself. */
@@ -80,10 +81,15 @@ export const relaynetArrivals: ArrivalSubject = {
     ),
     arrival('a deletion', 9, { kind: 5, tags: [['e', EARLIER]] }, { changes: { message: EARLIER, what: 'deleted' } }),
     arrival('a repost', 18, { kind: 6, content: JSON.stringify(post), tags: [['e', post.id]] }, { text: '', forwarded: passedOn }),
+    arrival('a repost that names its author as a person concerned', 18, repostToBob, {
+      to: { to: ADA, replyTo: rumorOf('ada', repostToBob).id },
+      addressed: 'direct',
+      forwarded: passedOn,
+    }),
     arrival('a repost of another kind', 18, { kind: 16, content: JSON.stringify(post), tags: [['k', '1']] }, { forwarded: passedOn }),
     arrival('a repost without its event', 18, { kind: 6, tags: [['e', post.id]] }, unknown('kind 6')),
     arrival('a repost of something else', 18, { kind: 6, content: '{"content":"?"}' }, { forwarded: { text: '{"content":"?"}' } }),
-    arrival('a note', 10, { kind: 1, content: 'to everybody' }, unknown('kind 1: to everybody')),
+    arrival('a note', 10, { kind: 1, content: 'to everybody' }, { ...unknown('kind 1'), forwarded: { text: 'to everybody' } }),
     arrival(
       'a poll',
       88,
@@ -97,6 +103,6 @@ export const relaynetArrivals: ArrivalSubject = {
       },
       { text: '', things: [{ kind: 'poll', text: 'Lunch?: Pizza; Soup' }] },
     ),
-    arrival('an event of a later kind', 1, { kind: 9999, content: 'h' }, unknown('kind 9999: h')),
+    arrival('an event of a later kind', 1, { kind: 9999, content: 'h' }, { ...unknown('kind 9999'), forwarded: { text: 'h' } }),
   ],
 }
