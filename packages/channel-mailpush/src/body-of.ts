@@ -7,7 +7,7 @@ const DECODED_CHARS_MAX = 2_000_000
 
 /** The type of a part that is a whole mail. */
 export const ATTACHED_MAIL = 'message/rfc822'
-const NOTHING: Body = { text: '', marksAreKept: false }
+export const NOTHING: Body = { text: '', marksAreKept: false }
 const FORMAT = /;\s*format\s*=\s*"?(\w{1,20})/i
 const DELSP = /;\s*delsp\s*=\s*"?(\w{1,20})/i
 
@@ -33,6 +33,7 @@ export function bodyOf(part: MailPart, left = { chars: DECODED_CHARS_MAX }): Bod
 }
 
 function decodeBody(part: MailPart, contentType: string, left: { chars: number }): string {
+  if (left.chars <= 0) return ''
   const charset = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType)?.[1] ?? 'utf-8'
   const text = decodeText(Buffer.from(part.body.data ?? '', 'base64'), charset).slice(0, left.chars)
   left.chars -= text.length

@@ -52,7 +52,7 @@ const ANSWERS: Readonly<Record<string, object>> = {
 channelConformance({
   names: ABILITIES.names,
   feature,
-  config: { enabled: true, topic: 'projects/p/topics/t', oauth_token: TOKEN, webhook_secret: SECRET },
+  config: { enabled: true, topic: 'projects/p/topics/t', oauth_token: TOKEN, webhook_secret: SECRET, allowed_senders: ['example.com'] },
   allowKey: 'allowed_senders',
   secrets: [TOKEN, SECRET],
   webhook: {

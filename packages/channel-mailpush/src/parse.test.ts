@@ -144,6 +144,23 @@ test('stops decoding after 2,000,000 characters of all parts', () => {
   expect(textOf(multi('mixed', plain, silent))).toBe('hi')
 })
 
+const attachedMail = (...parts: object[]) => ({ mimeType: 'message/rfc822', parts })
+
+test('decodes 100,000 characters of all attached mails together', () => {
+  const long = part('text/html', '<b>'.repeat(30_000), { From: 'eve@evil.test', Subject: 'Long' })
+  const last = part('text/plain', 'late', { From: 'eve@evil.test', Subject: 'Last' })
+  const textOfAttached = (...mails: object[]) => inbound(multi('mixed', plain, ...mails.map((mail) => attachedMail(mail)))).forwarded?.text
+  expect(textOfAttached(long, last)).toContain('late')
+  expect(textOfAttached(long, long, last)).not.toContain('late')
+})
+
+test('reads no text of a sender whom the allowlist does not cover', () => {
+  const theirs = attachedMail(part('text/plain', 'theirs', { From: 'eve@evil.test' }))
+  const stranger = inbound(multi('mixed', plain, theirs), {}, { allowed: 'nobody', snippet: 'first words' })
+  expect(stranger.text).toBe('Subject: Hello\n\nfirst words')
+  expect(stranger).not.toHaveProperty('forwarded')
+})
+
 test('ignores parts that are nested too deep', () => {
   let payload: object = part('text/plain', 'deep')
   for (let depth = 0; depth < 100; depth++) payload = multi('mixed', payload)

@@ -2,7 +2,7 @@
 import { messageIds, onlyAddress } from '@sluice/mail-common'
 import { decodeEntities, displayName, messageText, oneLineSubject, quotesIn, referencesOf, typedIn } from '@sluice/mail-common/reading'
 import { type Address, type Inbound, namePart } from '@sluice/sdk'
-import { bodyOf } from './body-of.ts'
+import { bodyOf, NOTHING } from './body-of.ts'
 import { forwardedMails } from './forwarded-mails.ts'
 import { headersOf, type Mail, type MailPart } from './mail.ts'
 import { attachmentsOf } from './media.ts'
@@ -17,7 +17,9 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
   if (ignored !== undefined || sender === undefined) return { ignored: ignored ?? 'it has no sender' }
   const subject = oneLineSubject(headersOf(payload, 'subject')[0] ?? '')
   const attachments = attachmentsOf(payload, mail.id)
-  const { text: found, marksAreKept } = bodyOf(payload)
+  // The daemon drops a mail of any other sender, whose long texts would take time.
+  const isRead = policy.isAllowed(sender)
+  const { text: found, marksAreKept } = isRead ? bodyOf(payload) : NOTHING
   const body = found || decodeEntities(mail.snippet)
   const text = messageText({ subject, body })
   return {
@@ -32,7 +34,7 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
       typed: typedIn(subject, body, marksAreKept),
       ...(!passesDmarc(payload) && { unverified: true }),
       ...quotesIn(text, marksAreKept, subject),
-      ...forwardedMails(payload, mail.id),
+      ...(isRead && forwardedMails(payload, mail.id)),
       ...(mail.internalDate !== undefined && { sentAtMs: Number(mail.internalDate) }),
       ...(attachments.length > 0 && { attachments }),
     },
