@@ -17,7 +17,7 @@ import {
 } from '@sluice/sdk'
 import { type Albums, albumOf } from './albums.ts'
 import { addressedText, type Bot, markedWords, repliedTo, wordsOf } from './mention.ts'
-import { blocksIn } from './rich-message.ts'
+import { blocksIn, thingsOfBlocks } from './rich-message.ts'
 
 export interface Parsed {
   /** Undefined if the update contains no message for the bot. `query` must be answered nevertheless. */
@@ -134,6 +134,7 @@ const idText = (value: unknown): string => (Number.isSafeInteger(value) && value
 /** The members of a message that hold a file, in order of preference: an animation is also sent as a document. */
 const FILES = [
   ['voice', 'audio', 'voice.ogg'],
+  ['voice_note', 'audio', 'voice.ogg'],
   ['audio', 'audio', 'audio.mp3'],
   ['animation', 'video', 'animation.mp4'],
   ['video', 'video', 'video.mp4'],
@@ -227,6 +228,7 @@ function thingsIn(message: Members): readonly Thing[] {
   const found = THINGS.flatMap(([member, read]) =>
     typeof message[member] === 'object' && message[member] ? [read(members(message[member]))] : [],
   )
+  if (message.rich_message !== undefined) return [...found, ...thingsOfBlocks(message.rich_message)]
   // A venue also has its location.
   const known = message.venue === undefined ? found : found.filter(({ kind }, index) => kind !== 'location' || index === 0)
   if (known.length > 0) return known

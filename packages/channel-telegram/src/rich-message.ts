@@ -1,8 +1,40 @@
 /** Reads the words of a rich message, which bots write and people forward: https://core.telegram.org/bots/api#richmessage */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
+import { location, type Thing, unknownThing } from '@sluice/sdk'
 
-const DEPTH_MAX = 12
+/** Telegram allows 16 levels of blocks, and a list is two of these levels. */
+const DEPTH_MAX = 40
 const BLOCKS_MAX = 1000
+
+/** The types whose content arrives as words, files or a location; the last ones have none. */
+const KNOWN_TYPES: ReadonlySet<string> = new Set([
+  ...[
+    'paragraph',
+    'heading',
+    'pre',
+    'footer',
+    'mathematical_expression',
+    'list',
+    'blockquote',
+    'pullquote',
+    'table',
+    'details',
+    'thinking',
+  ],
+  ...['collage', 'slideshow', 'map', 'animation', 'audio', 'photo', 'video', 'voice_note'],
+  ...['divider', 'anchor'],
+])
+
+/** Returns the places of maps, and a line for each block of a later type; for a message without blocks, one that says so. */
+export function thingsOfBlocks(message: unknown): readonly Thing[] {
+  const blocks = blocksIn(message)
+  if (blocks.length === 0) return [unknownThing('rich_message')]
+  return blocks.flatMap(({ type, location: at }) => {
+    const { latitude, longitude } = members(at)
+    if (type === 'map') return [location(latitude, longitude)]
+    return text(type) === '' || KNOWN_TYPES.has(text(type)) ? [] : [unknownThing(text(type))]
+  })
+}
 
 /** Returns the words, one line for each block. */
 export const richText = (message: unknown): string =>

@@ -24,6 +24,10 @@ const earlier = { message_id: 4, from: ben, chat: direct, date: 1, text: 'Invoic
 const mention = { text: '@sluice_bot hi', entities: [{ type: 'mention', offset: 0, length: 11 }] }
 const command = { text: '/status@sluice_bot', entities: [{ type: 'bot_command', offset: 0, length: 18 }] }
 
+/** A paragraph in this many lists, one inside of the other. */
+const deepList = (depth: number): object =>
+  depth === 0 ? { type: 'paragraph', text: 'deep' } : { type: 'list', items: [{ label: '-', blocks: [deepList(depth - 1)] }] }
+
 export const telegramArrivals: ArrivalSubject = {
   parse: (payload) => [parseUpdate(payload, { id: '700100', username: 'sluice_bot' }, false)?.inbound ?? []].flat(),
   menu: { direct: update({ chat: direct, ...command }), room: update({ chat: group, ...command }) },
@@ -206,6 +210,29 @@ export const telegramArrivals: ArrivalSubject = {
           from: { kind: 'person', name: 'Ben Ray', id: '1002' },
           text: 'Bill\nDue on Friday, here (https://example.com/)\n1.\nTea\nSum | 5 EUR\nThe tea\nBen',
           attachments: [image],
+        },
+      },
+    ),
+    arrival(
+      'a forward of a rich message with a voice note, a map, a deep list and a block of a later type',
+      'richblockvoicenote',
+      {
+        forward_origin: { type: 'user', date: 1, sender_user: ben },
+        rich_message: {
+          blocks: [
+            { type: 'voice_note', voice_note: { file_id: 'f8', file_unique_id: 'u8', duration: 3, mime_type: 'audio/ogg' } },
+            { type: 'map', location: { latitude: 52.5, longitude: 4.7 }, zoom: 15, width: 1, height: 1 },
+            deepList(15),
+            { type: 'hologram', hologram: {} },
+          ],
+        },
+      },
+      {
+        text: '',
+        forwarded: {
+          from: { kind: 'person', name: 'Ben Ray', id: '1002' },
+          text: `${'-\n'.repeat(15)}deep\n[location 52.5, 4.7]\n[a message of a kind that this channel does not know: hologram]`,
+          attachments: [{ kind: 'audio', name: 'voice.ogg', mime: 'audio/ogg', source: { id: 'f8' }, lastingId: 'u8' }],
         },
       },
     ),
