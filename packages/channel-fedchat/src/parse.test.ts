@@ -12,3 +12,8 @@ test('a mention alone counts when it quotes a message, and only then', () => {
   expect(quoting).toMatchObject({ text: '@bot:example.org', addressed: 'mention', inReplyTo: '$1' })
   expect(read({})).toBeUndefined()
 })
+
+test('an edit of a poll without content does not empty the poll', () => {
+  const content = { 'm.new_content': {}, 'm.relates_to': { rel_type: 'm.replace', event_id: '$1' } }
+  expect(parse({ type: 'm.poll.start', event_id: '$2', sender: '@ada:example.org', content }, '!r', bot)).toBeUndefined()
+})

@@ -30,12 +30,12 @@ export interface Bot {
   pressed(message: string, key: string): string | undefined
 }
 
-const KINDS: Readonly<Record<string, Attachment['kind']>> = {
-  'm.image': 'image',
-  'm.audio': 'audio',
-  'm.video': 'video',
-  'm.file': 'file',
-}
+const KINDS: ReadonlyMap<string, Attachment['kind']> = new Map([
+  ['m.image', 'image'],
+  ['m.audio', 'audio'],
+  ['m.video', 'video'],
+  ['m.file', 'file'],
+])
 const TEXTS: ReadonlySet<string> = new Set(['m.text', 'm.emote'])
 /** Bots write notices, and no bot answers one. Clients write requests to verify a device. */
 const IGNORED: ReadonlySet<string> = new Set(['m.notice', 'm.key.verification.request', ''])
@@ -77,6 +77,7 @@ function parsePoll(content: Members, common: Common & Pick<Inbound, 'to'>, room:
   const relation = members(content['m.relates_to'])
   const replaced = relation.rel_type === 'm.replace' ? text(relation.event_id) : ''
   const edited = members(content['m.new_content'])
+  if (replaced !== '' && Object.keys(edited).length === 0) return undefined
   if (replaced !== '' && edited['m.relates_to'] === undefined) {
     const edit = parsePoll(edited, common, room, bot)
     return edit && { ...edit, changes: { message: replaced, what: 'edited' } }
@@ -148,14 +149,14 @@ function parseReaction(relation: Members, common: Common, room: string, bot: Bot
 /** Returns the text and the attachment of a message; undefined for a notice, which may be of another bot, and for unknown types. */
 function partsOf(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachments' | 'things'> | undefined {
   const type = text(content.msgtype)
-  const kind = KINDS[type]
+  const kind = KINDS.get(type)
   if (kind) {
     const id = attachmentId(content)
-    if (id === undefined)
-      return { text: spoken(text(content.body), content, bot), ...thingsPart([unknownThing(`${type} that cannot be read`)]) }
     const name = text(content.filename) || text(content.body) || kind
     // Without a file name, the body is the name; with another one, it is a caption.
     const caption = text(content.filename) !== '' && content.filename !== content.body ? text(content.body) : ''
+    if (id === undefined)
+      return { text: spoken(caption, content, bot), ...thingsPart([thing('unknown', `${type} that cannot be read`, name)]) }
     const mime = text(members(content.info).mimetype)
     return { text: spoken(caption, content, bot), attachments: [{ kind, name, ...(mime !== '' && { mime }), source: { id } }] }
   }
@@ -178,13 +179,19 @@ const GALLERIES: ReadonlySet<string> = new Set(['m.gallery', 'dm.filament.galler
 const GALLERY_FILES_MAX = 20
 
 function galleryIn(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachments' | 'things'> {
-  const items = list(content.itemtypes ?? content['dm.filament.itemtypes'])
-    .slice(0, GALLERY_FILES_MAX)
-    .map(members)
-    .flatMap((item) => (KINDS[text(item.itemtype)] ? (partsOf({ ...item, msgtype: item.itemtype }, bot) ?? []) : []))
-  const attachments = items.flatMap((item) => item.attachments ?? [])
-  const words = [spoken(text(content.body), content, bot), ...items.map((item) => item.text)].filter((part) => part !== '').join('\n')
-  return attachments.length > 0 ? { text: words, attachments } : { text: words, ...thingsPart([unknownThing('gallery')]) }
+  const all = list(content.itemtypes ?? content['dm.filament.itemtypes']).map(members)
+  const items = all.slice(0, GALLERY_FILES_MAX).map((item) => partsOf({ ...item, msgtype: itemType(item) }, bot))
+  const attachments = items.flatMap((item) => item?.attachments ?? [])
+  const words = [spoken(text(content.body), content, bot), ...items.map((item) => item?.text ?? '')].filter((part) => part !== '')
+  const more = all.length - items.length
+  const unread = [...items.flatMap((item) => item?.things ?? []), ...(more > 0 ? [unknownThing(`${more} more files of a gallery`)] : [])]
+  const things = attachments.length === 0 && unread.length === 0 ? [unknownThing('gallery')] : unread
+  return { text: words.join('\n'), ...(attachments.length > 0 && { attachments }), ...thingsPart(things) }
+}
+
+function itemType({ itemtype }: Members): string {
+  const type = text(itemtype)
+  return type === '' || GALLERIES.has(type) ? 'item of a gallery' : type
 }
 
 const FALLBACK = /^(?:>.*(?:\n|$))+\n?/

@@ -59,7 +59,7 @@ export const fedchatArrivals: ArrivalSubject = {
       'a picture without an address',
       'mimage',
       { msgtype: 'm.image', body: 'which?', filename: 'cat.png' },
-      { text: 'which?', things: [{ kind: 'unknown', text: 'm.image that cannot be read' }] },
+      { text: 'which?', things: [{ kind: 'unknown', text: 'm.image that cannot be read, cat.png' }] },
     ),
     {
       ...arrival(
@@ -78,6 +78,31 @@ export const fedchatArrivals: ArrivalSubject = {
           attachments: [
             { kind: 'image', name: 'a.png', mime: 'image/png', source: { id: '{"url":"mxc://example.org/a"}' } },
             { kind: 'image', name: 'b.png', mime: 'image/png', source: { id: '{"url":"mxc://example.org/b"}' } },
+          ],
+        },
+      ),
+      source: 'https://github.com/matrix-org/matrix-spec-proposals/pull/4274',
+    },
+    {
+      ...arrival(
+        'a gallery with a picture without an address, a place and more files than are read',
+        '',
+        {
+          msgtype: 'm.gallery',
+          body: '',
+          itemtypes: [
+            { itemtype: 'm.image', body: 'b.png' },
+            { itemtype: 'm.location', body: 'office', geo_uri: 'geo:52.5,4.7' },
+            ...Array.from({ length: 20 }, (_, at) => ({ itemtype: 'constructor', body: '', at })),
+          ],
+        },
+        {
+          text: '',
+          things: [
+            { kind: 'unknown', text: 'm.image that cannot be read, b.png' },
+            { kind: 'location', text: '52.5, 4.7: office' },
+            ...Array.from({ length: 18 }, () => ({ kind: 'unknown' as const, text: 'constructor' })),
+            { kind: 'unknown', text: '2 more files of a gallery' },
           ],
         },
       ),
