@@ -105,7 +105,8 @@ interface Ends {
   readonly suffix?: string
 }
 
-const agentsOf = ({ snapshot }: Pick<SessionDeps, 'snapshot'>): ReadonlySet<string> => new Set([MAIN_AGENT, ...snapshot().registries.keys()])
+const agentsOf = ({ snapshot }: Pick<SessionDeps, 'snapshot'>): ReadonlySet<string> =>
+  new Set([MAIN_AGENT, ...snapshot().registries.keys()])
 
 /** Lists the ids of the sessions of all agents with these ends. */
 async function* listSessions(deps: SessionDeps, { prefix, ...end }: Ends): AsyncGenerator<string> {

@@ -1,6 +1,6 @@
 /** Ends a message that did nothing, and deletes its words. */
-import type { EraseDialect } from './conversation-eraser.ts'
 import { all, first, type Steps } from './cold-database.ts'
+import type { EraseDialect } from './conversation-eraser.ts'
 
 const END = `
   UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $2, error = NULL, message_json = NULL WHERE number = $1 AND ended_at IS NULL
