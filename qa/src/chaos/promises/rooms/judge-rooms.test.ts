@@ -4,7 +4,7 @@ import { judgeRooms } from './judge-rooms.ts'
 import type { RoomPlace } from './places.ts'
 import type { RoomWord, RoomWordKind } from './rooms-play.ts'
 
-const [ONE, TWO] = ['chaos-000001', 'chaos-000002']
+const [ONE, TWO, THREE] = ['chaos-000001', 'chaos-000002', 'chaos-000003']
 
 interface Run {
   readonly words: readonly (readonly [kind: RoomWordKind, mark: string])[]
@@ -12,6 +12,8 @@ interface Run {
   readonly state?: string
   /** What the rows of the inbox have besides, by mark. */
   readonly rows?: Readonly<Record<string, object>>
+  /** When each word reached the model. */
+  readonly asked?: Readonly<Record<string, number>>
   /** The writers other than 1, by mark. */
   readonly writers?: Readonly<Record<string, string>>
   /** The texts that the bot sent besides replies. */
@@ -23,7 +25,18 @@ interface Run {
 }
 
 /** Returns the figures that are not zero, by the name of the row. */
-function judged({ words, said = [], state = 'done', rows = {}, writers = {}, texts = [], queued = [], shown = queued, leaks = [] }: Run) {
+function judged({
+  words,
+  said = [],
+  state = 'done',
+  rows = {},
+  asked = {},
+  writers = {},
+  texts = [],
+  queued = [],
+  shown = queued,
+  leaks = [],
+}: Run) {
   const room: RoomPlace = {
     channel: 'telegram',
     chat: '-1',
@@ -31,6 +44,7 @@ function judged({ words, said = [], state = 'done', rows = {}, writers = {}, tex
     overhears: true,
     stopper: '2',
     operator: '9',
+    limited: '8',
     isReady: () => true,
     say: () => '',
     delivered: () => [...shown.map((mark) => `to ${mark}`), ...texts],
@@ -42,6 +56,8 @@ function judged({ words, said = [], state = 'done', rows = {}, writers = {}, tex
     number: Number(mark.slice(-6)),
     turnId: null,
     error: null,
+    endedAtMs: 100,
+    replies: said.some((text) => text.includes(mark)) ? [{}] : [],
     state,
     ...rows[mark],
   }))
@@ -58,7 +74,7 @@ function judged({ words, said = [], state = 'done', rows = {}, writers = {}, tex
     outbox: outbox as unknown as OutboxRow[],
     sessions: [{ id: 's', said }],
   }
-  const tallies = judgeRooms({ words: spoken, rooms: [room], requests: 1, leaks }, view)
+  const tallies = judgeRooms({ words: spoken, rooms: [room], asked: new Map(Object.entries(asked)), requests: 1, leaks }, view)
   return Object.fromEntries(
     tallies.flatMap(({ row: { what, accepted: _, ...figures } }) => {
       const found = Object.entries(figures).filter(([, count]) => count > 0)
@@ -82,6 +98,13 @@ const slowThenStop = [
 ] as const
 const WAITED = 'Messages that waited and are not answered: 1.'
 const stopped = { error: 'stopped by its sender' }
+
+test('finds nothing wrong with a limited person whose message others pass', () => {
+  const others = [...both, ['do', THREE]] as const
+  const passed = { words: others, said: [`do ${TWO}`, `do ${ONE}`, `do ${THREE}`], queued: [TWO, ONE, THREE] }
+  expect(judged({ ...passed, writers: { [ONE]: '8', [TWO]: '3' } })).toEqual({})
+  expect(judged({ ...passed, writers: { [TWO]: '3' } })).toEqual({ 'messages to the bot': { outOfOrder: 1 } })
+})
 
 test.each([
   ['the message waited', { words: slowThenStop, rows: { [ONE]: stopped }, texts: [WAITED] }],
@@ -123,6 +146,27 @@ test.each([
     { words: slowThenStop, rows: { [ONE]: stopped }, texts: ['Stopped.', WAITED] },
     { 'answers to /stop': { toldTwice: 1 } },
   ],
+  [
+    'a message that was answered although a /stop had ended before',
+    { words: slowThenStop, said: [`slow ${ONE}`], asked: { [ONE]: 101 }, texts: ['Nothing is running.'] },
+    { 'stopped messages': { outOfOrder: 1 } },
+  ],
+  [
+    'a message that joined one before a /stop',
+    {
+      words: [...slowThenStop, ['slow', THREE]],
+      said: [`slow ${ONE}\nslow ${THREE}`],
+      rows: { [THREE]: { joinedTo: 1 } },
+      texts: ['Nothing is running.'],
+    },
+    { 'stopped messages': { outOfOrder: 1 } },
+  ],
+  [
+    'a message to the bot whose turn was silent',
+    { words: [['do', ONE]], said: [`do ${ONE}`], rows: { [ONE]: { replies: [] } } },
+    { 'messages to the bot': { lost: 1 } },
+  ],
+  ['a lost remark', { words: [['remark', ONE]] }, { 'judged remarks': { lost: 1 } }],
   ['a lost message', { words: both, said: [`do ${ONE}`] }, { 'messages to the bot': { lost: 1 } }],
   ['a message that waits', { words: [['do', ONE]], state: 'pending' }, { 'messages to the bot': { unfinished: 1 } }],
   ['a doubled message', { words: [['do', ONE]], said: [`do ${ONE}`, `do ${ONE}`] }, { 'messages to the bot': { doubled: 1 } }],

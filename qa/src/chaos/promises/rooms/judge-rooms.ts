@@ -9,6 +9,8 @@ import { type RoomWord, type RoomWordKind, replyMark } from './rooms-play.ts'
 export interface RoomsRecord {
   readonly words: readonly RoomWord[]
   readonly rooms: readonly RoomPlace[]
+  /** When each word first reached the model, in milliseconds since 1970, by mark. */
+  readonly asked: ReadonlyMap<string, number>
   /** Requests to the model. */
   readonly requests: number
   readonly leaks: readonly string[]
@@ -28,33 +30,52 @@ function isStopAnswer(text: string | null): boolean {
 }
 
 export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally[] {
-  const { words, rooms, requests, leaks } = record
+  const { words, rooms, asked, requests, leaks } = record
   const rows = new Map(view.inbox.map((row) => [`${row.channel} ${row.messageId}`, row]))
   const rowOf = ({ room, id }: RoomWord): InboxEntry | undefined => rows.get(`${room.channel} ${id}`)
   const texts = view.sessions.flatMap(({ said }) => said)
-  const times = countsOf(texts.flatMap((text) => [...text.matchAll(/(?:do|hear|slow) (chaos-\d{6})/g)].map(([, mark = '']) => mark)))
+  const times = countsOf(
+    texts.flatMap((text) => [...text.matchAll(/(?:do|hear|remark|slow|direct) (chaos-\d{6})/g)].map(([, mark = '']) => mark)),
+  )
   const of = (kind: RoomWordKind): readonly RoomWord[] => words.filter((word) => word.kind === kind)
 
   const byNumber = new Map(view.inbox.map((row) => [row.number, row]))
-  const stopNumbers = of('stop').map((stop) => ({ ...stop, number: rowOf(stop)?.number ?? 0 }))
+  const stopRows = of('stop').map((stop) => ({ ...stop, row: rowOf(stop) }))
   const fateOf = (word: RoomWord): Fate => {
     const row = rowOf(word)
     const head = row?.joinedTo === undefined ? row : byNumber.get(row.joinedTo)
-    const mayStop = ({ room, person, number }: (typeof stopNumbers)[number]): boolean =>
-      room === word.room && (person === word.person || person === room.operator) && number > (row?.number ?? number)
+    const commands = stopRows.flatMap(({ room, person, row: stop }) =>
+      room === word.room && (person === word.person || person === room.operator) && stop ? [{ person, stop }] : [],
+    )
+    const after = commands.filter(({ stop }) => row !== undefined && stop.number > row.number)
     // The turn of a stopped message may have begun. One that waited has a reason.
     const isEnded = head?.state === 'done' && (head.turnId !== null || head.error?.startsWith('stopped by ') === true)
-    return { times: times.get(word.mark) ?? 0, row, isStopped: isEnded && stopNumbers.some(mayStop) }
+    const askedMs = asked.get(word.mark) ?? 0
+    const isAnswered = head !== undefined && head.replies.length > 0
+    return {
+      times: times.get(word.mark) ?? 0,
+      row,
+      isStopped: isEnded && after.length > 0,
+      isSilent: head?.state === 'done' && !isAnswered,
+      // On Slack, a message to the bot begins a thread, and the command is outside of it.
+      isLate: isAnswered && word.room.overhears && after.some(({ stop: { endedAtMs } }) => endedAtMs !== null && askedMs > endedAtMs),
+      isAcross: commands.some(
+        ({ person, stop: { number } }) =>
+          person === word.person && row !== undefined && head !== undefined && head.number < number && number < row.number,
+      ),
+    }
   }
 
   const said = new Tally('messages to the bot')
-  for (const word of of('do')) judgeWord(said, word, fateOf(word))
+  for (const word of [...of('do'), ...of('direct')]) judgeWord(said, word, fateOf(word))
   const heard = new Tally('overheard messages')
   // The next turn of a room reads the overheard messages, and may have to wait.
   const waiting = new Map(
     words.flatMap((word) => [rowOf(word)].filter((row) => missedAs(row?.state) === 'unfinished').map((row) => [word.room, row])),
   )
-  for (const word of of('hear')) judgeWord(heard, word, { times: times.get(word.mark) ?? 0, row: waiting.get(word.room), isStopped: false })
+  for (const word of of('hear')) judgeWord(heard, word, { times: times.get(word.mark) ?? 0, row: waiting.get(word.room) })
+  const remarks = new Tally('judged remarks')
+  for (const word of of('remark')) judgeWord(remarks, word, { ...fateOf(word), isSilent: false })
   const stops = new Tally('stopped messages')
   for (const word of of('slow')) judgeWord(stops, word, fateOf(word))
   const commands = new Tally('answers to /stop')
@@ -83,7 +104,8 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
     const heads = marks.flatMap((mark) => {
       const word = byMark.get(mark)
       const row = word && rowOf(word)
-      return row && row.joinedTo === undefined ? [[mark, row.number] as const] : []
+      // What the limited person writes may wait, and holds up nobody else.
+      return row && row.joinedTo === undefined && word.person !== word.room.limited ? [[mark, row.number] as const] : []
     })
     const numbers = new Map(heads)
     reportDisorder(said, [...numbers.keys()], (mark) => numbers.get(mark))
@@ -110,7 +132,7 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
   const leaked = new Tally('requests with words of another room')
   for (let request = 0; request < requests; request++) leaked.accept()
   for (const leak of leaks) leaked.report('doubled', leak)
-  return [said, heard, stops, commands, replies, leaked]
+  return [said, heard, remarks, stops, commands, replies, leaked]
 }
 
 interface Fate {
@@ -119,13 +141,23 @@ interface Fate {
   /** The message that brings the words into a turn: their own, or one that waits in their room. */
   readonly row: InboxEntry | undefined
   /** Whether a `/stop` with a higher number, of the writer or of an operator, ended the message or its turn. */
-  readonly isStopped: boolean
+  readonly isStopped?: boolean
+  /** Whether the turn of the words ended without an answer. */
+  readonly isSilent?: boolean
+  /** Whether the words first reached the model after such a `/stop` had ended, and were answered. */
+  readonly isLate?: boolean
+  /** Whether the words joined a message that the writer wrote before a `/stop`. */
+  readonly isAcross?: boolean
 }
 
-function judgeWord(tally: Tally, { mark, kind, room, person }: RoomWord, { times, row, isStopped }: Fate): void {
+function judgeWord(tally: Tally, { mark, kind, room, person }: RoomWord, fate: Fate): void {
+  const { times, row, isStopped = false } = fate
   tally.accept()
   const name = `"${kind} ${mark}" of ${person} in ${room.chat}`
   if (times === 0 && !isStopped)
     tally.report(missedAs(row?.state), `${name} is in no turn${row ? `, and message ${row.number} is ${row.state}: ${row.error}` : ''}`)
+  if (times === 1 && !isStopped && fate.isSilent) tally.report('lost', `${name} has no answer`)
   if (times > 1) tally.report('doubled', `${name} is in ${times} turns`)
+  if (fate.isLate) tally.report('outOfOrder', `${name} was answered although a /stop had ended before its turn`)
+  if (fate.isAcross) tally.report('outOfOrder', `${name} joined a message that was written before a /stop`)
 }

@@ -1,6 +1,7 @@
-/** The rooms of the play: three groups of Telegram and two channels of Slack. The same people are in all rooms of a platform. */
+/** The rooms of the play: four groups of Telegram and two channels of Slack. The same people are in all rooms of a platform. */
 import { SLACK_APP_TOKEN, SLACK_BOT, SLACK_BOT_TOKEN, startSlackFake } from '@sluice/channel-slack/testing'
 import { startTelegramFake, TELEGRAM_TOKEN } from '@sluice/channel-telegram/testing'
+import { type RoomRule, roomId } from '@sluice/sdk'
 import type { FakeProvider } from '@sluice/testkit/fake-provider'
 import { sectionToml } from '../../../daemons/section-toml.ts'
 
@@ -13,10 +14,14 @@ export interface RoomPlace {
    * has the last messages of the room.
    */
   readonly overhears: boolean
+  /** Whether the agent reads what is not to the bot at once, and may be silent. */
+  readonly judges?: true
   /** The person who writes only messages that are stopped. */
   readonly stopper: string
   /** The person whose `/stop` ends the messages of all. */
   readonly operator: string
+  /** The person who may have one turn at a time. */
+  readonly limited?: string
   isReady(): boolean
   /** Writes a message. Returns its id in the inbox. */
   say(person: string, text: string, isMention: boolean): string
@@ -26,11 +31,19 @@ export interface RoomPlace {
 
 export interface RoomPlaces {
   readonly rooms: readonly [RoomPlace, ...RoomPlace[]]
+  /** The direct chat of the limited person. */
+  readonly direct: RoomPlace
+  /** The rules of rooms, by their ids in the API. */
+  readonly rules: ReadonlyMap<string, RoomRule>
   readonly fakes: readonly FakeProvider[]
-  readonly config: string
+  /** The sections of the channels, as TOML. `limit` names the key that gives the limited person one turn at a time. */
+  config(limit: 'turns_in_flight' | 'turns_running'): string
 }
 
-const TELEGRAM_ROOMS = [-100_201, -100_202, -100_203] as const
+const TELEGRAM_ROOMS = [-100_201, -100_202, -100_203, -100_204] as const
+const JUDGED_ROOM = -100_204
+const OPERATOR = '2008'
+const LIMITED = '2007'
 const SLACK_ROOMS = ['CONE', 'CTWO'] as const
 /** How long a message waits for the next one of its person. */
 const BATCH_MS = 300
@@ -47,8 +60,10 @@ export async function startPlaces(): Promise<RoomPlaces> {
       chat: String(chat),
       people: ['2001', '2002', '2003'],
       overhears: true,
+      ...(chat === JUDGED_ROOM && { judges: true as const }),
       stopper: '2009',
-      operator: '2008',
+      operator: OPERATOR,
+      limited: LIMITED,
       isReady: () => true,
       say(person, text, isMention) {
         const isCommand = text.startsWith('/')
@@ -62,6 +77,25 @@ export async function startPlaces(): Promise<RoomPlaces> {
       delivered: () => telegram.sent(chat).map(({ text }) => text),
     }),
   )
+  const direct: RoomPlace = {
+    channel: 'telegram',
+    chat: LIMITED,
+    people: [LIMITED],
+    overhears: false,
+    stopper: LIMITED,
+    operator: OPERATOR,
+    isReady: () => true,
+    say(person, text) {
+      const said = telegram.say({ from: { id: Number(person) }, text })
+      return `${said.chat}:${said.id}`
+    },
+    delivered: () => telegram.sent(Number(LIMITED)).map(({ text }) => text),
+  }
+  const account = String(telegram.bot.id)
+  const rules = TELEGRAM_ROOMS.map((chat): [string, RoomRule] => [
+    roomId({ channel: 'telegram', account, conversation: String(chat) }),
+    { respond: chat === JUDGED_ROOM ? 'judge' : 'mention' },
+  ])
   const channels = SLACK_ROOMS.map(
     (channel): RoomPlace => ({
       channel: 'slack',
@@ -81,8 +115,14 @@ export async function startPlaces(): Promise<RoomPlaces> {
   )
   const [first, ...rest] = [...groups, ...channels]
   if (!first) throw new Error('There are no rooms.')
-  const pace = { batch_ms: BATCH_MS, steering: 'steer', room_session: 'shared', mention_only: true }
-  const telegramSection = { bot_token: TELEGRAM_TOKEN, api_url: telegram.url, allowed_users: ['*', '2008'], operators: ['2008'], ...pace }
+  const pace = { batch_ms: BATCH_MS, steering: 'steer', room_session: 'shared' }
+  const telegramSection = {
+    bot_token: TELEGRAM_TOKEN,
+    api_url: telegram.url,
+    allowed_users: ['*', OPERATOR, LIMITED],
+    operators: [OPERATOR],
+    ...pace,
+  }
   const slackSection = {
     bot_token: SLACK_BOT_TOKEN,
     app_token: SLACK_APP_TOKEN,
@@ -90,11 +130,20 @@ export async function startPlaces(): Promise<RoomPlaces> {
     allowed_users: ['*', 'UOPS'],
     operators: ['UOPS'],
     channel_ids: [...SLACK_ROOMS],
+    mention_only: true,
     ...pace,
   }
   return {
     rooms: [first, ...rest],
+    direct,
+    rules: new Map(rules),
     fakes: [telegram, slack],
-    config: `${sectionToml('telegram', telegramSection)}\n${sectionToml('slack', slackSection)}`,
+    config: (limit) =>
+      [
+        sectionToml('telegram', telegramSection),
+        // Other people have no share either, because whoever has used it up is passed.
+        `[channels_config.telegram.limits]\n${limit} = 1\nstrangers.turns_running = 0\n`,
+        sectionToml('slack', slackSection),
+      ].join('\n'),
   }
 }
