@@ -143,7 +143,13 @@ export interface SopRun {
   /** The number of gates so far. */
   readonly gates: number
   /** The current attempt, or the one at the cancellation: its turn, or a started tool call with effects. Null when there is none. */
-  readonly attempt: { readonly turnId: string | null; readonly number: number; readonly startedAtMs: number } | null
+  readonly attempt: {
+    readonly turnId: string | null
+    readonly number: number
+    readonly startedAtMs: number
+    /** When the first attempt of the step began; absent for that attempt itself, and in a run of an earlier release. */
+    readonly firstStartedAtMs?: number
+  } | null
   /** The report of the agent about the step. It counts when the turn ends. */
   readonly report: { readonly status: SopStepResult['status']; readonly output: string } | null
   readonly results: readonly SopStepResult[]

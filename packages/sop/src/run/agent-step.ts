@@ -82,7 +82,8 @@ async function concludeAttempt({ ports, runs, run: { id }, execution }: StepCont
   const { attempt } = run
   if (attempt?.turnId !== turnId) return
   const awayMs = ports.config().max_age_hours * HOUR_MS
-  const input = turn && inputFromTurn(run, { ...attempt, turnId }, turn, { newTurnId: ports.newId, awayMs })
+  const ageMs = ports.clock.nowMs() - (attempt.firstStartedAtMs ?? attempt.startedAtMs)
+  const input = turn && inputFromTurn(run, { ...attempt, turnId }, turn, { newTurnId: ports.newId, isPatient: ageMs < awayMs })
   if (!input) throw new AppError('unavailable', `The turn ${turnId} has neither ended nor does it run`)
   await runs.apply(id, input.type === 'attemptEnded' ? await withOutputChecked(run, input) : input)
   if (input.type === 'retry') await ports.clock.sleep(ATTEMPT_DELAYS_MS[attempt.number - 1] ?? AWAY_DELAY_MS, execution.signal)
@@ -93,7 +94,7 @@ function inputFromTurn(
   run: SopRun,
   attempt: Attempt & { readonly turnId: string },
   turn: TurnOutcome,
-  { newTurnId, awayMs }: { newTurnId(): string; readonly awayMs: number },
+  { newTurnId, isPatient }: { newTurnId(): string; readonly isPatient: boolean },
 ): SopInput | undefined {
   const { turnId } = attempt
   const about = { step: run.step, turnId }
@@ -114,8 +115,7 @@ function inputFromTurn(
       if (mayHaveActed(run.steps[run.step - 1], turn)) return { type: 'interrupted', ...about, reason }
       // An outage of the model, or a limit in dollars that is reached, lasts longer than a few attempts.
       const mayWait = turn.error?.isPassing === true || turn.error?.code === 'rate_limited'
-      const attemptsMax = 1 + ATTEMPT_DELAYS_MS.length + (mayWait ? Math.floor(awayMs / AWAY_DELAY_MS) : 0)
-      if (attempt.number >= attemptsMax) {
+      if (attempt.number > ATTEMPT_DELAYS_MS.length && !(mayWait && isPatient)) {
         return { type: 'attemptEnded', ...about, status: 'failed', output: `${reason}, in each of ${attempt.number} attempts` }
       }
       return { type: 'retry', turnId, nextTurnId: newTurnId(), reason }

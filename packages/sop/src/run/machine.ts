@@ -93,7 +93,7 @@ export function transition(run: SopRun, input: SopInput, nowMs: number): Transit
         : stale(run, 'another turn carries out its step, or none does')
     case 'retry':
       if (run.attempt?.turnId !== input.turnId) return stale(run, 'another turn carries out its step')
-      return startAttempt(run, { turnId: input.nextTurnId, number: run.attempt.number + 1, startedAtMs: nowMs }, input.reason)
+      return startAttempt(run, nextAttempt(run.attempt, input.nextTurnId, nowMs), input.reason)
     case 'interrupted': {
       if (run.step !== input.step || run.attempt?.turnId !== input.turnId) return stale(run, 'another attempt is in progress')
       const { run: waiting, audit } = openGate(run, 'again', nowMs)
@@ -129,7 +129,16 @@ function decideGate(run: SopRun, input: Decision, nowMs: number): Transition {
   return { run: { ...run, status: 'running', gate: null }, audit: [record] }
 }
 
-function startAttempt(run: SopRun, attempt: NonNullable<SopRun['attempt']>, reason: string | null): Transition {
+type Attempt = NonNullable<SopRun['attempt']>
+
+const nextAttempt = ({ number, startedAtMs, firstStartedAtMs = startedAtMs }: Attempt, turnId: string, nowMs: number): Attempt => ({
+  turnId,
+  number: number + 1,
+  startedAtMs: nowMs,
+  firstStartedAtMs,
+})
+
+function startAttempt(run: SopRun, attempt: Attempt, reason: string | null): Transition {
   const after: SopRun = { ...run, attempt, report: null }
   return { run: after, audit: [stepRecord(after, 'step_started', attempt.startedAtMs, { reason, detail: attemptDetail(after) })] }
 }
