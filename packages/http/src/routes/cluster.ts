@@ -36,7 +36,7 @@ const nodeSchema = v.object({
             v.nullable(v.string()),
             v.description('The SHA-256 of the content of `procedures`, `skills` and `identity files`'),
           ),
-          problem: v.pipe(v.nullable(v.string()), v.description('Why the node cannot use the folder')),
+          problem: v.pipe(v.nullable(v.string()), v.description('Why the node cannot reach the folder, write to it, or compare it')),
         }),
       ),
     ),

@@ -8,6 +8,7 @@ const folder = (given: Partial<NodeFolder>): NodeFolder => ({
   mark: null,
   seen: null,
   digest: null,
+  isUsable: true,
   problem: null,
   ...given,
 })
@@ -63,7 +64,7 @@ test('folders of copies are compared by their content, with the key that names a
 
 test('a folder that does not answer is a failure, and one that cannot be written to a warning', () => {
   const a = node('a', { mark: mark('1'), seen: {} })
-  expect(compareNodes([a, node('b', { problem: 'it does not answer within 10 s' })])).toEqual([
+  expect(compareNodes([a, node('b', { isUsable: false, problem: 'it does not answer within 10 s' })])).toEqual([
     {
       state: 'failing',
       text: 'b cannot use its folder of workspace (/mnt/workspace): it does not answer within 10 s.',
@@ -73,5 +74,12 @@ test('a folder that does not answer is a failure, and one that cannot be written
   expect(compareNodes([node('b', { problem: 'EROFS', seen: {} }), node('c', { problem: 'EROFS', seen: {} })])).toMatchObject([
     { state: 'warning', text: 'b cannot write to its folder of workspace (/mnt/workspace): EROFS.' },
     { state: 'warning' },
+  ])
+})
+
+test('a folder that could be reached and not compared is a warning', () => {
+  const problem = 'there are more than 50000 files and folders'
+  expect(compareNodes([node('a', { name: 'skills', path: '/data/skills', problem })])).toMatchObject([
+    { state: 'warning', text: `a cannot compare its folder of skills (/data/skills): ${problem}.` },
   ])
 })

@@ -24,23 +24,22 @@ export function compareNodes(nodes: readonly Pick<ClusterNode, 'node' | 'state' 
   const working = nodes.filter(({ state }) => state === 'up' || state === 'drained')
   const seen = working.flatMap(({ node, report }) => (report?.folders ?? []).map((folder): Seen => ({ node, folder })))
   const found = [...Map.groupBy(seen, ({ folder }) => folder.name)].flatMap(([name, all]) => [
-    ...all.flatMap((one) => unusable(one)),
+    ...all.flatMap((one) => troubled(one)),
     ...unequal(name, all),
     ...apart(name, all),
   ])
   return found.toSorted((a, b) => Number(b.state === 'failing') - Number(a.state === 'failing'))
 }
 
-function unusable({ node, folder: { name, path, problem, seen } }: Seen): NodeFinding[] {
+function troubled({ node, folder: { name, path, problem, seen, isUsable } }: Seen): NodeFinding[] {
   if (problem === null) return []
-  const canRead = seen !== null
-  return [
-    {
-      state: canRead ? 'warning' : 'failing',
-      text: `${node} cannot ${canRead ? 'write to' : 'use'} its folder of ${name} (${path}): ${problem}.`,
-      fix: canRead ? 'give its user the right to write there' : `mount the folder on ${node} again`,
-    },
-  ]
+  const folder = `its folder of ${name} (${path}): ${problem}`
+  if (!isUsable) return [{ state: 'failing', text: `${node} cannot use ${folder}.`, fix: `mount the folder on ${node} again` }]
+  if (seen === null) {
+    const fix = 'repair that; until then, look yourself whether its files are those of the other nodes'
+    return [{ state: 'warning', text: `${node} cannot compare ${folder}.`, fix }]
+  }
+  return [{ state: 'warning', text: `${node} cannot write to ${folder}.`, fix: 'give its user the right to write there' }]
 }
 
 /** Folders that are compared by their content. */

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, utimesSync, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { ContentDigest } from './content-digest.ts'
+import { type ChosenFiles, ContentDigest } from './content-digest.ts'
 
 const folders: string[] = []
 afterEach(() => {
@@ -19,7 +19,7 @@ function folder(files: Readonly<Record<string, string>>): string {
   return root
 }
 
-const digest = (path: string, counts?: (file: string) => boolean) => new ContentDigest().of([{ name: '', path }], counts)
+const digest = (path: string, chosen?: ChosenFiles) => new ContentDigest().of([{ name: '', path }], chosen)
 
 test('equal files have one digest, wherever they are; names and contents count', async () => {
   const files = { 'deploy/SOP.toml': 'a', 'deploy/SOP.md': 'b' }
@@ -36,7 +36,7 @@ test('equal files have one digest, wherever they are; names and contents count',
 
 test('a missing folder is like an empty one, and files that do not count are left out', async () => {
   const empty = await digest('/nonexistent/sluice')
-  expect(await digest(folder({ 'notes/README': 'x' }), (file) => file.endsWith('.toml'))).toBe(empty)
+  expect(await digest(folder({ 'notes/README': 'x' }), { counts: (file) => file.endsWith('.toml') })).toBe(empty)
 })
 
 test('a changed file is noticed although its size and time are the same', async () => {
@@ -56,5 +56,15 @@ test('links that lead nowhere or in a circle do not hang it', async () => {
   symlinkSync('/nonexistent/sluice', join(root, 'gone'))
   expect(await digest(root)).toBe(before)
   symlinkSync(root, join(root, 'circle'))
-  await expect(digest(root)).rejects.toThrow('folders deep')
+  expect(await digest(root)).toMatch(/^[0-9a-f]{64}$/)
+  // Three circles have more paths than can be followed.
+  for (const name of ['second', 'third']) symlinkSync(root, join(root, name))
+  await expect(new ContentDigest(1000).of([{ name: '', path: root }])).rejects.toThrow('there are more than 1000 files and folders')
+  expect(await digest(root, { depth: 1 })).toMatch(/^[0-9a-f]{64}$/)
+})
+
+test('files in folders that are too deep do not count', async () => {
+  const files = { 'a/SOP.md': 'one' }
+  expect(await digest(folder({ ...files, 'a/b/c/notes': 'x' }), { depth: 1 })).toBe(await digest(folder(files)))
+  expect(await digest(folder({ ...files, [`${'d/'.repeat(13)}notes`]: 'x' }))).toBe(await digest(folder(files)))
 })

@@ -5,14 +5,22 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
-/** A folder with more files or deeper folders has no digest. */
-const FILES_MAX = 50_000
+/** With more files and folders there is no digest. */
+const ENTRIES_MAX = 50_000
+/** Files in deeper folders do not count. */
 const DEPTH_MAX = 12
 
 /** A folder, with the name that it has in the digest. */
 export interface DigestedFolder {
   readonly name: string
   readonly path: string
+}
+
+export interface ChosenFiles {
+  /** Chooses files by their paths below a folder; default: all. */
+  readonly counts?: (path: string) => boolean
+  /** How many folders deep files count: 1 for those in the folders of the folder itself; default: 12. */
+  readonly depth?: number
 }
 
 interface KnownFile {
@@ -24,22 +32,28 @@ interface KnownFile {
 /** Remembers the digests of files that have not changed, so that a later look only asks for their sizes and times. */
 export class ContentDigest {
   #known: ReadonlyMap<string, KnownFile> = new Map()
-  /** Counts the files that were looked at, over all calls of `of`. */
+  /** Counts the files and folders that were looked at, over all calls of `of`. */
   steps = 0
+  readonly #entriesMax: number
+
+  constructor(entriesMax = ENTRIES_MAX) {
+    this.#entriesMax = entriesMax
+  }
 
   /**
-   * Resolves to the SHA-256 of the names and contents of the files, in hexadecimal, without those whose names begin with a dot. `counts`
-   * chooses files by their paths below a folder; default: all. A missing folder is like an empty one. Rejects when something cannot be
-   * read, and for too many files.
+   * Resolves to the SHA-256 of the names and contents of the files, in hexadecimal, without those whose names begin with a dot. A missing
+   * folder is like an empty one. Rejects when something cannot be read, and for too many files.
    */
-  async of(folders: readonly DigestedFolder[], counts: (path: string) => boolean = () => true): Promise<string> {
+  async of(folders: readonly DigestedFolder[], { counts = () => true, depth = DEPTH_MAX }: ChosenFiles = {}): Promise<string> {
     const known = new Map<string, KnownFile>()
     const lines: string[] = []
+    const stepsMax = this.steps + this.#entriesMax
+    const step = (): void => {
+      if (this.steps++ >= stepsMax) throw new Error(`there are more than ${this.#entriesMax} files and folders`)
+    }
     for (const { name, path } of folders) {
-      for await (const file of filesIn(path)) {
+      for await (const file of filesIn(path, depth, step)) {
         if (!counts(file)) continue
-        if (known.size >= FILES_MAX) throw new Error(`there are more than ${FILES_MAX} files`)
-        this.steps++
         const digest = await this.#digestOf(join(path, file))
         known.set(join(path, file), digest)
         lines.push(JSON.stringify([name, file, digest.sha256]))
@@ -60,19 +74,20 @@ export class ContentDigest {
   }
 }
 
-/** Lists the paths of files below a folder, and follows links. */
-async function* filesIn(root: string, below = '', depth = 0): AsyncGenerator<string> {
-  if (depth > DEPTH_MAX) throw new Error(`${join(root, below)} is more than ${DEPTH_MAX} folders deep`)
+/** Lists the paths of files below a folder, and follows links. `step` is called for each entry. */
+async function* filesIn(root: string, depth: number, step: () => void, below = ''): AsyncGenerator<string> {
   for (const name of await namesIn(join(root, below))) {
     if (name.startsWith('.')) continue
+    step()
     const path = below === '' ? name : `${below}/${name}`
     // A link that leads nowhere, and a file that was deleted meanwhile, are left out.
     const stats = await stat(join(root, path)).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
       throw error
     })
-    if (stats?.isDirectory()) yield* filesIn(root, path, depth + 1)
-    else if (stats?.isFile()) yield path
+    if (stats?.isDirectory()) {
+      if (depth > 0) yield* filesIn(root, depth - 1, step, path)
+    } else if (stats?.isFile()) yield path
   }
 }
 

@@ -21,7 +21,7 @@ function arrange() {
     marks,
     async look(node: 'a' | 'b', path: string) {
       const seen = await marks[node].look(path, node === 'a' ? ['b'] : ['a'])
-      latest.set(node, { name: 'workspace', path, digest: null, ...seen })
+      latest.set(node, { name: 'workspace', path, digest: null, isUsable: seen.seen !== null, ...seen })
       return seen
     },
     texts: () =>

@@ -6,7 +6,7 @@ import { type Clock, errorText, MAIN_AGENT, type NodeFolder } from '@sluice/sdk'
 import type { Snapshot } from '../features/snapshot.ts'
 import { sopSettings } from '../procedures/sop-settings.ts'
 import { IDENTITY_FILES } from '../workspace/workspace-identity.ts'
-import { ContentDigest } from './content-digest.ts'
+import { type ChosenFiles, ContentDigest } from './content-digest.ts'
 import { FolderMarks } from './folder-marks.ts'
 
 /** A mount that has gone may not answer for minutes. */
@@ -24,7 +24,7 @@ export interface NodeFoldersOptions {
   readonly marks?: Pick<FolderMarks, 'look' | 'leave'>
 }
 
-const UNKNOWN = { mark: null, seen: null, digest: null, problem: null }
+const UNKNOWN = { mark: null, seen: null, digest: null, isUsable: true, problem: null }
 
 type Look = Omit<NodeFolder, 'name' | 'path'>
 
@@ -87,7 +87,7 @@ export class NodeFolders {
     void looking.then(() => {
       this.#hanging = undefined
     })
-    return { name, path, ...UNKNOWN, problem: `it does not answer within ${LOOK_MS_MAX / 1000} s` }
+    return { name, path, ...UNKNOWN, isUsable: false, problem: `it does not answer within ${LOOK_MS_MAX / 1000} s` }
   }
 
   #lastOf({ name, path }: Place): NodeFolder {
@@ -103,20 +103,23 @@ export class NodeFolders {
     const marked = (name: string, path: string): Place => ({
       name,
       path,
-      look: async () => ({ ...(await this.#marks.look(path, others)), digest: null }),
+      look: async () => {
+        const marks = await this.#marks.look(path, others)
+        return { ...marks, digest: null, isUsable: marks.seen !== null }
+      },
     })
     return [
       ...[...configuredAgents(loaded, dataDir).values()].map(({ name, workspace }) =>
         marked(name === MAIN_AGENT ? 'workspace' : `workspace of ${name}`, workspace),
       ),
       marked('files', join(dataDir, 'files')),
-      this.#copiedPlace('procedures', procedures.folder, [procedures.folder], (file) => /^[^/]+\/SOP\.(?:toml|md)$/.test(file)),
+      this.#copiedPlace('procedures', procedures.folder, [procedures.folder], PROCEDURE_FILES),
       ...(skills ? [this.#copiedPlace('skills', skills[0] === undefined ? join(dataDir, 'skills') : dirname(skills[0]), skills)] : []),
-      this.#copiedPlace('identity files', join(dataDir, 'agents'), [join(dataDir, 'agents')], isIdentityFile),
+      this.#copiedPlace('identity files', join(dataDir, 'agents'), [join(dataDir, 'agents')], AGENT_FILES),
     ]
   }
 
-  #copiedPlace(name: string, path: string, folders: readonly string[], counts?: (file: string) => boolean): Place {
+  #copiedPlace(name: string, path: string, folders: readonly string[], chosen?: ChosenFiles): Place {
     const { clock } = this.#options
     const copied: Copied = this.#copied.get(name) ?? { digest: new ContentDigest(), nextMs: 0 }
     this.#copied.set(name, copied)
@@ -124,7 +127,7 @@ export class NodeFolders {
     const digested = folders.map((folder) => ({ name: folder === path ? '' : basename(folder), path: folder }))
     const read = async (): Promise<Look> => {
       try {
-        return { ...UNKNOWN, digest: await copied.digest.of(digested, counts) }
+        return { ...UNKNOWN, digest: await copied.digest.of(digested, chosen) }
       } catch (error) {
         return { ...UNKNOWN, problem: errorText(error) }
       }
@@ -141,7 +144,12 @@ export class NodeFolders {
   }
 }
 
-const isIdentityFile = (file: string): boolean => {
-  const [, name, ...more] = file.split('/')
-  return more.length === 0 && IDENTITY_FILES.some((one) => one === name)
+const PROCEDURE_FILES: ChosenFiles = { counts: (file) => /^[^/]+\/SOP\.(?:toml|md)$/.test(file), depth: 1 }
+
+const AGENT_FILES: ChosenFiles = {
+  counts: (file) => {
+    const [, name] = file.split('/')
+    return IDENTITY_FILES.some((one) => one === name)
+  },
+  depth: 1,
 }

@@ -19,7 +19,9 @@ const folderSchema = v.object({
   seen: v.nullable(v.record(v.string(), markSchema)),
   /** The SHA-256 of the content, in hexadecimal; null for a folder that is compared by marks, and where it could not be read. */
   digest: v.nullable(v.string()),
-  /** Why the node cannot read the folder, or cannot write to it; null when it can. */
+  /** False where the node cannot reach the folder. */
+  isUsable: v.boolean(),
+  /** Why the node cannot reach the folder, write to it, or compare it; null when it can. */
   problem: v.nullable(v.string()),
 })
 

@@ -66,7 +66,9 @@ test('each node sees the last report of each, and none of a node that has not re
   const schema = `cluster_${schemas++}`
   const [a, b] = [await start(schema, 'a'), await start(schema, 'b')]
   const report = (digest: string) => ({
-    folders: [{ name: 'skills', path: '/data/skills', mark: null, seen: { b: { id: 'x', count: 3 } }, digest, problem: null }],
+    folders: [
+      { name: 'skills', path: '/data/skills', mark: null, seen: { b: { id: 'x', count: 3 } }, digest, isUsable: true, problem: null },
+    ],
     programs: [{ server: 'notes', processes: 2 }],
   })
   for (const digest of ['first', 'second']) await a.store.cluster?.report(report(digest))
