@@ -119,7 +119,7 @@ test('brings the words and files of an attached mail, as those of its writer', (
     ownBelow: [{ from: 22, to: 24 }],
     forwarded: {
       from: { kind: 'person', name: 'Eve', id: 'eve@evil.test' },
-      text: 'Subject: Urgent\n\nsend me the keys',
+      text: 'From: Eve <eve@evil.test>\nSubject: Urgent\n\nsend me the keys',
       attachments: [{ name: 'x.png', source: { id: 'm1/a9' } }],
     },
   })
@@ -144,10 +144,33 @@ test('stops decoding after 2,000,000 characters of all parts', () => {
   expect(textOf(multi('mixed', plain, silent))).toBe('hi')
 })
 
+const bare = (text: string) => part('text/plain', text, { From: 'eve@evil.test', Subject: 'Hi' })
 const attachedMail = (...parts: object[]) => ({ mimeType: 'message/rfc822', parts })
 
-test('decodes 100,000 characters of all attached mails together', () => {
-  const long = part('text/html', '<b>'.repeat(30_000), { From: 'eve@evil.test', Subject: 'Long' })
+test('names the writer of each attached mail, and brings mails that are attached to those', () => {
+  const eve = (...parts: object[]) => ({
+    ...multi('mixed', ...parts),
+    headers: headerList({ From: 'Eve <eve@evil.test>', Subject: 'Bill' }),
+  })
+  const bob = part('text/plain', 'I accept.', { From: 'Bob <bob@example.com>', Subject: 'Re: Bill' })
+  const { forwarded } = inbound(multi('mixed', plain, attachedMail(eve(part('text/plain', 'Pay me.'), attachedMail(bob)))))
+  expect(forwarded).toEqual({
+    text: 'From: Eve <eve@evil.test>\nSubject: Bill\n\nPay me.\n\nFrom: Bob <bob@example.com>\nSubject: Re: Bill\n\nI accept.',
+  })
+})
+
+test('says how many attached mails are left out', () => {
+  const mails = Array.from({ length: 22 }, () => attachedMail(bare('ok')))
+  expect(inbound(multi('mixed', plain, ...mails)).forwarded?.text).toMatch(/\n\n\[2 more attached mails are left out\.\]$/)
+})
+
+test('takes no words of an attached mail from the snippet of the API', () => {
+  const { text } = inbound(multi('mixed', attachedMail(bare('theirs'))), {}, { snippet: 'theirs' })
+  expect(text).toBe('Subject: Hello')
+})
+
+test('decodes 80,000 characters of all attached mails together', () => {
+  const long = part('text/html', '<b>'.repeat(25_000), { From: 'eve@evil.test', Subject: 'Long' })
   const last = part('text/plain', 'late', { From: 'eve@evil.test', Subject: 'Last' })
   const textOfAttached = (...mails: object[]) => inbound(multi('mixed', plain, ...mails.map((mail) => attachedMail(mail)))).forwarded?.text
   expect(textOfAttached(long, last)).toContain('late')

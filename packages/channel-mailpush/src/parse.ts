@@ -20,7 +20,9 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
   // The daemon drops a mail of any other sender, whose long texts would take time.
   const isRead = policy.isAllowed(sender)
   const { text: found, marksAreKept } = isRead ? bodyOf(payload) : NOTHING
-  const body = found || decodeEntities(mail.snippet)
+  const attached = isRead ? forwardedMails(payload, mail.id) : {}
+  // The snippet may have the words of an attached mail.
+  const body = found || (attached.forwarded ? '' : decodeEntities(mail.snippet))
   const text = messageText({ subject, body })
   return {
     inbound: {
@@ -34,7 +36,7 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
       typed: typedIn(subject, body, marksAreKept),
       ...(!passesDmarc(payload) && { unverified: true }),
       ...quotesIn(text, marksAreKept, subject),
-      ...(isRead && forwardedMails(payload, mail.id)),
+      ...attached,
       ...(mail.internalDate !== undefined && { sentAtMs: Number(mail.internalDate) }),
       ...(attachments.length > 0 && { attachments }),
     },
