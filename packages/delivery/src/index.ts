@@ -24,8 +24,10 @@ export {
   isConfirmed,
   type LinkedAccount,
   type LinkedPerson,
+  linkNotices,
   People,
   type PeopleOptions,
   shownAccount,
+  toldOfLink,
 } from './people/people.ts'
 export { tellOfChanges } from './people/tell-changes.ts'
