@@ -65,6 +65,7 @@ export type { Markup, StyledText, StyleKind, TextStyle } from './channel/markup.
 export type { MarkedFile, NewReply, ReplyExtras, ReplyFile } from './channel/reply.ts'
 export { markedFiles, replaceFileMarkers, replyLane } from './channel/reply.ts'
 export {
+  adviceOnUnreadable,
   parseRoomRule,
   RESPONDS,
   ROOM_KEYS,

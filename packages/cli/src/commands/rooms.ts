@@ -41,8 +41,11 @@ export const show = (context: CliContext): Promise<number> =>
 export const set = (context: CliContext): Promise<number> =>
   withApi(context, async (api) => {
     const [id = '', ...changes] = context.args
-    const { rule } = await get(api, context)
-    print(context, await api.put<ShownRoom>(apiPath('/api/rooms', id), changed(rule, changes)))
+    const { rule, unreadable } = await get(api, context)
+    const givenUp = unreadable.filter((name) => changes.includes(`${name}=`))
+    const kept = changes.filter((change) => !givenUp.includes(change.slice(0, -1)))
+    const query = givenUp.length === 0 ? '' : `?give_up=${givenUp.map(encodeURIComponent).join(',')}`
+    print(context, await api.put<ShownRoom>(`${apiPath('/api/rooms', id)}${query}`, changed(rule, kept)))
     return 0
   })
 

@@ -1,6 +1,7 @@
 /** Finds the rules of a room, and judges its messages. A direct chat has no rules, and costs no read. */
 import { BoundedMap } from '@sluice/kit'
 import {
+  adviceOnUnreadable,
   type Channel,
   type Inbound,
   isAllowed,
@@ -35,6 +36,8 @@ export interface RoomsOptions {
 export interface Room extends RoomDefaults {
   readonly place: RoomPlace
   readonly rule: RoomRule
+  /** The parts of the stored rule that this release can read; absent where they are the rule in force. */
+  readonly readable?: RoomRule
   /** The parts of the stored rule that this release cannot read. */
   readonly unreadable?: readonly string[]
 }
@@ -69,10 +72,10 @@ export class Rooms {
 
   /** Returns the room of a conversation with several people. */
   async at(place: RoomPlace): Promise<Room> {
-    const { rule, unreadable } = parseRoomRule(await this.#options.store.keyValue(ROOMS).get(roomKey(place)))
+    const { rule, readable, unreadable } = parseRoomRule(await this.#options.store.keyValue(ROOMS).get(roomKey(place)))
     if (unreadable.length > 0) this.#warn(place, unreadable)
     const { isShared, overhears } = this.#options.rooms(place.channel)
-    return { place, rule, isShared: rule.session === undefined ? isShared : rule.session === 'shared', overhears, unreadable }
+    return { place, rule, isShared: rule.session === undefined ? isShared : rule.session === 'shared', overhears, readable, unreadable }
   }
 
   #warn(place: RoomPlace, unreadable: readonly string[]): void {
@@ -82,7 +85,7 @@ export class Rooms {
     this.#options.log?.warn('The rule of a room has parts that this release cannot read, so that nobody is answered there.', {
       room,
       parts: unreadable.join(', '),
-      change: `upgrade this node, or set the rule anew: sluice rooms set ${room} respond=…`,
+      change: adviceOnUnreadable(room, unreadable),
     })
   }
 

@@ -56,6 +56,24 @@ test('a rule is set as a whole, shown with what is in force, and removed', async
   expect(await store.keyValue(ROOMS).list('', 9)).toEqual([])
 })
 
+test('a change keeps the parts of a rule that this release cannot read, unless it names them', async () => {
+  const { call, store } = await arrange()
+  const stored = { people: { allow: ['ann'] }, respond: 'mention', tools: ['recall'], mood: 'good' }
+  await store.keyValue(ROOMS).set(roomKey(ROOM), stored)
+  const rule = { respond: 'mention', tools: ['recall'] }
+  expect((await call('GET', PATH)).json).toMatchObject({ rule, unreadable: ['people', 'mood'], respond: 'never' })
+  for (const [path, body] of [
+    [PATH, { ...rule, language: 'de' }],
+    [PATH, {}],
+    [`${PATH}?give_up=people`, rule],
+  ] as const) {
+    expect(await call('PUT', path, body)).toMatchObject({ status: 409, json: { error: expect.stringContaining('mood') } })
+    expect(await store.keyValue(ROOMS).get(roomKey(ROOM))).toEqual(stored)
+  }
+  const given = { ...rule, people: ['bob'] }
+  expect((await call('PUT', `${PATH}?give_up=mood`, given)).json).toMatchObject({ rule: given, unreadable: [], respond: 'mention' })
+})
+
 test('the rule of a room whose channel is not configured any more can be removed, and no other one be set', async () => {
   const { call, store } = await arrange({ channels: [] })
   await store.keyValue(ROOMS).set(roomKey(ROOM), { session: 'person' })

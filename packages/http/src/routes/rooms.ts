@@ -7,6 +7,7 @@ import { configuredChannels } from '@sluice/runtime/configured-channels'
 import { beginRoomAnew, eraseRoom, shownErased } from '@sluice/runtime/conversations'
 import {
   AppError,
+  adviceOnUnreadable,
   agentKey,
   type Channel,
   chatSessionKey,
@@ -39,7 +40,7 @@ const roomSchema = v.object({
   channel: v.string(),
   account: v.string(),
   conversation: v.string(),
-  rule: roomRuleSchema,
+  rule: v.pipe(roomRuleSchema, v.description('The parts of the stored rule that this release can read')),
   unreadable: v.pipe(
     v.array(v.string()),
     v.description('The parts of the stored rule that this release cannot read. While there are any, nobody is answered there'),
@@ -96,13 +97,13 @@ export function roomRoutes(runtime: Runtime): Route[] {
 
   const shown = async (place: RoomPlace, lastActiveAtMs?: number): Promise<ShownRoom> => {
     const room = await rooms.at(place)
-    const { rule, isShared, overhears, unreadable = [] } = room
+    const { rule, readable, isShared, overhears, unreadable = [] } = room
     return {
       room: roomId(place),
       channel: place.channel,
       account: place.account,
       conversation: place.conversation,
-      rule,
+      rule: readable ?? rule,
       unreadable: [...unreadable],
       session: isShared ? 'shared' : 'person',
       respond: respondsTo(room),
@@ -161,14 +162,22 @@ export function roomRoutes(runtime: Runtime): Route[] {
     defineRoute({
       method: 'PUT',
       path: '/api/rooms/:id',
-      summary: 'Set the rule of a room. When other people share a conversation than before, a new one begins',
+      summary:
+        'Set the rule of a room. When other people share a conversation than before, a new one begins. Refused where it would remove parts that this release cannot read',
       auth: 'operator',
+      query: v.object({
+        give_up: v.optional(
+          v.pipe(v.string(), v.description('The parts that this release cannot read and that are removed, with commas between them')),
+          '',
+        ),
+      }),
       body: roomRuleSchema,
       answers: { 200: { description: 'The room', schema: roomSchema } },
-      async handle({ by, params, body }) {
+      async handle({ by, params, body, query }) {
         const place = placeIn(params)
         check(place, body)
         const before = await rooms.at(place)
+        checkGivenUp(before, [...Object.keys(body), ...query.give_up.split(',')])
         if (Object.keys(body).length === 0) await rules.delete(roomKey(place))
         else await rules.set(roomKey(place), body)
         const { isShared } = await rooms.at(place)
@@ -241,6 +250,14 @@ function play(
 function outcomeOf(channel: Channel, room: Room, message: v.InferOutput<typeof lineSchema>): TriedLine['outcome'] {
   const verdict = judgeInRoom(channel, room, message)
   return (verdict === 'turn' || verdict === 'judge') && commandIn(message.text) ? 'command' : verdict
+}
+
+/** Throws `conflict` where a new rule would remove parts that cannot be read and that the request does not name. */
+function checkGivenUp({ place, unreadable = [] }: Pick<Room, 'place' | 'unreadable'>, named: readonly string[]): void {
+  const lost = unreadable.filter((name) => !named.includes(name))
+  if (lost.length === 0) return
+  const message = `The rule of this room has parts that this release cannot read: ${lost.join(', ')}. Nothing was changed: ${adviceOnUnreadable(roomId(place), lost)}`
+  throw new AppError('conflict', message)
 }
 
 function placeIn({ id = '' }: Readonly<Record<string, string>>): RoomPlace {

@@ -12,6 +12,11 @@ test('warns of a room whose rule cannot be read, and of no other', async () => {
   expect(await checkRooms(store)).toEqual([])
   await rules.set(room('later'), { respond: 'judge', mood: 'good' })
   expect(await checkRooms(store)).toMatchObject([
-    { check: 'rooms', status: 'warn', detail: expect.stringMatching(/x\/bot\/later.*: mood$/) },
+    {
+      check: 'rooms',
+      status: 'warn',
+      detail: expect.stringMatching(/x\/bot\/later.*: mood$/),
+      fix: expect.stringMatching(/^upgrade this node\. .*sluice rooms set x\/bot\/later mood=$/),
+    },
   ])
 })

@@ -1,5 +1,5 @@
 /** Finds rooms whose rule this release cannot read (docs/rooms.md#rules). */
-import { parseRoomRule, ROOM_KEYS, ROOMS, type Store } from '@sluice/sdk'
+import { adviceOnUnreadable, parseRoomRule, ROOM_KEYS, ROOMS, type Store } from '@sluice/sdk'
 import { type Check, warn } from './check.ts'
 
 const ROOMS_MAX = 1000
@@ -12,6 +12,6 @@ export async function checkRooms(store: Pick<Store, 'keyValue'>): Promise<Check[
     if (unreadable.length === 0) return []
     const room = key.slice(ROOM_KEYS.length)
     const detail = `nobody is answered in ${room}, because this release cannot read parts of its rule: ${unreadable.join(', ')}`
-    return [warn('rooms', detail, `upgrade this node, or set the rule anew: sluice rooms set ${room} respond=mention`)]
+    return [warn('rooms', detail, adviceOnUnreadable(room, unreadable))]
   })
 }

@@ -43,10 +43,16 @@ export const ROOM_KEYS = 'room:'
 export const roomKey = (room: RoomPlace): string => ROOM_KEYS + roomId(room)
 
 export interface StoredRoomRule {
+  /** The rule in force. */
   readonly rule: RoomRule
+  /** The parts of the stored rule that can be read. A change of the rule begins with them. */
+  readonly readable: RoomRule
   /** The parts that this release cannot read, such as those of a later one. */
   readonly unreadable: readonly string[]
 }
+
+/** Names a rule of which no part can be read. */
+const WHOLE_RULE = 'whole_rule'
 
 /**
  * Reads a stored rule. A part that cannot be read may restrict who is answered and with which tools, so that then nobody is answered; the
@@ -54,12 +60,17 @@ export interface StoredRoomRule {
  */
 export function parseRoomRule(stored: unknown): StoredRoomRule {
   const whole = v.safeParse(roomRuleSchema, stored ?? {})
-  if (whole.success) return { rule: whole.output, unreadable: [] }
+  if (whole.success) return { rule: whole.output, readable: whole.output, unreadable: [] }
   const parts = v.safeParse(v.record(v.string(), v.unknown()), stored)
-  if (!parts.success) return { rule: { session: 'person', respond: 'never' }, unreadable: ['the whole rule'] }
+  if (!parts.success) return { rule: { session: 'person', respond: 'never' }, readable: {}, unreadable: [WHOLE_RULE] }
   const entries = Object.entries(parts.output)
   const isReadable = ([name, value]: readonly [string, unknown]): boolean => v.safeParse(roomRuleSchema, { [name]: value }).success
   const unreadable = entries.filter((entry) => !isReadable(entry)).map(([name]) => name)
   const readable = v.parse(roomRuleSchema, Object.fromEntries(entries.filter(isReadable)))
-  return { rule: { ...readable, ...(unreadable.includes('session') && { session: 'person' }), respond: 'never' }, unreadable }
+  const rule: RoomRule = { ...readable, ...(unreadable.includes('session') && { session: 'person' }), respond: 'never' }
+  return { rule, readable, unreadable }
 }
+
+/** What an operator does about parts of the rule of a room that this release cannot read. */
+export const adviceOnUnreadable = (room: string, unreadable: readonly string[]): string =>
+  `upgrade this node. Without these parts, what they restrict is allowed; to give them up: sluice rooms set ${room} ${unreadable.map((name) => `${name}=`).join(' ')}`

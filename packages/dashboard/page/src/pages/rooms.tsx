@@ -182,6 +182,12 @@ function RuleCard({ room }: { readonly room: Room }) {
             void save()
           }}
         >
+          {room.unreadable.length > 0 && (
+            <Note>
+              This release cannot read parts of this rule: {room.unreadable.join(', ')}. Until it is upgraded, nobody is answered here, and
+              a change is refused.
+            </Note>
+          )}
           <p class="quiet">An empty field leaves it to the configuration of the channel.</p>
           <div class="filters">
             <Choose label="It answers" value={written.respond} options={choices(RESPONDS)} onChange={set('respond')} />
