@@ -124,7 +124,8 @@ export class Attempts {
     const uncounted = isAway || isOverBudget
     const replies = await owned.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted, ...(news && { news }) })
     onReplies(waitingReplies(news?.notice ?? [], replies))
-    return { retryAtMs }
+    // The model that is away, and a budget that is used up, hold up all people of a room. Another failure may be due to this message alone.
+    return uncounted ? { retryAtMs } : { retryAtMs, stepsAside: true }
   }
 
   /** Returns the notice for the sender of a message; undefined where nothing may be written. A conversation gets each notice once an hour and reason. */

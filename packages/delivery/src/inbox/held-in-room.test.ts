@@ -1,6 +1,6 @@
 /** Messages of a shared room that wait for a reason of one person: their limit of turns at once, or their share of the running turns. */
 import { NO_SHARES } from '@sluice/config'
-import type { Inbound } from '@sluice/sdk'
+import { AppError, type Inbound } from '@sluice/sdk'
 import { afterEach, expect, test } from 'vitest'
 import {
   bench,
@@ -121,4 +121,23 @@ test('a /retry that waits for the limit of its person holds up no command of oth
   await clock.advance(2000)
   await settle()
   expect(made.turns.map(({ text }) => text)).toEqual(['text of e1', 'long', 'text of e1'])
+})
+
+test('a message that fails holds up nobody else in its room while it waits for its next attempt', async () => {
+  let isFailing = true
+  const turn: DeliveryBenchOptions['turn'] = ({ text }) => {
+    if (isFailing && text.includes('e1')) throw new AppError('upstream', 'openai:gpt gave an empty reply')
+    return `re: ${text}`
+  }
+  const made = await bench({ operators: ['ann'], turn })
+  const begun = (): string[] => made.turns.map(({ text }) => text.replace('text of ', ''))
+  for (const [id, sender] of Object.entries({ e1: 'eve', e2: 'eve', a1: 'ann', b1: 'bob' })) await made.receive(inRoom(id, sender))
+  await settle()
+  expect(begun()).toEqual(['e1', 'a1', 'b1'])
+  isFailing = false
+  for (let second = 0; second < 10; second++) {
+    await clock.advance(1000)
+    await settle()
+  }
+  expect(begun()).toEqual(['e1', 'a1', 'b1', 'e1', 'e2'])
 })
