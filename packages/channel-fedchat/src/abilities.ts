@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'Matrix',
-  arrives: ['files', 'quotes', 'edits', 'deletions', 'location', 'poll', 'sticker', 'unknown'],
+  arrives: ['files', 'quotes', 'edits', 'deletions', 'location', 'poll', 'sticker', 'call', 'unknown'],
   names: 'payload',
   sends: ['files', 'edits', 'typing'],
   keeps: 'the history, up to 5,000 events of a room, edits and deletions among them',

@@ -9,6 +9,7 @@ import {
   overheardPart,
   poll,
   quotedPart,
+  type Thing,
   thing,
   thingsPart,
   unknownThing,
@@ -42,6 +43,16 @@ const IGNORED: ReadonlySet<string> = new Set(['m.notice', 'm.key.verification.re
 /** Messages of a type of their own, with their names before the specification had them. */
 const POLLS: ReadonlySet<string> = new Set(['m.poll.start', 'org.matrix.msc3381.poll.start'])
 
+/** The first event of a call, the ring of a call of several people (MSC4075), and the begin of a live location, with their names before they were specified. */
+const CALLS: ReadonlySet<string> = new Set([
+  'm.call.invite',
+  'm.call.notify',
+  'm.rtc.notification',
+  'org.matrix.msc4075.call.notify',
+  'org.matrix.msc4075.rtc.notification',
+])
+const LIVE_LOCATIONS: ReadonlySet<string> = new Set(['m.beacon_info', 'org.matrix.msc3672.beacon_info'])
+
 /** Returns undefined for the bot's own events and for every event that is no message. */
 export function parse(event: Members, room: string, bot: Bot): Inbound | undefined {
   const id = text(event.event_id)
@@ -67,10 +78,25 @@ export function parse(event: Members, room: string, bot: Bot): Inbound | undefin
     case 'm.reaction':
       return parseReaction(members(content['m.relates_to']), common, room, bot)
     default:
-      return POLLS.has(text(event.type))
-        ? parsePoll(content, { ...common, to: { to: room, replyTo: id, more: { sender } } }, room, bot)
-        : undefined
+      return parseOther(text(event.type), content, { ...common, to: { to: room, replyTo: id, more: { sender } } }, room, bot)
   }
+}
+
+/** Returns undefined for an event of a type that no person sends as a message. */
+function parseOther(type: string, content: Members, common: Common & Pick<Inbound, 'to'>, room: string, bot: Bot): Inbound | undefined {
+  if (POLLS.has(type)) return parsePoll(content, common, room, bot)
+  const one = thingOf(type, content, bot)
+  if (!one) return undefined
+  const addressed = addressedAs(content, room, bot)
+  return { ...common, text: '', addressed, ...overheardPart({ addressed }, bot.mentionOnly), ...thingsPart([one]) }
+}
+
+/** Describes a call, which this channel does not take, and a live location, whose many positions do not arrive. */
+function thingOf(type: string, content: Members, bot: Bot): Thing | undefined {
+  const invitee = text(content.invitee)
+  if (CALLS.has(type)) return invitee === '' || folded(invitee) === folded(bot.userId) ? thing('call') : undefined
+  if (!LIVE_LOCATIONS.has(type) || content.live !== true) return undefined
+  return thing('location', 'shared live', text(content.description))
 }
 
 function parsePoll(content: Members, common: Common & Pick<Inbound, 'to'>, room: string, bot: Bot): Inbound | undefined {

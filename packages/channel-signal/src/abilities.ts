@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'Signal, through signal-cli',
-  arrives: ['files', 'quotes', 'edits', 'deletions', 'contact', 'link', 'payment', 'sticker', 'poll', 'unknown'],
+  arrives: ['files', 'quotes', 'edits', 'deletions', 'contact', 'link', 'payment', 'sticker', 'poll', 'call', 'unknown'],
   names: 'payload',
   sends: ['files', 'typing'],
   keeps: 'messages until they are fetched, with `--receive-mode=on-connection`',

@@ -43,6 +43,8 @@ export function parse(json: unknown, options: ParseOptions): Inbound[] {
   const author = text(envelope.sourceUuid) || text(envelope.source)
   const sender = text(envelope.sourceNumber) || author
   if (author === '' || sender === options.account) return []
+  const called = callIn(envelope, { author, sender }, options)
+  if (called) return [called]
   const { storyMessage, editMessage } = envelope
   const edit = members(editMessage)
   const data = members(editMessage === undefined ? envelope.dataMessage : edit.dataMessage)
@@ -57,6 +59,31 @@ export function parse(json: unknown, options: ParseOptions): Inbound[] {
   const to = { to: group === '' ? sender : GROUP + group, replyTo: id }
   const addressed = group === '' ? 'direct' : addressedInGroup(data, options)
   return [{ id, account: options.account, sender, ...namePart(text(envelope.sourceName)), to, addressed, ...content, sentAtMs: atMs }]
+}
+
+/** Describes a call, which this channel does not take. Of the messages of a call, only the offer begins one. */
+function callIn(
+  { callMessage, timestamp, sourceName }: Members,
+  { author, sender }: Pick<Parts, 'author' | 'sender'>,
+  options: ParseOptions,
+): Inbound | undefined {
+  const offer = members(callMessage).offerMessage
+  const atMs = timeOf(timestamp)
+  if (offer === undefined || offer === null || atMs === undefined || !isTaken('', options)) return undefined
+  const kind = text(members(offer).type)
+    .replace(/_CALL$/, '')
+    .toLowerCase()
+  return {
+    id: `${author}/${atMs}`,
+    account: options.account,
+    sender,
+    ...namePart(text(sourceName)),
+    to: { to: sender },
+    addressed: 'direct',
+    text: '',
+    ...thingsPart([thing('call', kind)]),
+    sentAtMs: atMs,
+  }
 }
 
 const isTaken = (group: string, { group_id: wanted }: ParseOptions): boolean =>

@@ -15,6 +15,11 @@ function arrival(
   const payload = { event_id: '$2', sender: '@ada:example.org', origin_server_ts: 1_767_225_600_000, type, content }
   return { what, source: `${SPEC}${section}`, payload, expect }
 }
+/** An event that a proposal describes, as clients send it. */
+const beyond = (what: string, msc: number, type: string, content: object, expect: RecordedArrival['expect']): RecordedArrival => ({
+  ...arrival(what, '', content, expect, type),
+  source: `https://github.com/matrix-org/matrix-spec-proposals/pull/${msc}`,
+})
 const reply = (author: string) => ({
   msgtype: 'm.text',
   body: `> <${author}> ticket 4711 burns\n> at noon\n\nwhat does she mean?`,
@@ -38,6 +43,33 @@ export const fedchatArrivals: ArrivalSubject = {
   },
   never: { forwarded: 'Matrix does not tell forwarded messages apart' },
   recorded: [
+    arrival(
+      'a call',
+      'mcallinvite',
+      { call_id: '12345', lifetime: 60_000, version: '1', party_id: '67890', offer: { type: 'offer', sdp: 'v=0' } },
+      { text: '', things: [{ kind: 'call', text: '' }] },
+      'm.call.invite',
+    ),
+    beyond(
+      'the ring of a call of several people',
+      4075,
+      'org.matrix.msc4075.rtc.notification',
+      {
+        notification_type: 'ring',
+        lifetime: 30_000,
+        'm.mentions': { user_ids: ['@bot:example.org'], room: false },
+      },
+      { addressed: 'mention', things: [{ kind: 'call', text: '' }] },
+    ),
+    beyond(
+      'a live location',
+      3489,
+      'org.matrix.msc3672.beacon_info',
+      { description: 'on my way', live: true, timeout: 60_000 },
+      {
+        things: [{ kind: 'location', text: 'shared live, on my way' }],
+      },
+    ),
     arrival('a text', 'mtext', { msgtype: 'm.text', body: 'hi' }, { text: 'hi', addressed: 'overheard' }),
     arrival(
       'a mention',

@@ -31,6 +31,22 @@ export const signalArrivals: ArrivalSubject = {
   parse: (payload) => parse(payload, { account: ACCOUNT, ignore_attachments: false, ignore_stories: false }),
   never: { forwarded: 'Signal does not tell forwarded messages apart' },
   recorded: [
+    {
+      what: 'a call',
+      source: `${CLI}/JsonCallMessage.java`,
+      payload: {
+        envelope: {
+          source: '+15550002222',
+          sourceNumber: '+15550002222',
+          sourceUuid: ADA,
+          sourceName: 'Ada',
+          timestamp: 1_767_225_600_000,
+          callMessage: { offerMessage: { id: 1, type: 'VIDEO_CALL', opaque: 'AAAA' } },
+        },
+        account: ACCOUNT,
+      },
+      expect: { text: '', addressed: 'direct', things: [{ kind: 'call', text: 'video' }] },
+    },
     arrival('a text', 'JsonDataMessage', { message: 'hi' }, { text: 'hi', addressed: 'direct' }),
     arrival('a text in a group', 'JsonDataMessage', { ...group, message: 'hi' }, { addressed: 'overheard' }),
     arrival(
