@@ -39,7 +39,11 @@ test('a limit that is reached is reported once, and again when it is another or 
   await clock.advance(12 * 3_600_000)
   await check(2)
   const spent = (limit_usd: number, until: string) => ({ type: 'budget_spent', period: 'day', limit_usd, until })
-  expect(reported).toEqual([spent(2, '2026-02-01T00:00:00.000Z'), spent(3, '2026-02-01T00:00:00.000Z'), spent(2, '2026-02-02T00:00:00.000Z')])
+  expect(reported).toEqual([
+    spent(2, '2026-02-01T00:00:00.000Z'),
+    spent(3, '2026-02-01T00:00:00.000Z'),
+    spent(2, '2026-02-02T00:00:00.000Z'),
+  ])
 })
 
 test('a new day begins with the spending in the store', async () => {
