@@ -9,7 +9,7 @@ import type { Attempts } from './attempts.ts'
 import { EarlyChanges, runChange } from './changes.ts'
 import { commandSession } from './command-lane.ts'
 import { CommandLimit } from './command-limit.ts'
-import { runCommand } from './commands.ts'
+import { type CommandOptions, runCommand } from './commands.ts'
 import { endLateChanges } from './late-changes.ts'
 import { withMessage } from './read-message.ts'
 import { isLeftOut, roomLimits } from './rooms.ts'
@@ -75,9 +75,10 @@ export class BesideTurns {
       // A turn that failed meanwhile has ended as stopped.
       return !attempts.stopped.delete(turnId)
     }
-    const withdraw = async (waiting: number, sender: string): Promise<boolean> => {
+    const withdraw: CommandOptions['withdraw'] = async (waiting, { sender, isRunning }) => {
       const reason = reasonFor(sender)
       if (await messages.end(waiting, async () => void (await owned.inbox.done(waiting, clock.nowMs(), [], reason)))) return true
+      if (isRunning) return false
       // The attempt under way ends the message before its turn begins.
       if (messages.has(waiting)) attempts.withdrawn.set(waiting, reason)
       return messages.has(waiting)

@@ -255,6 +255,31 @@ describe('/stop', () => {
     expect(made.begun()).toEqual(['d'])
   })
 
+  test('ends a message that a crash interrupted and that waits to go on', async () => {
+    const store = open()
+    const inRoomOf = (room: string) => ({ to: { to: room } })
+    const [first = 0, second = 0] = (await store.inbox.keep({
+      channel: 'x',
+      verdict: 'test',
+      raw: null,
+      receivedAtMs: clock.nowMs(),
+      messages: ['one', 'two'].map((room) => ({
+        message: inRoom(room, 'bob', inRoomOf(room)),
+        session: `channel:x/our-number/${room}/`,
+      })),
+    })) as number[]
+    for (const number of [first, second]) await store.inbox.start(number, `turn ${number}`, 5)
+    const made = await slow({ store, turnsMax: 1 })
+    await settle()
+    await made.receive(inRoom('s1', 'bob', { ...inRoomOf('two'), text: '/stop' }))
+    await settle()
+    expect(texts(made)).toEqual(['Stopped.'])
+    await made.finish()
+    expect(made.begun()).toEqual(['one'])
+    expect(await store.inbox.get(second)).toMatchObject({ state: 'done', error: 'stopped by its sender' })
+    expect(await store.turns.get(`turn ${second}`)).toMatchObject({ status: 'aborted' })
+  })
+
   test('ends a message whose attempt is about to begin its turn', async () => {
     const looking = Promise.withResolvers<void>()
     let isHeld = true

@@ -98,8 +98,11 @@ export interface CommandOptions {
   endUnread(session: string, command: Pick<InboxEntry, 'number' | 'receivedAtMs'>): Promise<void>
   /** Aborts a turn at the request of its sender. Resolves to false when it has ended. */
   stop(turnId: string): Promise<boolean>
-  /** Ends a message of this sender whose turn does not run, and records by whom. Resolves to false when the message has ended. */
-  withdraw(number: number, sender: string): Promise<boolean>
+  /**
+   * Ends a message of this sender whose turn does not run, and records by whom. Resolves to false when the message has ended, or runs. One
+   * that a crash interrupted waits, although the store has it as running.
+   */
+  withdraw(number: number, message: { readonly sender: string; readonly isRunning: boolean }): Promise<boolean>
   readonly turns: Pick<RunningTurns, 'between' | 'inThread'>
   /** Aborts when the daemon stops. */
   readonly stopping: AbortSignal
@@ -185,13 +188,13 @@ interface Withdrawn {
 
 /** Ends what the sender wrote before the command and what does not run; for an operator, what all people wrote. */
 async function withdrawWaiting({ withdraw }: CommandOptions, running: RunningCommand): Promise<Withdrawn> {
-  const waiting = (await messagesBefore(running)).filter(
-    (one) => !one.isRunning && (one.kind === 'turn' || one.kind === undefined) && !isOwnMessage(one) && mayStop(running, one),
+  const before = (await messagesBefore(running)).filter(
+    (one) => (one.kind === 'turn' || one.kind === undefined) && !isOwnMessage(one) && mayStop(running, one),
   )
   let [count, hasTried] = [0, false]
   // The newest one first, so that none begins because an earlier one has left.
-  for (const { number, turnId, sender } of waiting.toReversed()) {
-    if (!(await withdraw(number, sender))) continue
+  for (const { number, turnId, sender, isRunning } of before.toReversed()) {
+    if (!(await withdraw(number, { sender, isRunning }))) continue
     if (turnId === null) count++
     else hasTried = true
   }
