@@ -7,11 +7,24 @@ const sentAtMs = new WeakMap<Channel, number>()
 const ambiguousInRow = new WeakMap<Channel, number>()
 const DEGRADED_AFTER = 3
 
-/** A time in which each reply was refused or not sent, and why the last one was. */
+/** A reply that was not sent and is tried again later. */
+export interface UnsentReply {
+  /** In the outbox. */
+  readonly number: number
+  /** The conversation. */
+  readonly to: string
+  readonly reason: string
+  /** Whether the platform asked for a pause, which may be meant for this conversation alone. */
+  readonly isPause: boolean
+}
+
+/** A time in which the platform took no reply and refused none for good. */
 interface Unsent {
   readonly sinceMs: number
   readonly lastMs: number
-  readonly reason: string
+  readonly last: UnsentReply
+  /** The conversations of the replies that wait, by their numbers in the outbox. */
+  readonly waiting: Map<number, string>
 }
 
 const unsent = new WeakMap<Channel, Unsent>()
@@ -31,11 +44,19 @@ export function observeSent(channel: Channel, atMs: number): void {
   unsent.delete(channel)
 }
 
-/** Records that a reply was not sent and is tried again later. */
-export function observeUnsent(channel: Channel, atMs: number, reason: string): void {
-  const { sinceMs = atMs } = unsent.get(channel) ?? {}
+/** Records that a reply was not sent at this time. */
+export function observeUnsent(channel: Channel, atMs: number, reply: UnsentReply): void {
+  const { sinceMs = atMs, waiting = new Map() } = unsent.get(channel) ?? {}
+  waiting.set(reply.number, reply.to)
   // A time before the first failure means that the clock was set back.
-  unsent.set(channel, { sinceMs: Math.min(sinceMs, atMs), lastMs: atMs, reason })
+  unsent.set(channel, { sinceMs: Math.min(sinceMs, atMs), lastMs: atMs, last: reply, waiting })
+}
+
+/** Records that a reply is given up. `isRefused`: the platform refused it for good, so it can be reached. */
+export function observeGivenUp(channel: Channel, number: number, isRefused: boolean): void {
+  const outage = unsent.get(channel)
+  outage?.waiting.delete(number)
+  if (isRefused || outage?.waiting.size === 0) unsent.delete(channel)
 }
 
 /** Records that a reply may or may not have been sent. */
@@ -48,7 +69,7 @@ export function healthOf(channel: Channel): ChannelHealth {
   const health = channel.health?.() ?? listening.get(channel)?.() ?? unknown
   const inRow = ambiguousInRow.get(channel) ?? 0
   const outage = unsent.get(channel)
-  const isDown = outage !== undefined && outage.lastMs - outage.sinceMs >= DOWN_AFTER_MS
+  const isDown = outage !== undefined && outage.lastMs - outage.sinceMs >= DOWN_AFTER_MS && isOfAll(outage)
   return {
     ...(lastSentAtMs !== undefined && { lastSentAtMs }),
     ...health,
@@ -57,7 +78,9 @@ export function healthOf(channel: Channel): ChannelHealth {
   }
 }
 
-const noneSent = ({ sinceMs, reason }: Unsent): string => `no reply could be sent since ${new Date(sinceMs).toISOString()}: ${reason}`
+const isOfAll = ({ last, waiting }: Unsent): boolean => !last.isPause || new Set(waiting.values()).size > 1
+
+const noneSent = ({ sinceMs, last: { reason } }: Unsent): string => `no reply could be sent since ${new Date(sinceMs).toISOString()}: ${reason}`
 
 const degraded = ({ name }: Channel, inRow: number): string =>
   `the last ${inRow} replies may or may not have been sent; 'sluice outbox replay --state ambiguous --channel ${name}' sends them all again`

@@ -185,6 +185,36 @@ describe('a reply', () => {
     expect(healthOf(made.channel)).toMatchObject({ state: 'ok' })
   })
 
+  test('that its conversation alone may have to wait for makes no channel down, and one that is given up no longer', async () => {
+    let code: 'rate_limited' | 'unavailable' | 'forbidden' = 'rate_limited'
+    const made = await bench({
+      send: async () => Promise.reject(new AppError(code, 'the platform does not take this now')),
+    })
+    const pass = async (minutes: number): Promise<void> => {
+      for (let minute = 0; minute < minutes; minute++) {
+        await clock.advance(60_000)
+        await settle()
+      }
+    }
+    await made.receive(message('m1'))
+    await pass(7)
+    expect(healthOf(made.channel).state).toBe('ok')
+    await made.receive(message('m2', { sender: '+15550003333', to: { to: '+15550003333' } }))
+    await pass(1)
+    expect(healthOf(made.channel).state).toBe('down')
+    code = 'forbidden'
+    await pass(1)
+    expect(healthOf(made.channel).state).toBe('ok')
+    code = 'unavailable'
+    await made.receive(message('m3'))
+    await pass(7)
+    expect(healthOf(made.channel).state).toBe('down')
+    // It is given up because of its age.
+    await clock.advance(24 * 3_600_000)
+    await pass(1)
+    expect(healthOf(made.channel).state).toBe('ok')
+  })
+
   test('that may have been sent is retried where the platform drops repeats', async () => {
     let attempts = 0
     const made = await answered({

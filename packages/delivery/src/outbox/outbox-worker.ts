@@ -19,7 +19,7 @@ import {
 import { channelNamed, type DeliveryOptions } from '../delivery-options.ts'
 import { DeliveryQueue, type OwnedRow } from '../delivery-queue.ts'
 import { watchAttempt } from '../observe.ts'
-import { observeAmbiguous, observeSent, observeUnsent } from './channel-health.ts'
+import { observeAmbiguous, observeGivenUp, observeSent, observeUnsent } from './channel-health.ts'
 import { loadFiles, withNotes } from './reply-files.ts'
 import { asOutbound } from './reply-parts.ts'
 import { asAccepted, closedReason } from './reply-window.ts'
@@ -219,15 +219,19 @@ export class OutboxWorker {
     if (isRepeatable && (isCounted ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)) {
       const delayMs = isOurs ? retryDelayMs(attempts) : Math.max(this.#pace.pauseMs, awayDelayMs(ageMs, askedSecs))
       const atMs = clock.nowMs() + delayMs
-      if (NOT_SENT.has(code)) observeUnsent(channel, clock.nowMs(), reason)
       const closed = closedReason(started, channel, atMs)
-      if (closed !== undefined) return this.#giveUp(stateAfter(code), `${reason}; ${closed}`, { owned, started, channel, ended })
+      if (closed !== undefined) {
+        observeGivenUp(channel, number, false)
+        return this.#giveUp(stateAfter(code), `${reason}; ${closed}`, { owned, started, channel, ended })
+      }
+      if (NOT_SENT.has(code)) observeUnsent(channel, clock.nowMs(), { number, to: started.to.to, reason, isPause: code === 'rate_limited' })
       const repeats = error instanceof AppError && error.mayHaveArrived && !isSafe
       await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted, repeats }))
       if (repeats) telemetry.observe({ kind: 'reply', channel: channel.name, what: 'repeated' })
       ended('error')
       return { retryAtMs: atMs }
     }
+    observeGivenUp(channel, number, REFUSED.has(code))
     return this.#giveUp(stateAfter(code), reason, { owned, started, channel, ended })
   }
 
