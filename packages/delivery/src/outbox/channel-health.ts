@@ -80,7 +80,8 @@ export function healthOf(channel: Channel): ChannelHealth {
 
 const isOfAll = ({ last, waiting }: Unsent): boolean => !last.isPause || new Set(waiting.values()).size > 1
 
-const noneSent = ({ sinceMs, last: { reason } }: Unsent): string => `no reply could be sent since ${new Date(sinceMs).toISOString()}: ${reason}`
+const noneSent = ({ sinceMs, last: { reason } }: Unsent): string =>
+  `no reply could be sent since ${new Date(sinceMs).toISOString()}: ${reason}`
 
 const degraded = ({ name }: Channel, inRow: number): string =>
   `the last ${inRow} replies may or may not have been sent; 'sluice outbox replay --state ambiguous --channel ${name}' sends them all again`
