@@ -1,7 +1,7 @@
 /** The kept conversations: listed, exported, found by their person, and erased with everything that belongs to them. */
 
 import { setImmediate } from 'node:timers/promises'
-import { beginConversation, type LinkedAccount, overheardSessions, type People, sessionOfLane, sessionsOfSender } from '@sluice/delivery'
+import { beginConversation, overheardSessions, type People, sessionOfLane, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import {
   agentKey,
@@ -194,15 +194,15 @@ export async function eraseLinked(
 ): Promise<ErasedPerson> {
   const { people, store, agents } = deps
   await people.refresh()
-  const isNamed = ({ account }: LinkedAccount): boolean => {
+  const isNamed = (account: string): boolean => {
     const sender = parseSenderKey(account)
     return sender?.channel === named.channel && sender.sender === named.sender
   }
   const accounts = people
     .list()
-    .filter((person) => person.some(isNamed))
+    .filter((person) => person.some(({ account }) => isNamed(account)))
     .flat()
-  const linked = accounts.filter((one) => !isNamed(one))
+  const linked = accounts.filter(({ account }) => !isNamed(account))
   let erased = await erasePerson(deps, named, about)
   for (const { account } of linked) {
     const sender = parseSenderKey(account)
@@ -213,6 +213,7 @@ export async function eraseLinked(
   let memories = 0
   for (const { account } of accounts) for (const agent of agents) memories += await forgetAll(store, agentKey(agent, account))
   if (memories > 0) erased = sum(erased ?? NOTHING_ERASED, { ...NOTHING_ERASED, memories })
+  await people.forget((account) => isNamed(account) || linked.some((one) => one.account === account))
   for (const { account } of accounts) {
     const change = await people.unlink({ account, by: about.by })
     if (change) await people.settled(change)

@@ -42,6 +42,7 @@ async function pruning(upgradedAtMs: number | null, answers: readonly Partial<De
       config: () => config,
       files: { sweep: async () => {} },
       overheard: { sweep: async () => {} },
+      people: { sweep: async () => {} },
       pruneRuns,
     },
     stop.signal,

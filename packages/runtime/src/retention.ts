@@ -2,7 +2,7 @@
 
 import type { LoadedConfig } from '@sluice/config'
 import { deliverySection, gatewaySection, sessionsSection } from '@sluice/config'
-import type { Overheard } from '@sluice/delivery'
+import type { Overheard, People } from '@sluice/delivery'
 import { every } from '@sluice/kit'
 import type { Ownership } from '@sluice/ownership'
 import type { Clock, DeletedRows, Logger, Retention, Store } from '@sluice/sdk'
@@ -55,6 +55,8 @@ export interface RetentionSources {
   readonly files: Pick<OwnedFiles, 'sweep'>
   /** The messages that rooms have overheard. */
   readonly overheard: Pick<Overheard, 'sweep'>
+  /** The links of people. */
+  readonly people: Pick<People, 'sweep'>
   /** Prunes the runs of procedures until the signal aborts. */
   pruneRuns(signal: AbortSignal): Promise<void>
 }
@@ -88,11 +90,12 @@ async function pruneEveryMinute({ store, clock, log, config }: RetentionSources,
   })
 }
 
-/** Deletes old overheard messages every hour, and every day, an hour after the start first, the files that no conversation names any more. */
-async function sweepEveryDay({ store, files, overheard, clock, log }: RetentionSources, signal: AbortSignal): Promise<void> {
+/** Deletes old overheard messages and old changes of links every hour, and every day, an hour after the start first, the files that no conversation names any more. */
+async function sweepEveryDay({ store, files, overheard, people, clock, log }: RetentionSources, signal: AbortSignal): Promise<void> {
   let hours = 0
   await every(clock, HOUR_MS, signal, async () => {
     await overheard.sweep().catch((error: unknown) => log.error('old overheard messages are left', { error }))
+    await people.sweep().catch((error: unknown) => log.error('old changes of links are left', { error }))
     if (hours++ % 24 > 0) return
     try {
       if (heldUntilMs((await store.usage()).upgradedAtMs, clock.nowMs()) === undefined) await files.sweep(signal)

@@ -72,9 +72,15 @@ const toldAccount = ({ account, name, to }: LinkChange['others'][number]): LinkC
   ...(to && { to }),
 })
 
+/** Whether a change is still remembered. */
+export const isRemembered = ({ atMs }: Pick<LinkChange, 'atMs'>, nowMs: number): boolean => Math.abs(nowMs - atMs) <= KEPT_MS
+
+/** Whether a change names one of the accounts. */
+export const namesOne = ({ account, others, own }: LinkChange, isOne: (account: string) => boolean): boolean =>
+  isOne(account) || others.some((one) => isOne(one.account)) || (own !== undefined && isOne(own.account))
+
 /** Returns the remembered changes and a new one. */
-export const withChange = (changes: readonly LinkChange[], change: LinkChange): LinkChange[] =>
-  [...changes.filter(({ atMs }) => Math.abs(change.atMs - atMs) <= KEPT_MS), change].slice(-KEPT_MAX)
+export const withChange = (changes: readonly LinkChange[], change: LinkChange): LinkChange[] => [...changes, change].slice(-KEPT_MAX)
 
 interface AnnouncerOptions {
   readonly store: Pick<Store, 'sops'>

@@ -530,3 +530,46 @@ describe('a change of a link that a failed write or a crash cuts off', () => {
     expect(await peopleOn(store).unlink(leaving)).toBeUndefined()
   })
 })
+
+describe('the stored changes of links', () => {
+  const ann = { account: ANN_X, name: 'Ann', to: { to: 'ann-address' }, by: 'x:ann', command: 'inbox:1' }
+  const bob = (number: number) => ({ account: 'channel:x/our-number/bob', name: 'Bob', by: 'x:bob', command: `inbox:${number}` })
+  const linkIn = async (people: People) => people.redeem({ account: ANN_Y, name: 'Ann Y', by: 'y:ann-y' }, (await people.newCode(ann)).code)
+
+  it('name no erased account, whoever made them, and neither do codes and tries', async () => {
+    const store = open()
+    const people = peopleOn(store)
+    await linkIn(people)
+    await people.confirm({ ...ann, command: 'inbox:2' })
+    await people.redeem({ ...bob(3), command: 'inbox:3' }, (await people.newCode({ ...ann, command: 'inbox:4' })).code)
+    await people.unlink({ ...bob(5), isByOther: true })
+    await people.redeem(bob(6), 'AAAAA-AAAAA')
+    await people.newCode(ann)
+    await people.unlink({ account: ANN_X, by: 'x:ann', command: 'inbox:7' })
+    await people.newCode(bob(8))
+    const stored = async () => (await store.keyValue('people').get('links')) as Record<string, object[]>
+    expect((await stored()).changes).toHaveLength(5)
+    await people.forget((account) => account === ANN_X || account === ANN_Y)
+    const left = await stored()
+    expect(JSON.stringify(left)).not.toMatch(/\bann/i)
+    expect(left).toMatchObject({ people: [], codes: [{ account: bob(8).account }], changes: [] })
+    expect([left.tries?.length, left.made?.length]).toEqual([1, 1])
+    const audit = (await store.sops.audit({ limit: 50 })).map(({ kind }) => kind)
+    expect(audit.filter((kind) => kind === 'people_unlinked')).toHaveLength(2)
+  })
+
+  it.each(['the sweep', 'any write'])('go after a day with %s', async (cause) => {
+    const store = open()
+    const people = peopleOn(store)
+    await linkIn(people)
+    const changes = async () => ((await store.keyValue('people').get('links')) as { changes: object[] }).changes.length
+    const write = () => (cause === 'the sweep' ? people.sweep() : people.newCode(bob(9)))
+    await clock.advance(23 * 3_600_000)
+    await write()
+    expect(await changes()).toBe(1)
+    await clock.advance(2 * 3_600_000)
+    await write()
+    expect(await changes()).toBe(0)
+    expect(people.personOf(ANN_X)).toHaveLength(2)
+  })
+})

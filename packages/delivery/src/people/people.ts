@@ -42,10 +42,12 @@ import {
 import {
   type Changing,
   isByRequest,
+  isRemembered,
   LinkAnnouncer,
   type LinkChange,
   linkChangeSchema,
   madeBefore,
+  namesOne,
   newChange,
   withChange,
 } from './link-changes.ts'
@@ -289,6 +291,18 @@ export class People {
     })
   }
 
+  /** Forgets the codes, the tries and the changes of accounts that are erased, once the changes of requests are in the audit log. Links stay. */
+  async forget(isErased: (account: string) => boolean): Promise<void> {
+    await this.unsettled()
+    await this.#update((state) => ({ state: withoutErased(state, isErased), result: undefined }))
+  }
+
+  /** Deletes the codes, the tries and the changes that are too old to count. */
+  async sweep(): Promise<void> {
+    const { state: read } = await this.#read()
+    if (withoutOld(read, this.#options.clock.nowMs()) !== read) await this.#update((state) => ({ state: { ...state }, result: undefined }))
+  }
+
   /** Removes a code that others may have read. Writes nothing when no open code matches. */
   async revoke(text: string): Promise<void> {
     try {
@@ -327,14 +341,7 @@ export class People {
     const { clock } = this.#options
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const { value, state: read } = await this.#read()
-      const nowMs = clock.nowMs()
-      const now = {
-        people: read.people,
-        codes: read.codes.filter((one) => isOpen(one, nowMs)),
-        tries: [...inWindow(read.tries, nowMs, HOUR_MS)],
-        made: [...inWindow(read.made, nowMs, HOUR_MS)],
-        changes: read.changes,
-      }
+      const now = withoutOld(read, clock.nowMs())
       const { state, result } = change(now)
       if (state === now) return result
       if (!(await this.#keys.swap(LINKS, value, state))) continue
@@ -352,6 +359,31 @@ export class People {
   async #announce(made: Made | undefined): Promise<void> {
     if (made) await this.#announcer.announce(made.change, made.isRepeat === true)
   }
+}
+
+/** The parts of the value beside the links. */
+type Beside = Omit<State, 'people'>
+
+/** Returns the same object if no row has gone. */
+const ifLess = (state: State, kept: Beside): State =>
+  (['codes', 'tries', 'made', 'changes'] as const).some((kind) => kept[kind].length < state[kind].length) ? { ...state, ...kept } : state
+
+const withoutOld = (state: State, nowMs: number): State =>
+  ifLess(state, {
+    codes: state.codes.filter((one) => isOpen(one, nowMs)),
+    tries: [...inWindow(state.tries, nowMs, HOUR_MS)],
+    made: [...inWindow(state.made, nowMs, HOUR_MS)],
+    changes: state.changes.filter((one) => isRemembered(one, nowMs)),
+  })
+
+const withoutErased = (state: State, isErased: (account: string) => boolean): State => {
+  const isLeft = (one: { readonly account: string }): boolean => !isErased(one.account)
+  return ifLess(state, {
+    codes: state.codes.filter(isLeft),
+    tries: state.tries.filter(isLeft),
+    made: state.made.filter(isLeft),
+    changes: state.changes.filter((one) => !namesOne(one, isErased)),
+  })
 }
 
 interface Made {

@@ -148,4 +148,5 @@ test('erasing a person erases what belongs to all linked accounts, says so, and 
   expect(await store.sessions.list({ limit: 9 })).toEqual([])
   expect((await store.memory.list({ limit: 9 })).map(({ owner }) => owner)).toEqual([device('other')])
   expect((await call('operator', 'GET', '/api/people')).json).toEqual({ people: [] })
+  expect(await store.keyValue('people').get('links')).toMatchObject({ people: [], codes: [], made: [], changes: [] })
 })
