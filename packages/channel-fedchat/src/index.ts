@@ -39,6 +39,7 @@ function createFedchat(config: FedchatConfig, connection: () => Promise<Connecti
     typing: async (to, signal) => (await connection()).typing(to, signal),
     fetchMedia: async (attachment, options) => (await connection()).fetchMedia(attachment, options),
     markup: MARKUP,
+    changesLackThread: true,
     limits: {
       text: LIMITS.textBytes,
       unit: 'byte',

@@ -45,6 +45,7 @@ function createWorkchat(host: Host, config: WorkchatConfig, path: string): Chann
     send: (to, message, signal) => sendMessage(api, to, message, signal),
     update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),
     markup: MARKUP,
+    changesLackThread: true,
     limits: { text: TEXT_BYTES_MAX, unit: 'byte', dedupesForMs: UUID_MS, attachments: { count: FILES_MAX, bytesMax: FILE_BYTES_MAX } },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     ...(config.ack_reactions && { acknowledge: (message, signal) => acknowledge(api, message, signal) }),

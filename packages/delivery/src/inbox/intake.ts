@@ -170,7 +170,9 @@ export class Intake {
       return [{ message, kind: 'approval_reply', session, account, ...(approval && { approval }) }]
     }
     if (verdict === 'overheard' && shownCode === undefined)
-      await this.#options.overheard.add(own, await this.#overheardLine(channel, message, receivedAtMs))
+      await this.#options.overheard.add(own, await this.#overheardLine(channel, message, receivedAtMs), {
+        isFoundWithoutThread: channel.changesLackThread ?? false,
+      })
     if (!isForAgent) return []
     const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
     return [{ message, kind, session: own, account }]
@@ -210,7 +212,9 @@ export class Intake {
     const isRemoved = shownCode !== undefined || isLeftOut(channel, room, message)
     const written = changes.what === 'deleted' ? undefined : await this.#overheardLine(channel, message, receivedAtMs)
     const edit = written && isRemoved ? { ...written, text: '' } : written
-    const isOverheard = await this.#options.overheard.change(session, changes.message, edit)
+    const isOverheard = await this.#options.overheard.change(session, changes.message, edit, {
+      lacksThread: channel.changesLackThread ?? false,
+    })
     if (shownCode !== undefined && (isOverheard || isInRoom(message))) await this.#options.people.revoke(shownCode)
     return isOverheard
   }

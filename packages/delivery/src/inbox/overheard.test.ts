@@ -1,7 +1,7 @@
 /** The messages that a room overhears: bounded in number and age, each once, also when several processes write. */
-import type { Inbound, TurnRow } from '@sluice/sdk'
+import { type Inbound, shardOf, type TurnRow } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
-import { expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { Overheard, overheardLine } from './overheard.ts'
 
 const HOUR_MS = 3_600_000
@@ -113,6 +113,54 @@ it('reads the lines of a room once for a turn without any, and twice for a turn 
   await take('b')
   await overheard.drop(SESSION, 'b')
   expect(reads).toHaveBeenCalledTimes(2)
+})
+
+describe('a change without the thread of its message', () => {
+  const THREADS = 250
+  const thread = (number: number) => `${SESSION}t${number}/`
+
+  it('finds the message in any thread by small reads of the room, however many lines the threads have', async () => {
+    const { overheard, time, keyValue } = setUp()
+    for (let number = 0; number < THREADS; number++)
+      await overheard.add(thread(number), line(`n${number}`, time.nowMs), { isFoundWithoutThread: true })
+    await overheard.add(SESSION, line('plain', time.nowMs), { isFoundWithoutThread: true })
+    const reads = [vi.spyOn(keyValue, 'get'), vi.spyOn(keyValue, 'list')]
+    expect(await overheard.change(SESSION, 'unknown', undefined, { lacksThread: true })).toBe(false)
+    expect(reads.map(({ mock }) => mock.calls.length)).toEqual([2, 0])
+    for (let number = 0; number < THREADS; number++)
+      expect(await overheard.change(SESSION, `n${number}`, undefined, { lacksThread: true })).toBe(true)
+    expect((await Promise.all(Array.from({ length: THREADS }, (_, at) => overheard.before(thread(at), time.nowMs)))).flat()).toEqual([])
+    // A thread that began after its first message was overheard.
+    expect(await overheard.change(thread(1), 'plain', undefined, { lacksThread: true })).toBe(true)
+  })
+
+  it('is looked for in its own thread alone where the platform names it', async () => {
+    const { overheard, time, keyValue } = setUp()
+    await overheard.add(thread(1), line('1', time.nowMs))
+    const reads = vi.spyOn(keyValue, 'get')
+    expect(await overheard.change(SESSION, '1', undefined)).toBe(false)
+    expect(reads).toHaveBeenCalledTimes(1)
+  })
+
+  it('reaches no message of another room or agent', async () => {
+    const { overheard, time } = setUp()
+    await overheard.add(thread(1), line('1', time.nowMs), { isFoundWithoutThread: true })
+    for (const other of ['channel:x/bot/room2/', `agent:other/${SESSION}`])
+      expect(await overheard.change(other, '1', undefined, { lacksThread: true })).toBe(false)
+  })
+
+  it('keeps what it needs for a day, and for a bounded number of messages', async () => {
+    const { overheard, time, keyValue } = setUp()
+    // Ids that are kept in the same part.
+    const ids: string[] = []
+    for (let number = 0; ids.length < 260; number++) if (shardOf(`n${number}`) === 0) ids.push(`n${number}`)
+    for (const id of ids) await overheard.add(thread(0), line(id, time.nowMs), { isFoundWithoutThread: true })
+    const parts = (await keyValue.list(`session:${SESSION}\0`, 99)).map(({ value }) => (value as unknown[]).length)
+    expect([parts.length, Math.max(...parts)]).toEqual([1, 250])
+    time.nowMs += 25 * HOUR_MS
+    await overheard.sweep()
+    expect(await keyValue.list('', 99)).toEqual([])
+  })
 })
 
 it('cuts a long text and names files', () => {

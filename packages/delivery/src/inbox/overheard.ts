@@ -4,29 +4,15 @@
  * that a crash at any instant repeats no line. Only the id of a line that was read stays, because a platform may deliver a message again.
  */
 import { BoundedMap } from '@sluice/kit'
-import {
-  agentKey,
-  agentOfSession,
-  type Clock,
-  chatSessionKey,
-  hasWordsOfOthers,
-  type Inbound,
-  type KeyValue,
-  type Standing,
-  type Store,
-  sessionKeys,
-  sharedRoom,
-  wordsOf,
-} from '@sluice/sdk'
+import { type Clock, hasWordsOfOthers, type Inbound, type KeyValue, type Standing, type Store, sessionKeys, wordsOf } from '@sluice/sdk'
 import * as v from 'valibot'
+import { isThreadsKey, OverheardThreads } from './overheard-threads.ts'
 
 /** The owner of the keys. */
 const OVERHEARD = 'overheard'
 const LINES_MAX = 50
 /** The most ids of lines that were read. */
 const READ_MAX = 100
-/** The most threads of a room in which a changed message is looked for. */
-const THREADS_MAX = 200
 const DAY_MS = 24 * 3_600_000
 const TEXT_CHARS_MAX = 2000
 /** Other processes may write the same value between a read and a write. */
@@ -96,6 +82,7 @@ interface StoredLines {
 
 export class Overheard {
   readonly #keys: KeyValue
+  readonly #threads: OverheardThreads
   /** The turns that have read lines and have not ended. */
   readonly #readers = new BoundedMap<string, true>(READERS_MAX)
   readonly #turns: OverheardOptions['store']['turns']
@@ -105,33 +92,32 @@ export class Overheard {
     this.#keys = store.keyValue(OVERHEARD)
     this.#turns = store.turns
     this.#clock = clock
+    this.#threads = new OverheardThreads(this.#keys, (place) => this.#isRecent(place))
   }
 
-  /** Resolves once the line is durable. A message that is kept already, or was read, is not kept again. */
-  async add(session: string, line: OverheardLine): Promise<void> {
+  /**
+   * Resolves once the line is durable. A message that is kept already, or was read, is not kept again. `isFoundWithoutThread`: the platform
+   * may report a change of the message without its thread.
+   */
+  async add(session: string, line: OverheardLine, { isFoundWithoutThread = false } = {}): Promise<void> {
+    // Before the line, so that a change that comes after a crash finds every line.
+    if (isFoundWithoutThread) await this.#threads.keep(session, line)
     await this.#update(keyOf(session), (lines) => (lines.some(({ id }) => id === line.id) ? lines : [...lines, line]))
   }
 
   /**
-   * Replaces the text of a line, if its sender has edited it, or with `undefined` removes the line; one that was read stays as it is. The
-   * line may be in another thread of the room than the session, because some platforms report a change without its thread. Resolves to
-   * whether the room has the line.
+   * Replaces the text of a line, if its sender has edited it, or with `undefined` removes the line; one that was read stays as it is. With
+   * `lacksThread` the line may be in another thread of the room than the session. Resolves to whether there is such a line.
    */
-  async change(session: string, id: string, edit: OverheardLine | undefined): Promise<boolean> {
-    const key = keyOf(session)
-    if (await this.#changeAt(key, await this.#read(key), { id, edit })) return true
-    for (const other of await this.#keys.list(roomKeys(session), THREADS_MAX)) {
-      const found = { value: other.value, lines: v.parse(linesSchema, other.value) }
-      if (other.key !== key && (await this.#changeAt(other.key, found, { id, edit }))) return true
-    }
+  async change(session: string, id: string, edit: OverheardLine | undefined, { lacksThread = false } = {}): Promise<boolean> {
+    if (await this.#changeAt(keyOf(session), { id, edit })) return true
+    for (const other of lacksThread ? await this.#threads.sessionsOf(session, id) : [])
+      if (await this.#changeAt(keyOf(other), { id, edit })) return true
     return false
   }
 
-  async #changeAt(
-    key: string,
-    found: StoredLines,
-    { id, edit }: { readonly id: string; readonly edit: OverheardLine | undefined },
-  ): Promise<boolean> {
+  async #changeAt(key: string, { id, edit }: { readonly id: string; readonly edit: OverheardLine | undefined }): Promise<boolean> {
+    const found = await this.#read(key)
     const line = found.lines.find((one) => one.id === id)
     const isOf = (one: OverheardLine): boolean => one.id === id && !one.isRead
     if (line && !line.isRead) await this.#update(key, (lines) => lines.flatMap((one) => (isOf(one) ? changed(one, edit) : [one])), found)
@@ -178,6 +164,10 @@ export class Overheard {
   /** Removes the lines of all rooms that are older than a day. */
   async sweep(): Promise<void> {
     for (const { key, value } of await this.#keys.list('', ROOMS_MAX)) {
+      if (isThreadsKey(key)) {
+        await this.#threads.sweep({ key, value })
+        continue
+      }
       const lines = v.parse(linesSchema, value)
       const recent = this.#recent(lines)
       if (recent.length < lines.length) await this.#keys.swap(key, value, recent.length > 0 ? recent : undefined)
@@ -192,10 +182,13 @@ export class Overheard {
     return ended
   }
 
-  /** A time far ahead means that the clock was set back. */
   #recent(lines: readonly OverheardLine[]): readonly OverheardLine[] {
-    const nowMs = this.#clock.nowMs()
-    return lines.filter(({ atMs }) => Math.abs(nowMs - atMs) <= DAY_MS)
+    return lines.filter((line) => this.#isRecent(line))
+  }
+
+  /** A time far ahead means that the clock was set back. */
+  #isRecent({ atMs }: { readonly atMs: number }): boolean {
+    return Math.abs(this.#clock.nowMs() - atMs) <= DAY_MS
   }
 
   async #read(key: string): Promise<StoredLines> {
@@ -233,13 +226,5 @@ const isUnreadAt = (line: OverheardLine, atMs: number): boolean => !line.isRead 
 const readLine = ({ id, atMs }: OverheardLine): OverheardLine => ({ id, sender: '', standing: 'unverified', text: '', atMs, isRead: true })
 
 const keyOf = (session: string): string => `${sessionKeys(session)}lines`
-
-/** Returns the beginning of the keys of a room and its threads. */
-function roomKeys(session: string): string {
-  const room = sharedRoom(session)
-  if (!room) return keyOf(session)
-  const { channel, account, conversation } = room
-  return sessionKeys(agentKey(agentOfSession(session), chatSessionKey({ channel, account, conversation }))).slice(0, -1)
-}
 
 const shortened = (text: string): string => (text.length <= TEXT_CHARS_MAX ? text : `${text.slice(0, TEXT_CHARS_MAX).toWellFormed()}…`)

@@ -178,7 +178,7 @@ describe('messages that are not addressed to the bot', () => {
   })
 
   it('changes and removes a message of a thread also where the platform reports the change without the thread', async () => {
-    const { turns, receive, store } = await bench()
+    const { turns, receive, store } = await bench({ channel: { changesLackThread: true } })
     await store.keyValue(ROOMS).set(roomKey(ROOM), { respond: 'mention' })
     const to = { to: 'room', thread: 't' }
     const ofOther = { to: { to: 'room2', thread: 't' } }

@@ -302,6 +302,11 @@ export interface Channel {
    * from a quote of another message, and a keyword that quotes something counts like a keyword alone.
    */
   readonly quotesByOtherIds?: true
+  /**
+   * Set when the platform may report an edit or a deletion of a message without the thread of the message, or with another one. The message is
+   * then looked for in all threads of its room.
+   */
+  readonly changesLackThread?: true
   /** The shortest time between two edits of a draft reply. Absent when the channel shows no drafts. Needs `update`. */
   readonly draftEveryMs?: number
   /** Shows for a few seconds that a reply is being written. */
