@@ -1,7 +1,10 @@
 import { channelConformance } from '@sluice/testkit/channel'
+import { testHost } from '@sluice/testkit/host'
 import { memorySecrets } from '@sluice/testkit/memory-store'
-import { afterAll } from 'vitest'
+import * as v from 'valibot'
+import { afterAll, expect, test } from 'vitest'
 import { ABILITIES } from './abilities.ts'
+import { fedchatSection } from './config.ts'
 import feature from './index.ts'
 import { fedchatArrivals } from './testing/arrivals.ts'
 import { FEDCHAT_BOT, FEDCHAT_PEOPLE, FEDCHAT_ROOM, FEDCHAT_TOKEN } from './testing/fake.ts'
@@ -62,4 +65,9 @@ channelConformance({
       }
     },
   },
+})
+
+test('changed messages of threads are looked for in all threads, because Matrix reports edits and redactions without the thread', () => {
+  const [channel] = feature.build(testHost({ fetch }), v.parse(fedchatSection.schema, sectionOf(fake))).channels ?? []
+  expect(channel?.changesLackThread).toBe(true)
 })

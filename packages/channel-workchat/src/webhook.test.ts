@@ -37,6 +37,10 @@ test('each section has a path of its own, and does not listen', () => {
   expect(channelWith().channel.listen).toBeUndefined()
 })
 
+test('recalled messages of threads are looked for in all threads, because Lark reports a recall without the thread', () => {
+  for (const path of [undefined, WORKCHAT_CN]) expect(channelWith({}, path).channel.changesLackThread).toBe(true)
+})
+
 test('the ids of a person are known once the request is parsed', async () => {
   const { channel, webhook } = channelWith()
   expect(channel.matches?.('on_ada', 'ou_ada')).toBe(false)
