@@ -1,24 +1,21 @@
 /** The messages of a session whose words their writers changed after the turn had begun: they are not answered again with the old words. */
 import { type OwnedStore, sessionKeys } from '@sluice/sdk'
 import * as v from 'valibot'
+import { updateValue } from './update-value.ts'
 
 const OWNER = 'delivery'
 /** More than the turns in which a message is looked for that is answered again. */
 const NUMBERS_MAX = 200
-const TRIES_MAX = 5
 
 const numbersSchema = v.fallback(v.array(v.number()), [])
 const keyOf = (session: string): string => `${sessionKeys(session)}changed`
 
 /** Records that the stored words of a message are no longer those of its writer. */
 export async function keepChanged(owned: OwnedStore, session: string, number: number): Promise<void> {
-  const keys = owned.keyValue(OWNER)
-  for (let left = TRIES_MAX; left > 0; left--) {
-    const value = await keys.get(keyOf(session))
+  await updateValue(owned.keyValue(OWNER), keyOf(session), (value) => {
     const numbers = v.parse(numbersSchema, value)
-    if (numbers.includes(number) || (await keys.swap(keyOf(session), value, [...numbers, number].slice(-NUMBERS_MAX)))) return
-  }
-  throw new Error('another process keeps changing the list of changed messages')
+    return numbers.includes(number) ? value : [...numbers, number].slice(-NUMBERS_MAX)
+  })
 }
 
 /** Whether the writer of a message has edited or deleted it, or a piece of it, since its turn began. */

@@ -4,12 +4,11 @@
  */
 import { agentKey, agentOfSession, chatSessionKey, type KeyValue, sessionKeys, shardOf, sharedRoom } from '@sluice/sdk'
 import * as v from 'valibot'
+import { updateValue } from './update-value.ts'
 
 const PARTS = 16
 /** The most messages of one part. */
 const PART_MAX = 250
-/** Other processes may write the same value between a read and a write. */
-const ATTEMPTS_MAX = 20
 
 const placeSchema = v.object({ id: v.string(), thread: v.string(), atMs: v.number() })
 const placesSchema = v.fallback(v.array(placeSchema), [])
@@ -30,14 +29,12 @@ export class OverheardThreads {
     const thread = sharedRoom(session)?.thread
     const key = partKey(session, id)
     if (thread === undefined || key === undefined) return
-    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const value = await this.#keys.get(key)
+    await updateValue(this.#keys, key, (value) => {
       const places = v.parse(placesSchema, value)
-      if (places.some((place) => place.id === id && place.thread === thread)) return
+      if (places.some((place) => place.id === id && place.thread === thread)) return value
       const others = places.filter((place) => place.id !== id && this.#isRecent(place))
-      if (await this.#keys.swap(key, value, [...others, { id, thread, atMs }].slice(-PART_MAX))) return
-    }
-    throw new Error('another process keeps changing the overheard threads of the room')
+      return [...others, { id, thread, atMs }].slice(-PART_MAX)
+    })
   }
 
   /** Resolves to the other sessions of a room in which a message may have been overheard. */

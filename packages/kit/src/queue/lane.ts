@@ -1,6 +1,6 @@
 /**
  * The jobs of one lane. A job that waits for a reason of its own writer steps aside: only the later jobs of that writer wait behind it.
- * Every operation takes constant time, except that the jobs behind those that stepped aside are passed over one by one.
+ * Every operation takes constant time, except for passing over the jobs that wait behind one that stepped aside.
  */
 import { LinkedQueue, type Place } from './linked-queue.ts'
 
@@ -86,7 +86,7 @@ export class Lane<Entry extends LaneEntry> {
         this.head = place.value
         return this.head
       }
-      // What follows a job of every writer keeps its order with it.
+      // The jobs behind a job of every writer do not pass it.
       if (place.value.job.writer === undefined) break
     }
     this.head = undefined

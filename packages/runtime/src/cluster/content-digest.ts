@@ -5,7 +5,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
-/** With more files and folders there is no digest. */
+/** A folder with more files and folders has no digest. */
 const ENTRIES_MAX = 50_000
 /** Files in deeper folders do not count. */
 const DEPTH_MAX = 12

@@ -129,7 +129,7 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
   }
 }
 
-/** Each kind of refusal is told once for an agent, whoever asked it. */
+/** Each kind of refusal is reported once for an agent, whichever sender asked it. */
 function refused(event: Extract<SluiceEvent, { readonly type: 'turn_failed' }>, refusal: string): OperatorNotice {
   const { agent = MAIN_AGENT, source, error, inbox } = event
   const what = inbox === undefined ? `a turn of ${source}` : `a message on ${source}`

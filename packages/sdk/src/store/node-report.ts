@@ -1,4 +1,4 @@
-/** What a node of a cluster reports of its folders and programs, so that any node can compare all of them. */
+/** The report of a node of a cluster about its folders and programs, so that any node can compare those of all nodes. */
 import * as v from 'valibot'
 
 const markSchema = v.object({

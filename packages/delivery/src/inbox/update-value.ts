@@ -1,0 +1,17 @@
+/** Changes a stored value that other processes may change at the same time. */
+import type { KeyValue } from '@sluice/sdk'
+
+const ATTEMPTS_MAX = 20
+
+/**
+ * Replaces a value by what `change` makes of it, and begins again with the new value where another process was first. `change` returns the
+ * value itself to leave it. Throws after 20 attempts.
+ */
+export async function updateValue(keys: KeyValue, key: string, change: (value: unknown) => unknown): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const value = await keys.get(key)
+    const next = change(value)
+    if (next === value || (await keys.swap(key, value, next))) return
+  }
+  throw new Error('another process keeps changing the same value')
+}
