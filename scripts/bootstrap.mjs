@@ -327,7 +327,7 @@ if (!isInstalled) {
 }
 if (isUpdate) process.exit()
 
-/** Returns the folder that the user stands in: npm and pnpm change to the root of the repository before they run a script. */
+/** Returns the user's current folder: npm and pnpm change to the root of the repository before they run a script. */
 function callerFolder() {
   const folder = process.env.npm_lifecycle_event && process.cwd() === ROOT ? process.env.INIT_CWD : undefined
   return folder && existsSync(folder) ? folder : process.cwd()

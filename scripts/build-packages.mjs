@@ -61,7 +61,7 @@ export function emitDeclarations(outDir) {
 
 /**
  * Takes modules of the kit, such as `@sluice/kit/foreign-json`, into a package that has an entry `./webhook`: that entry loads no
- * other package than the sdk. These modules have no state, so a process may load them twice. What they load late stays in the kit.
+ * other package than the sdk. These modules have no state, so a process may load them twice. Modules that they load late stay in the kit.
  */
 const takeKitModules = {
   noExternal: [/^@sluice\/kit\/./],

@@ -155,7 +155,7 @@ const profilePlugin = ({ file, source, cli }) => ({
   },
 })
 
-/** Names the packages that a file outside of the workspace imports and that are not installed beside it, with the command that installs them. */
+/** Names the packages that a file outside of the workspace imports and that are not installed next to it, with the command that installs them. */
 function missingPackages(errors) {
   const lines = errors.flatMap(({ text, location }) => {
     const [, specifier] = /^Could not resolve "([^"./][^"]*)"/.exec(text) ?? []

@@ -17,7 +17,7 @@ const FILES = [
 const HASH_CHARS = 10
 
 /**
- * A plugin for esbuild that copies the files into `folder`. Their names contain a hash, as those of the other parts of a bundle do: a
+ * A plugin for esbuild that copies the files into `folder`. Their names contain a hash, like the names of the other parts of a bundle: a
  * daemon that runs while its build is replaced still loads its own.
  */
 export const bundledFiles = (folder) => ({

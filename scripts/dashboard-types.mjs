@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const FILE = join(ROOT, 'packages/dashboard/page/src/data/api-types.ts')
-/** The features whose routes the page may call, beside those of every build. */
+/** The features whose routes the page may call, in addition to the features of every build. */
 const SHOWN = [
   'dashboard',
   'webauthn',

@@ -1,4 +1,4 @@
-// The runs that are too long for CI: `pnpm nightly`, before each release. All of them run, and the last lines name those that failed.
+// The runs that are too long for CI: `pnpm nightly`, before each release. All of them run, and the last lines name the failed ones.
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 

@@ -109,7 +109,7 @@ export function performancePage() {
     'Performance',
     'This page shows what Sluice needs, compared with bare Node servers that do the same job. `pnpm bench --write` measures it and records the results; [bench/README.md](../bench/README.md) describes each row.',
     '```sh\npnpm bench --write --peers\n```',
-    'Both sides of a row run one after the other in each round. A cell shows the median of the rounds, and the range from the lowest to the highest in brackets. CPU time is that of the server for one unit of work: a message, a turn, or an event for one subscriber. `rounds` are those that count, of all: a round during which other processes used more than a quarter of a core is dropped.',
+    'Both sides of a row run one after the other in each round. A cell shows the median of the rounds, and the range from the lowest to the highest in brackets. CPU time is the time of the server for one unit of work: a message, a turn, or an event for one subscriber. `rounds` gives the rounds that count, of all: a round during which other processes used more than a quarter of a core is dropped.',
     ...runs.flatMap(chapter),
     ...profileChapter(),
     ...devicesChapter(),

@@ -10,7 +10,7 @@ import { filesBelow } from './files-below.mjs'
 const LOCK_MS_MAX = 600_000
 const KEEP_MS = 7 * 24 * 60 * 60 * 1000
 const ENTRY = 'sluice.mjs'
-/** The file with the times, in milliseconds since 1970, at which files that are no longer part of the build were replaced. */
+/** The file with the times, in milliseconds since 1970, at which files left the build. */
 const REPLACED = 'replaced.json'
 /** Files of the folder that no build contains: this one, and the packages that `sluice native install` adds. */
 const KEPT = [REPLACED, 'node_modules']
@@ -48,7 +48,7 @@ export function replaceBuild(built, folder, nowMs) {
   for (const file of expired) delete replaced[file]
   if (Object.keys(replaced).length > 0) writeFileSync(join(built, REPLACED), JSON.stringify(replaced))
   else rmSync(join(folder, REPLACED), { force: true })
-  // The files that describe the build move right before its entry, so that a crash hardly ever leaves those of two builds.
+  // The files that describe the build move right before its entry, so that a crash hardly ever mixes two builds.
   const isChunk = (name) => name.endsWith('.mjs') || name.includes('/assets/')
   const names = filesBelow(built).filter((name) => name !== ENTRY)
   const ordered = [...names.filter(isChunk), ...names.filter((name) => !isChunk(name))]

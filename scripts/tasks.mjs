@@ -42,7 +42,7 @@ function isBuilt(profile) {
       'install.*',
       'pnpm-lock.yaml',
     ],
-    // The types of the API are no part of a build, and a check of types writes them.
+    // The types of the API are not part of a build, and a check of types writes them.
     { cwd: ROOT, exclude: ['**/api-types.ts'] },
   )
   return sources.every((file) => statSync(join(ROOT, file)).mtimeMs <= builtAt)

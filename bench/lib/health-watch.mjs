@@ -1,6 +1,6 @@
 // Watches how long /health of a server waits, and how much of that is the server's own doing. On a loaded machine a request also waits
 // because other processes have the processors: the kernel counts how long each thread was ready to run and did not, and this wait of the
-// server's main thread and of the watching thread is subtracted. What remains is work, disk and locks of the server.
+// server's main thread and of the watching thread is subtracted. The remaining time is work, disk and locks of the server.
 import { readFileSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -13,7 +13,7 @@ const POOL = 10
 /** Installs the libraries unless they are there. Returns their folder. */
 export const installJobPeers = () => installPeers('job-peers', VERSIONS)
 
-/** What a turn yields, and what its platform answers. Both are kept, as Sluice keeps them. */
+/** The result of a turn, and the answer of its platform. Both are stored, as Sluice does. */
 const resultsOf = ({ answer, turn }) => ({ answer, sent: `wamid.${turn}` })
 
 /** Resolves the waiting message of a job when it ends. */

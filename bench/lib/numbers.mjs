@@ -1,6 +1,6 @@
 // Medians and quantiles of arrays of numbers.
 
-/** Returns the median of the finite values; NaN if there are none. */
+/** Returns the median of the finite values; NaN without one. */
 export function median(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
   if (sorted.length === 0) return Number.NaN

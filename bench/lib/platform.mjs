@@ -6,7 +6,7 @@ const KEEP_ALIVE_MS = 60_000
 /** The number of a message, from its id `wamid.<number>.<random>`. */
 const NUMBER = /^wamid\.(\d+)\./
 
-/** `answerMs` is the time of each answer. Times are those of `performance.now()`. */
+/** `answerMs` is the time of each answer. Times are values of `performance.now()`. */
 export async function startPlatform({ answerMs = 0 } = {}) {
   /** The number of replies to each message, by its number. */
   let counts = new Uint8Array(1 << 16)

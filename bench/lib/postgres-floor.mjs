@@ -1,4 +1,4 @@
-// The floor for the store on PostgreSQL: the SQL that somebody would write by hand for one message's life, with the same durability and
+// The floor for the store on PostgreSQL: the SQL that a developer would write by hand for one message's life, with the same durability and
 // the same check of a lease in each commit, and without what a product needs besides. One copy of the body, one pipelined connection.
 import { createHash } from 'node:crypto'
 import pg from 'pg'

@@ -38,7 +38,7 @@ export async function startServer({ pageImages = false } = {}) {
   }
 }
 
-/** The processor time of the server and all its backends, with those that have ended. */
+/** The processor time of the server and all its backends, ended ones included. */
 function cpuUsOf(pid) {
   let ticks = 0
   for (const name of readdirSync('/proc')) {

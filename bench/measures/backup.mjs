@@ -1,4 +1,4 @@
-// Backups of a database of a gigabyte: what they cost the messages that arrive meanwhile, and how fast a restore is.
+// Backups of a database of a gigabyte: their cost for messages that arrive meanwhile, and the speed of a restore.
 import { copyFileSync, fsyncSync, mkdtempSync, openSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

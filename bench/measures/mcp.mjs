@@ -6,7 +6,7 @@ import { bareServer, LOAD_CONFIG, runLoad, startSluice } from '../lib/sluice.mjs
 
 const MAX_SECS = 120
 const [SERVERS, TOOLS] = [3, 20]
-/** What a call through the agent may take, in calls of the bare client. */
+/** The bound for a call through the agent, in calls of the bare client. */
 const CALLS_MAX = 1.5
 const READY_MS_MAX = 60_000
 const POLL_MS = 100

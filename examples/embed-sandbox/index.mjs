@@ -1,4 +1,4 @@
-// Runs a command of somebody else in a sandbox: it writes in one folder only, sees no key of yours and reaches no network.
+// Runs a command of another person in a sandbox: it writes in one folder only, sees no key of yours and reaches no network.
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// A feature that is no part of Sluice: a tool and a command that greet, with a greeting from the section `[hello]`.
+// A feature from outside of Sluice: a tool and a command that greet, with a greeting from the section `[hello]`.
 import { AppError, defineFeature, defineTool } from '@sluice/sdk'
 import * as v from 'valibot'
 

@@ -1,4 +1,4 @@
-// Lists the packages of other authors whose code is in a bundle, and the optional packages that the bundle loads from beside it.
+// Lists the packages of other authors whose code is in a bundle, and the optional packages that the bundle loads from its folder.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
 
@@ -18,7 +18,7 @@ function packageFolder(root, input) {
   return join(path.slice(0, start), first.startsWith('@') ? join(first, second) : first)
 }
 
-/** Returns the SPDX expression in a `package.json`, in its present or in one of its two old forms; undefined if there is none. */
+/** Returns the SPDX expression in a `package.json`, in its present or in one of its two old forms; undefined without one. */
 function licenceOf({ license, licenses }) {
   if (typeof license === 'string') return license
   const types = [license, ...(Array.isArray(licenses) ? licenses : [licenses])].flatMap((entry) => entry?.type ?? [])

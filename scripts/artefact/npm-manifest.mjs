@@ -11,7 +11,7 @@ const optionalPeers = (roots) =>
         peerDependenciesMeta: Object.fromEntries(Object.keys(roots).map((name) => [name, { optional: true }])),
       }
 
-/** Returns which packages may run their install script: those that are compiled. The others contain what the script would make. */
+/** Returns which packages may run their install script: the ones that are compiled. The others contain the result of their script. */
 function allowedScripts(tree) {
   const entries = [...tree].flatMap(([path, { hasInstallScript, isCompiled }]) =>
     hasInstallScript ? [[path.slice(path.lastIndexOf(MODULES) + MODULES.length), isCompiled]] : [],

@@ -37,7 +37,7 @@ function component(key, { version, licence, integrity }, scope) {
 const byRef = (a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1)
 
 /**
- * Returns the bill of materials: `required` components are in the bundle, `optional` ones are loaded from beside it where they are
+ * Returns the bill of materials: `required` components are in the bundle, `optional` ones are loaded from its folder where they are
  * installed. `tree` is the layout of the optional packages, `roots` their names and versions.
  */
 export function billOfMaterials({ version, license, profile, bundled, imported, roots, tree, integrityOf }) {

@@ -53,7 +53,7 @@ test('a turn that waits for a person holds no permit, but blocks its session', a
   expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
 })
 
-test('an outage of the store while a person is asked is no refusal: the turn ends its attempt, and asks the same question again', async () => {
+test('a store outage while a person is asked is not a refusal: the turn ends its attempt, and asks the same question again', async () => {
   const books = memoryBooks()
   const outage = new AppError('unavailable', 'The store cannot write now', { isPassing: true })
   const asked: string[] = []
@@ -228,7 +228,7 @@ test('a listener of the waiting that throws does no harm', async () => {
   await expect(turn).resolves.toMatchObject({ text: 'reached' })
 })
 
-test('does not wait when there is no person to ask', async () => {
+test('does not wait without a person to ask', async () => {
   const waits: boolean[] = []
   const model = scriptedModel([{ calls: [{ name: 'reach', input: {} }] }, { text: 'done' }])
   const { agent } = testAgent({ models: [model], tools: [testTool('reach', () => 'ran', 'execute')] })

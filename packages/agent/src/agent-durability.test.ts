@@ -477,7 +477,7 @@ test('a call in a room opens only the attachments that the conversation names', 
   expect(await turn('channel:x/bot/room/', { isInRoom: true })).toEqual(['here', 'elsewhere'])
 })
 
-test('what a tool keeps for its client is kept for each writer of a conversation in a room, and for the person in direct chats', async () => {
+test('the state of a tool belongs to each writer of a conversation in a room, and to the person in direct chats', async () => {
   const seen: string[] = []
   const page: Tool = { ...testTool('page', () => ''), run: async (_, { client }) => `page ${seen.push(client)}` }
   const [ann, bob] = ['channel:x/bot/ann' as ClientId, 'channel:x/bot/bob' as ClientId]

@@ -26,7 +26,7 @@ const call = (called: Called): Reply => {
   return { calls: [{ name, input: key === undefined ? {} : { key } }] }
 }
 
-/** Runs a turn whose model calls these tools one after another. Resolves to what ran, and to the questions. */
+/** Runs a turn whose model calls these tools one after another. Resolves to the tools that ran, and to the questions. */
 async function callTools(names: readonly Called[], options: TestAgentOptions = {}, more: Partial<TurnRequest> = {}) {
   const asked: ToolApprovalRequest[] = []
   const approve = async (question: ToolApprovalRequest) => {
@@ -113,7 +113,7 @@ test('after untrusted text, an address is opened unasked only if a person or a s
   expect(results[1]).toMatch(/untrusted text.*Addresses that a person has written/)
 })
 
-test('without the setting nobody is asked', async () => {
+test('without the setting, no question is asked', async () => {
   expect((await callTools(['fetch', 'change', 'reach', 'send'], { policy: { level: 'full' } })).asked).toEqual([])
 })
 
@@ -239,7 +239,7 @@ describe('in a room that people share', () => {
     expect(sourcesIn({ messages, summary: undefined }, [], who)).toEqual(sources)
   })
 
-  test('a summary counts the words of everybody but operators as untrusted', () => {
+  test('a summary counts all words except those of operators as untrusted', () => {
     expect(messages.map((message) => sourcesInMessage(message).length > 0)).toEqual([true, false])
   })
 })

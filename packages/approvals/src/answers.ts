@@ -23,7 +23,7 @@ export interface Answering extends PromptTargetOptions {
 }
 
 /**
- * The sender of a reply: an operator in a conversation of `[approvals] channels`, where an entry of the allowlist names the sender. Of the
+ * The sender of a reply: an operator in a conversation of `[approvals] channels`, that an allowlist entry names. Among the
  * people in a conversation, a question about the call of one person asks this person.
  */
 export function answererOf(

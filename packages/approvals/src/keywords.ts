@@ -67,7 +67,7 @@ export function verdictOf(text: string, { approveKeywords, rejectKeywords }: Key
   return undefined
 }
 
-/** Returns the feedback after the keyword, null if there is none; undefined if the text does not begin with the keyword. */
+/** Returns the feedback after the keyword, null without feedback; undefined if the text does not begin with the keyword. */
 function feedbackAfter(said: string, keyword: string): string | null | undefined {
   const head = said.slice(0, keyword.length)
   if (head.toLowerCase() !== keyword) return undefined

@@ -18,7 +18,7 @@ test.each([
   ['listed', ['operator', 'client', 'listed']],
   ['stranger', ['operator', 'client', 'listed']],
   [null, ['operator', 'client', 'listed']],
-] as const)('a call of %s is decided by those who stand as high, and never by strangers', (standing, expected) => {
+] as const)('a call of %s is decided by people of at least its standing, and never by strangers', (standing, expected) => {
   expect(deciders(asked(standing))).toEqual(expected)
   expect(deciders(asked(standing, 'starter'))).toEqual(expected)
   expect(deciders(asked(standing, null))).toEqual(expected)

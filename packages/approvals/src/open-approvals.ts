@@ -119,7 +119,7 @@ export class OpenApprovals {
   }
 
   /**
-   * Reads the pending approvals from the store and removes those that are no longer pending. Leaves approvals as they are for which
+   * Reads the pending approvals from the store and removes the decided ones. Leaves approvals as they are for which
    * `isCurrent` returns true.
    */
   async refresh(store: Pick<ApprovalStore, 'list'>, isCurrent: (key: ApprovalKey) => boolean): Promise<void> {

@@ -1,4 +1,4 @@
-/** What other processes of the same store open and decide. A process that has the store to itself hears and reads nothing. */
+/** The approvals that other processes of the same store open and decide. A process that has the store to itself gets and reads nothing. */
 import { shareRuns } from '@sluice/kit'
 import type { Ownership } from '@sluice/ownership'
 import type { ApprovalKey, ApprovalStore, ClusterNotices, Logger } from '@sluice/sdk'

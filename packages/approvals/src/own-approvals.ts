@@ -40,7 +40,7 @@ export class OwnApprovals {
     return this.#ownership.of(gate === 'tool' ? shardOfTurn(session ?? null, runId) : shardOf(runId))
   }
 
-  /** Takes up the approvals of each shard lease until it is lost. `resumed` is called with their number. Resolves to an unsubscribe function. */
+  /** Resumes the approvals of each shard lease, and follows them until it is lost. `resumed` is called with their number. Resolves to an unsubscribe function. */
   follow(resumed: (approvals: number) => void): Promise<() => void> {
     const take = async (owned: OwnedStore): Promise<void> => {
       owned.lease.lost.addEventListener('abort', () => this.#drop(owned), { once: true })

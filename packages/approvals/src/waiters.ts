@@ -24,7 +24,7 @@ export class Waiters {
     return [...this.#waiting.values()].map(({ key }) => key)
   }
 
-  /** Resolves to the decided approval; to undefined if `signal` aborts first, or there is no approval of this key. */
+  /** Resolves to the decided approval; to undefined if `signal` aborts first, or no approval has this key. */
   async decision(key: ApprovalKey, signal: AbortSignal): Promise<Approval | undefined> {
     const { promise, resolve } = Promise.withResolvers<Approval | undefined>()
     const text = keyText(key)

@@ -43,7 +43,7 @@ export interface ReadArchive {
 
 /**
  * Resolves once all content matches the manifest. Throws `invalid_request` for a file that is not a backup, is cut off or was changed,
- * for one with an entry that would be outside of the data directory, and for a wrong passphrase; `not_found` if there is no file.
+ * for one with an entry that would be outside of the data directory, and for a wrong passphrase; `not_found` without a file.
  */
 export async function readArchive(options: ReadOptions): Promise<ReadArchive> {
   const { file, take, skipLinks = false } = options
@@ -99,7 +99,7 @@ export async function readArchive(options: ReadOptions): Promise<ReadArchive> {
   }
 }
 
-/** Errors of the system have a code; those of the tar reader do not. */
+/** Errors of the system have a code; errors of the tar reader do not. */
 const isTarError = (error: unknown): boolean => error instanceof Error && !('code' in error)
 
 async function openContent({ file, passphrase, onRead }: ReadOptions): Promise<AsyncIterable<Uint8Array>> {

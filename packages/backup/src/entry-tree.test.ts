@@ -160,7 +160,7 @@ describe('a link', () => {
     ['w/a', 'a'],
   ])('%s -> %s stays in the data directory', (path, target) => expect(judge([[path, 'symlink', target]])).toEqual([]))
 
-  test('may stand beside folders that were named by their entries first', () =>
+  test('may follow folders that their entries named first', () =>
     expect(
       judge([
         ['w/b/x', 'file'],

@@ -1,4 +1,4 @@
-/** Judges the paths and links of a backup together: what can be unpacked into a data directory without leaving it. */
+/** Judges the paths and links of a backup together: which of them can be unpacked into a data directory without leaving it. */
 import { CONFIG_FILE, isOfThisMachine } from './contents.ts'
 import { MANIFEST_FILE, MANIFEST_HASH_FILE } from './manifest.ts'
 

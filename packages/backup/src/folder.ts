@@ -24,7 +24,7 @@ export function newBackupFile(folder: string, { isEncrypted, nowMs }: { readonly
   return join(folder, `sluice-${time}.tar${isEncrypted ? '.age' : ''}`)
 }
 
-/** Lists the complete backups in the folder, newest first; empty if there is no folder. */
+/** Lists the complete backups in the folder, newest first; empty without the folder. */
 export function listBackups(folder: string): readonly FolderBackup[] {
   const names = statSync(folder, { throwIfNoEntry: false }) ? readdirSync(folder).filter((name) => NAME.test(name)) : []
   return names

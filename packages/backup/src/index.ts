@@ -1,3 +1,3 @@
-/** What the daemon and its commands know about backups without loading the code that writes and restores them. */
+/** The facts about backups that the daemon and its commands need without the code that writes and restores them. */
 export { JOURNAL_FILE } from './contents.ts'
 export { type BackupRecord, backupRecordSchema, readRecord, writeRecord } from './record.ts'

@@ -58,7 +58,7 @@ export interface Backup {
 /**
  * Resolves once the backup is complete, verified and on stable storage. A crash leaves no file of this name. Throws `conflict` if the
  * file exists, `not_found` without a database, `unavailable` for a damaged one or a full disk, `config_invalid` for a configuration
- * whose secrets cannot be told, and `aborted`.
+ * whose secrets cannot be identified, and `aborted`.
  */
 export async function writeBackup(options: BackupOptions): Promise<Backup> {
   const { dataDir, file, passphrase, withSecrets, isPaced } = options

@@ -9,7 +9,7 @@ export interface ScreenOptions {
   readonly prompt: string
 }
 
-/** What the person has done. */
+/** An act of the person. */
 export type Input =
   | { readonly type: 'line'; readonly text: string }
   /** Ctrl-C. */
@@ -35,16 +35,16 @@ export class Screen {
     this.#terminal.on('close', () => this.#take({ type: 'leave' }))
   }
 
-  /** Shows the prompt and resolves to what the person does. A line that was typed ahead is taken at once. */
+  /** Shows the prompt and resolves to the person's next act. A line that was typed ahead is taken at once. */
   next(): Promise<Input> {
     const early = this.#inputs.shift()
     return early ? Promise.resolve(early) : this.#show(this.#prompt)
   }
 
-  /** Shows a question and resolves to what the person does after that; to undefined once the signal aborts. */
+  /** Shows a question and resolves to the person's next act; to undefined once the signal aborts. */
   async ask(question: string, signal: AbortSignal): Promise<Input | undefined> {
     if (signal.aborted) return undefined
-    // What was typed ahead is no answer to a question that was not shown yet.
+    // A line that was typed ahead does not answer a question that was not shown yet.
     this.#inputs.length = 0
     const gone = Promise.withResolvers<undefined>()
     const leave = (): void => {

@@ -5,7 +5,7 @@ import { AppError } from '@sluice/sdk'
 const LISTED_MAX = 5
 
 /**
- * Returns the item with this id, or the only item whose id begins with it; undefined if there is none. Throws `invalid_request`
+ * Returns the item with this id, or the only item whose id begins with it; undefined without a match. Throws `invalid_request`
  * if several ids begin with it; `plural` names the items in the error, such as `runs`.
  */
 export function findByPrefix<Item>(id: string, items: readonly Item[], idOf: (item: Item) => string, plural: string): Item | undefined {

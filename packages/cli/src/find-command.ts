@@ -10,7 +10,7 @@ export const findCommand = (argv: readonly string[], commands: readonly CliComma
 export const commandFamily = <Command extends CommandDescription>(firstWord: string, commands: readonly Command[]): readonly Command[] =>
   commands.filter(({ name }) => name.startsWith(`${firstWord} `))
 
-/** The verbs of commands that remove or replace what cannot be brought back. Nobody may run one because of a typing error. */
+/** The verbs of commands that remove or replace something beyond recovery. A typing error must never run one of them. */
 const DESTRUCTIVE = /\b(?:assign|discard|erase|flash|forget|migrate|recovered|remove|reset|restore|revoke|uninstall|unlink)\b/
 
 /** Throws `invalid_request`. The message names the most similar command, or the commands that begin with the same word. */

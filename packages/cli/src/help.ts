@@ -20,7 +20,7 @@ export const GROUPS: readonly { readonly title: string; readonly words: readonly
   { title: 'This program', words: ['features', 'upgrade', 'native', 'completion'] },
 ]
 
-/** What a person needs first. */
+/** The commands that a newcomer needs first. */
 const FIRST = ['setup', 'daemon', 'chat', 'agent', 'dashboard', 'status', 'doctor', 'logs', 'stop']
 
 const HEAD = (version: string): string[] => [

@@ -23,7 +23,7 @@ export interface MainOptions {
   readonly argv?: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly streams?: Streams
-  /** What a person types to call this program, in hints. Default: `sluice`. */
+  /** The words that call this program in a terminal, for hints. Default: `sluice`. */
   readonly program?: string
   /** Whether all requests of this process go through the proxy that its environment names. */
   readonly usesProxy?: boolean

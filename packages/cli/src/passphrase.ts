@@ -16,7 +16,7 @@ export function givenPassphrase(context: CliContext): string | undefined {
   return passphrase
 }
 
-/** Asks at the terminal; undefined if standard input is no terminal. `again`: a typing error would make a new backup useless. */
+/** Asks at the terminal; undefined if standard input is not a terminal. `again`: a typing error would make a new backup useless. */
 export async function typedPassphrase({ stdin, out }: CliContext, again: boolean): Promise<string | undefined> {
   if (!stdin.isTTY) return undefined
   out.warn('the passphrase, which is not shown:')

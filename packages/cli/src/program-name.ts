@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 /** The command that runs a build of a clone, also where the Node of the machine is too old for it. */
 const FROM_CLONE = 'npm run -s sluice --'
 
-/** Returns the words before those of a command. `entry` is the path of the program. */
+/** Returns the words that a person types before the words of a command. `entry` is the path of the program. */
 export function programName(entry: string | undefined, path = ''): string {
   if (entry === undefined || path.split(delimiter).some((folder) => folder !== '' && isProgram(join(folder, 'sluice')))) return 'sluice'
   const build = dirname(entry)
@@ -14,7 +14,7 @@ export function programName(entry: string | undefined, path = ''): string {
   return isProgram(program) ? shellWord(program) : 'sluice'
 }
 
-/** Replaces the name in each command in quotes, such as `'sluice status'`, by what a person types here. */
+/** Replaces the name in each command in quotes, such as `'sluice status'`, by the words that call this program here. */
 export const asTyped = (text: string, program: string): string =>
   program === 'sluice' ? text : text.replaceAll(/'sluice (?=[a-z<-])/g, () => `'${program} `)
 

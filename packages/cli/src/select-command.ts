@@ -1,4 +1,4 @@
-/** Selects the command that a command line names, among those of the core and of the features, and prints help. */
+/** Selects the command that a command line names, among the commands of the core and of the features, and prints help. */
 import type { Feature } from '@sluice/sdk'
 import manifest from '../package.json' with { type: 'json' }
 import type { CliCommand } from './command.ts'

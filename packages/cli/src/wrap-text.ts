@@ -13,7 +13,7 @@ export function wrapText(text: string, width: number): string[] {
   return [...lines, line]
 }
 
-/** Returns rows of a name and a text beside it. The text is broken into lines that end before `width`. */
+/** Returns rows of a name and its text to the right. The text is broken into lines that end before `width`. */
 export function besideNames(rows: readonly (readonly [name: string, text: string])[], width: number, nameMax: number): string[] {
   const nameWidth = Math.min(nameMax, Math.max(0, ...rows.map(([name]) => name.length)))
   const indent = ' '.repeat(nameWidth + 4)

@@ -11,7 +11,7 @@ import { startBackups } from './backup-schedule.ts'
 const TIMEOUT = { timeout: 60_000 }
 const HOUR_MS = 3_600_000
 const STARTED_MS = Date.parse('2030-01-01T12:00:00Z')
-/** Stands in for the command line: notes its arguments, and prints what `sluice backup --json` does. */
+/** Replaces the command line: notes its arguments, and prints like `sluice backup --json`. */
 const PROGRAM =
   'require("node:fs").appendFileSync("made", process.argv.slice(1).join(" ") + "\\n"); console.log(JSON.stringify({ file: "x", bytes: 1 }))'
 

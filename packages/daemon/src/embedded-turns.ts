@@ -22,7 +22,7 @@ export interface RunOptions {
 /** The end of a turn. `id` is that of `GET /api/turns/:id`. */
 export type RunResult = Pick<TurnResult, 'id' | 'text' | 'model' | 'finishReason' | 'usage'>
 
-/** The event of a type; `*` stands for every type. */
+/** The event of a type; `*` means every type. */
 export type EventOf<Type extends EventType | '*'> = Type extends '*' ? EventEnvelope : Extract<EventEnvelope, { readonly type: Type }>
 
 export interface EmbeddedTurns {

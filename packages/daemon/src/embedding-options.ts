@@ -17,7 +17,7 @@ export interface EmbeddingOptions {
   readonly config?: string | ConfigValues
   /** Environment variables that replace keys of the configuration, such as `process.env`. Default: none. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Gets every log line of `[log] level` and above, with secrets masked; false: nobody does. Default: lines on standard error. */
+  /** Gets every log line of `[log] level` and above, with secrets masked; `false` drops them. Default: lines on standard error. */
   readonly logger?: Logger | false
   /**
    * Sends the requests of channels, providers and tools that name their address themselves. Default: the global `fetch`. Requests to

@@ -25,7 +25,7 @@ export interface ProceduresAlone extends Pick<EmbeddedTurns, 'on'>, AsyncDisposa
 }
 
 /**
- * Loads the procedures of `[sop] sops_dir` and watches them, resumes unfinished runs and starts those that are due. Steps without a
+ * Loads the procedures of `[sop] sops_dir` and watches them, resumes unfinished runs and starts due ones. Steps without a
  * model need no provider. Rejects as `createSluice` does.
  */
 export async function openProcedures(options: EmbeddingOptions): Promise<ProceduresAlone> {

@@ -15,7 +15,7 @@ export interface ConfinedCommand {
   readonly cwd?: string
   /** The whole environment; nothing is inherited. Default: a usual `PATH`. */
   readonly env?: Readonly<Record<string, string>>
-  /** Default: the workspace is writable, and there is no network. */
+  /** Default: a writable workspace, and no network. */
   readonly policy?: Partial<SandboxPolicy>
   /** In milliseconds; default: one minute. */
   readonly timeoutMs?: number

@@ -3,7 +3,7 @@ import { every } from '@sluice/kit'
 import type { Clock, Events, Logger } from '@sluice/sdk'
 
 const LOOK_MS = 10_000
-/** Smaller corrections are those of a time service. */
+/** A time service makes smaller corrections. */
 const JUMP_MS_MIN = 5000
 
 export interface ClockWatchOptions {

@@ -16,7 +16,7 @@ const sopTemplates = () =>
       md: readFileSync(join(SOPS, name, 'SOP.md'), 'utf8'),
     }))
 
-/** What other folders say once, as modules: the steps of the READMEs of the channels, and the examples of procedures. */
+/** The texts of other folders, as modules: the steps of the READMEs of the channels, and the examples of procedures. */
 const TEXTS = {
   'virtual:channel-guides': () => `export const GUIDES = ${JSON.stringify(channelGuides())}`,
   'virtual:sop-templates': () => `export const TEMPLATES = ${JSON.stringify(sopTemplates())}`,

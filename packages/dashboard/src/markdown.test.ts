@@ -55,7 +55,7 @@ test.each([
   else expect(shown(inlineOf(text))).toBe(expected)
 })
 
-test('blocks are told apart', () => {
+test('distinguishes blocks', () => {
   const text = [
     '# Title',
     'one',

@@ -1,4 +1,4 @@
-/** `GET /api/overview`: what the first page of the dashboard shows, in one answer, so that it opens quickly on a slow network. */
+/** `GET /api/overview`: the data of the dashboard's first page in one answer, so that it opens quickly on a slow network. */
 import { answerOf, defineRoute } from '@sluice/sdk'
 import * as v from 'valibot'
 

@@ -202,7 +202,7 @@ describe('a session', () => {
     expect(await store.devices.list()).toMatchObject([{ role: 'client' }])
   })
 
-  test('is no bearer token, and a bearer token is no session', async () => {
+  test('is not a bearer token, and a bearer token is not a session', async () => {
     const { signedIn, browser, pair } = dashboard()
     const page = await signedIn()
     const token = page.cookie.split('=')[1] ?? ''
@@ -414,7 +414,7 @@ describe('the security table of a session', () => {
     expect((await person.send('GET', '/api/status', { headers: { cookie: own } })).status).toBe(200)
   })
 
-  test('cookies that are no tokens are not looked at, however many there are', async () => {
+  test('cookies that are not tokens are ignored, however many arrive', async () => {
     const { signedIn } = dashboard()
     const person = await signedIn()
     const junk = Array.from({ length: 50 }, (_, index) => `sluice_session_42617=junk-${index}`)
@@ -438,7 +438,7 @@ describe('the security table of a session', () => {
     ['X-Forwarded-Prefix', { 'x-forwarded-prefix': '/evil' }],
     ['Forwarded', { forwarded: 'host=evil.example;proto=https' }],
     ['X-Original-URL', { 'x-original-url': '/evil' }],
-  ])('%s of a peer that is no proxy changes neither the cookie nor the origin', async (_, headers) => {
+  ])('%s of a peer other than a proxy changes neither the cookie nor the origin', async (_, headers) => {
     const { code, browser } = dashboard()
     const page = browser()
     const answer = await page.send('POST', '/api/dashboard/sign-in', { body: { code: await code() }, headers })

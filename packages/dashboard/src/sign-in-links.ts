@@ -6,7 +6,7 @@ import { type Host, type OneTimeKeys, type Role, sha256Hex } from '@sluice/sdk'
 /** The time in which a link works. */
 export const LINK_MS = 60_000
 const LINKS_MAX = 16
-/** All links are of one owner: whoever has a code is signed in. */
+/** All links belong to one owner: any holder of a code is signed in. */
 const ANYONE = ''
 
 export class SignInLinks {

@@ -72,7 +72,7 @@ test('a page that has not changed is not sent again', async () => {
   expect((await get('/', { 'if-none-match': tag, 'accept-encoding': 'br' })).status).toBe(200)
 })
 
-test('a file is sent in the best encoding that the browser accepts, and kept for good', async () => {
+test('a file is sent in the best encoding that the browser accepts, and cached permanently', async () => {
   const get = arrange()
   const sent = async (accept: string) => {
     const answer = await get('/assets/app-1a2b.js', { 'accept-encoding': accept })

@@ -5,7 +5,7 @@ import { extname, join } from 'node:path'
 import { AppError } from '@sluice/sdk'
 
 /**
- * What a page may do: everything comes from this daemon, no script is in the page itself, and no other page frames it. The styles in the
+ * The policy of a page: everything comes from this daemon, no script is in the page itself, and no other page frames it. The styles in the
  * page are allowed by their hash.
  */
 const pagePolicy = (page: string): string =>
@@ -127,7 +127,7 @@ async function listFiles(folder: string): Promise<ReadonlySet<string>> {
   return new Set([...(await list(folder, '')), ...(await list(join(folder, 'assets'), 'assets/'))])
 }
 
-/** Returns the encodings that a client accepts: those that it names without a weight of 0. */
+/** Returns the encodings that a client accepts: the ones that it names with a weight other than 0. */
 function acceptedEncodings(header: string): ReadonlySet<string> {
   const accepted = new Set<string>()
   for (const part of header.split(',')) {

@@ -32,7 +32,7 @@ export class CommandMenus {
 
   /** Brings the menus up to date with the channels that are ready, and with the texts in force. */
   set(channels: readonly Channel[], texts: GatewayTexts): void {
-    // A menu is the same for everybody, so it lists what a known person may use.
+    // All people see the same menu, so it lists the commands that a known person may use.
     const commands = commandsFor('listed', texts)
     const shown = JSON.stringify(commands)
     const ready = new Map(channels.flatMap((channel) => (channel.offerCommands ? [[channel.name, channel] as const] : [])))

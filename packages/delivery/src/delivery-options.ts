@@ -62,7 +62,7 @@ export interface DeliveryFeatures {
   models(agent: string): readonly string[]
   /** Returns how the messages of one person follow each other on a channel. */
   pacing(channel: string): Pacing
-  /** Returns when conversations of an agent on a channel begin anew; undefined for never. */
+  /** Returns when conversations of an agent on a channel begin again without their history; undefined for never. */
   reset(channel: string, agent: string): Reset | undefined
   /** Returns the keys of a channel for rooms without a rule. */
   rooms(channel: string): RoomDefaults
@@ -95,7 +95,7 @@ export interface DeliveryApprovals {
   answersAsOperator(channel: Channel, inbound: Inbound, approval?: ApprovalKey): Promise<boolean>
   /**
    * Returns the text that reminds the sender of a message of the question that waits in its conversation; undefined if none waits there
-   * that the sender could decide, or the sender was told before.
+   * that the sender could decide, or the sender got the text before.
    */
   hint(channel: Channel, inbound: Inbound): Promise<string | undefined> | undefined
   /** Whether a question waits in the conversation of a message. */

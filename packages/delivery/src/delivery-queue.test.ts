@@ -5,7 +5,7 @@ import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
 import { DeliveryQueue } from './delivery-queue.ts'
 
-/** What the queue knows of a lease: its identity. */
+/** The queue sees only the identity of a lease. */
 const owned = { name: 'first' } as unknown as OwnedStore
 
 /** A queue whose attempts end when a test ends them. */

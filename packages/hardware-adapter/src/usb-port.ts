@@ -74,7 +74,7 @@ export async function claimUsb(device: UsbDevice): Promise<UsbPort> {
 
 /**
  * Returns the endpoints of the first vendor-specific interface that has a pair of bulk endpoints, since their numbers differ between
- * makers of the same chip. Throws `unavailable` when there is none.
+ * makers of the same chip. Throws `unavailable` without such an interface.
  */
 export function bulkEndpoints(interfaces: readonly UsbInterfaceDescriptor[]): { interfaceNumber: number; input: number; output: number } {
   for (const { interfaceNumber, alternate } of interfaces) {

@@ -68,7 +68,7 @@ export interface Devices {
   discover(signal: AbortSignal): Promise<readonly Device[]>
   /**
    * Returns the device with the alias or, without an alias, the only device that fits. Throws `not_found` with the USB devices
-   * when there is none, and `invalid_request` with the aliases when there are several.
+   * when no device fits, and `invalid_request` with the aliases when several fit.
    */
   pick(alias: string | undefined, fits?: (device: Device) => boolean): Device
   /**
@@ -100,7 +100,7 @@ export const shownBoards = (devices: readonly Device[], { holders, pins }: HeldD
     pins: pins.get(device.alias) ?? [],
   }))
 
-/** Returns the part of the system prompt that lists the devices, or an empty text when there are none. */
+/** Returns the part of the system prompt that lists the devices, or an empty text without devices. */
 export function devicesPrompt(devices: readonly Device[]): string {
   if (devices.length === 0) return ''
   const lines = devices.slice(0, NAMED_MAX).map((device) => {

@@ -106,7 +106,7 @@ for (const { name, gpio, says } of BOARDS) {
       '{"id":"a\\"b","cmd":"ping"}',
       `{"id":"1","cmd":"ping","x":"${'y'.repeat(300)}"}`,
       `{"id":"1","cmd":"ping","x":${'['.repeat(100)}`,
-    ])('does not answer %j, which is no request', async (line) => {
+    ])('does not answer %j, which is not a request', async (line) => {
       expect(await say(line)).toBe('')
     })
 

@@ -159,7 +159,7 @@ describe.skipIf(!python)(title, () => {
     '{"id":1,"cmd":"ping"}',
     `{"id":"1","cmd":"ping","x":"${'y'.repeat(300)}"}`,
     'é\u0000',
-  ])('does not answer %j, which is no request', (line) => {
+  ])('does not answer %j, which is not a request', (line) => {
     start('rp2')
     expect(feed(`${line}\n`)).toEqual([])
     expect(ask('ping')).toMatchObject({ ok: true })

@@ -47,7 +47,7 @@ export function liveBoardNamed(text: string): Board {
   throw new AppError('invalid_request', `${problem}; live readings need ${LIVE_NAMES}`)
 }
 
-/** Returns the first configured board whose chip can be read live. Throws `invalid_request` when there is none. */
+/** Returns the first configured board whose chip can be read live. Throws `invalid_request` without such a board. */
 export function defaultBoard(boards: readonly string[]): Board {
   const board = boards.map(boardNamed).find((each) => each && liveChipOf(each))
   if (!board) throw new AppError('invalid_request', `No configured board can be read live; name ${LIVE_NAMES}`)

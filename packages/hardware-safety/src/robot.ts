@@ -92,7 +92,7 @@ export class Robot {
     })
   }
 
-  /** Resolves to what the sensors see, and starts nothing: undefined while no safety process runs. `latched` is as in `View`. */
+  /** Resolves to the view of the sensors, and starts nothing: undefined while no safety process runs. `latched` is as in `View`. */
   async peek(): Promise<{ readonly view: View | undefined; readonly latched: string | null }> {
     const link = await this.#link?.catch(() => undefined)
     const view = await link?.look().catch(() => undefined)

@@ -14,7 +14,7 @@ interface LedState {
   readonly brightness: string
 }
 
-/** Every method throws `unavailable` when there is no such LED, and `forbidden` with the cure when it may not be written. */
+/** Every method throws `unavailable` when the board has no such LED, and `forbidden` with the cure when it may not be written. */
 export class ActivityLed {
   readonly #root: string
   readonly #keyValue: KeyValue

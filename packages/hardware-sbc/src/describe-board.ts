@@ -6,7 +6,7 @@ import { PIN_RULES } from './pin-rules.ts'
 
 export interface SystemInfo {
   readonly hostname: string
-  /** The first address that other machines can reach; null when there is none. */
+  /** The first address that other machines can reach; null without one. */
   readonly ip: string | null
   /** The network interface of that address. */
   readonly interface: string | null

@@ -22,7 +22,7 @@ export interface Board {
   readonly usb: readonly string[]
   /** The runtime that Sluice talks to: MicroPython, or the firmware in `firmware/`. */
   readonly runtime: 'micropython' | 'firmware'
-  /** The pin of the built-in LED; null when there is none. */
+  /** The pin of the built-in LED; null without one. */
   readonly led: number | null
   readonly memory: readonly MemoryRange[]
   /** The chip's name for a debug probe. Absent when its memory cannot be read through one. */

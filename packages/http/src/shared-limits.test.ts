@@ -5,7 +5,7 @@ import { testGateways } from './testing.ts'
 
 const gateways = testGateways()
 
-/** Two processes whose stores count together, as those of a cluster do. */
+/** Two processes whose stores share their counters, as the nodes of a cluster do. */
 const twoGateways = (config: object) => {
   const counters = memoryCounters(testClock())
   return [gateways({ counters, config }), gateways({ counters, config })] as const

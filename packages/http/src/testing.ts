@@ -93,7 +93,7 @@ export interface TestGatewayOptions {
   readonly sopSettings?: LibrarySettings
   /** The engine of procedures. */
   readonly sops?: Partial<Sops>
-  /** The counters of a store that several processes share. Default: those of the store. */
+  /** The counters of a store that several processes share. Default: the counters of the store. */
   readonly counters?: Counters
   readonly streams?: DaemonParts['streams']
   /** True: the streams of the daemon. */

@@ -70,7 +70,7 @@ export class AccessToken {
     return this.#renew(signal)
   }
 
-  /** Resolves to undefined if there is no refresh token. */
+  /** Resolves to undefined without a refresh token. */
   async #renew(signal: AbortSignal): Promise<Secret | undefined> {
     this.#refreshing ??= this.#requestToken().finally(() => {
       this.#refreshing = undefined

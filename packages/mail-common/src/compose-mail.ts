@@ -6,7 +6,7 @@ import { isAddress } from './address.ts'
 import { oneLine, REPLY_SUBJECT_CHARS_MAX } from './reply-subject.ts'
 
 export interface MailToCompose {
-  /** A plain address. Left out of the mail if it is none, for services that add it. */
+  /** A plain address. The mail leaves out anything else, for services that add the sender. */
   readonly from?: string | undefined
   /** The name before the address of the sender. */
   readonly fromName?: string | undefined
@@ -20,7 +20,7 @@ export interface MailToCompose {
   /** Whether it answers a mail, or is sent for another reason. */
   readonly isReply: boolean
   readonly text: string
-  /** The same text as HTML, beside the plain one. */
+  /** The same text as HTML, in addition to the plain one. */
   readonly html?: string | undefined
   /** Attachments with their bytes. */
   readonly attachments?: readonly Attachment[]

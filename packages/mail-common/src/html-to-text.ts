@@ -56,7 +56,7 @@ function readMarkup(html: string, open: number): { end: number; replacement: str
   return { end, replacement: BLOCK_ELEMENTS.has(name) ? '\n' : CELL_ELEMENTS.has(name) ? ' ' : '' }
 }
 
-/** Returns the index after the next `mark`, or the end of the text if there is none. */
+/** Returns the index after the next `mark`, or the end of the text without one. */
 const after = (html: string, mark: string, from: number): number => {
   const found = html.indexOf(mark, from)
   return found < 0 ? html.length : found + mark.length

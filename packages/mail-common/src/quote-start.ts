@@ -171,7 +171,7 @@ function isHeaderAlone(lines: readonly Line[], index: number, value: string): bo
   return /^[^<[]{1,200}[<[].{3,250}[>\]]$/.test(value) || /^[ \t]{0,4}>/.test(lines[index + 2]?.line ?? '')
 }
 
-/** Returns the headers from this line on, up to the first line that is none; at most seven. */
+/** Returns the headers from this line on, up to the first other line; at most seven. */
 function headersFrom(lines: readonly Line[], first: number): readonly { label: string; value: string }[] {
   const headers = []
   for (const { line } of lines.slice(first, first + 7)) {

@@ -34,6 +34,6 @@ test('takes the subject of a mail without a text, unless it answers another mail
   for (const mark of ['Re', 'AW', 'Sv', 'Fwd', 'WG']) expect(typedIn(`${mark}: yes, deploy it`, '> quoted')).toBe('')
 })
 
-test('cuts a long text, so that it is no command and needs little room', () => {
+test('cuts a long text, so that it is not a command and needs little room', () => {
   expect(typedIn('', `yes ${'x'.repeat(100_000)}`)).toHaveLength(5000)
 })

@@ -69,7 +69,7 @@ const usual = (path: string, issuer: string): Answer =>
   path.startsWith('/.well-known/oauth-authorization-server') ? described(issuer) : path === '/token' ? TOKEN : undefined
 
 interface Given {
-  /** What the MCP server answers; `own` is its URL. */
+  /** The answers of the MCP server; `own` is its URL. */
   readonly answers: (path: string, own: string) => Answer
   readonly oauth?: object
   readonly public?: readonly { readonly issuer: string; readonly url: string }[]
@@ -78,7 +78,7 @@ interface Given {
 async function arrange(given: Given) {
   const servers = [...(given.public ?? [])]
   const mcp = await listen((path) => given.answers(path, mcp.url))
-  /** As the operator's network reaches them: everything, public names included. */
+  /** Reaches every address as the operator's network does, public names included. */
   const direct: typeof fetch = (input, init) => {
     const url = new URL(String(input))
     const server = servers.find(({ issuer }) => issuer === url.origin)

@@ -23,13 +23,13 @@ const REDIRECT_URL = 'http://localhost:33418/callback'
 
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
-/** What is kept of a login, encrypted. */
+/** The stored data of a login, encrypted. */
 interface Kept {
   readonly client?: StoredOAuthClientInformation | undefined
   readonly tokens?: StoredOAuthTokens | undefined
   readonly verifier?: string | undefined
   readonly discovery?: OAuthDiscoveryState | undefined
-  /** The permissions that refused requests needed, with those that the client had then, separated by blanks. */
+  /** The permissions that refused requests needed, with the ones that the client had then, separated by blanks. */
   readonly scope?: string | undefined
   /** The permissions that the last login asked for. */
   readonly asked?: string | undefined
@@ -181,7 +181,7 @@ export class Authorization implements AuthProvider {
     return fetchFn
   }
 
-  /** True: the client itself is allowed in, so that nobody logs in. */
+  /** True: the server admits the client itself, so that no person logs in. */
   get #isClient(): boolean {
     return this.#options.oauth?.grant === 'client_credentials'
   }

@@ -1,4 +1,4 @@
-/** The definitions of a server's tools: what the model sees of them, and a hash by which a change is noticed. */
+/** The definitions of a server's tools: the parts that the model sees, and a hash that reveals a change. */
 import { createHash } from 'node:crypto'
 import { errorText, printable } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -21,7 +21,7 @@ export interface Definition {
   readonly inputSchema: Readonly<Record<string, unknown>>
   /** The server says that the tool only reads. */
   readonly readOnlyHint: boolean
-  /** The SHA-256 of what the server listed, in hex. */
+  /** The SHA-256 of the definition that the server listed, in hex. */
   readonly hash: string
 }
 

@@ -102,7 +102,7 @@ describe('a hostile server', () => {
     expect(await call('mcp__notes__echo')).toBe('ran echo')
   })
 
-  test('whose answer is no message fails the call with what it sent', async () => {
+  test('whose answer is not a message fails the call, and the error quotes the answer', async () => {
     const garbles = {
       name: 'garbles',
       run: (_: object, process: FakeProcess) => {
@@ -147,7 +147,7 @@ describe('a hostile server', () => {
     expect(await call('mcp__notes__echo')).toBe('ran echo')
   })
 
-  test('that notifies of what nobody knows disturbs no call', async () => {
+  test('that sends unknown notifications disturbs no call', async () => {
     const odd = {
       name: 'odd',
       run: (_: object, process: FakeProcess) => {

@@ -42,7 +42,7 @@ describe('inputSchema', () => {
     })
   })
 
-  test('follows references within the schema, and ends those that refer to themselves', () => {
+  test('follows references within the schema, and ends references to themselves', () => {
     const point = { type: 'object', properties: { x: { type: 'number' } } }
     const tree = {
       type: 'object',

@@ -15,7 +15,7 @@ const NUMBERS = ['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'ma
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Returns an object schema without references, patterns and unknown keywords. What is left out is only a description for the model: the
+ * Returns an object schema without references, patterns and unknown keywords. The omitted parts only describe the input to the model: the
  * server itself checks each call. A schema that refers to itself or is very large allows any value from some depth on.
  */
 export function inputSchema(schema: unknown): Json {

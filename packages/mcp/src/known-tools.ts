@@ -10,7 +10,7 @@ import * as v from 'valibot'
 import type { ServerConfig } from './config.ts'
 import type { Definition } from './definition.ts'
 
-/** What a server offers besides tools. */
+/** The prompts and resources of a server. */
 export interface Offers {
   readonly resources: boolean
   readonly prompts: boolean

@@ -26,7 +26,7 @@ export class PausableLimit implements Disposable {
     return this.#isOver
   }
 
-  /** Runs `work` while the time stands still. */
+  /** Runs `work` while the limit is paused. */
   async paused<Result>(work: () => Promise<Result>): Promise<Result> {
     clearTimeout(this.#timer)
     this.#leftMs -= performance.now() - this.#sinceMs

@@ -3,7 +3,7 @@ import type { Risk } from '@sluice/sdk'
 import type { ServerConfig } from './config.ts'
 import type { Definition } from './definition.ts'
 
-/** What a server says about itself counts only where the operator trusts it. */
+/** The hints of a server about its tools count only where the operator trusts the server. */
 export function riskOf({ risk, default_risk, trust_hints }: ServerConfig, { name, readOnlyHint }: Definition): Risk {
   if (Object.hasOwn(risk, name)) return risk[name] ?? default_risk
   return trust_hints && readOnlyHint ? 'read' : default_risk

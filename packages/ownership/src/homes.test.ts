@@ -54,7 +54,7 @@ test('a change concerns the homes of its shards, and all when it names none', ()
   expect(homes.concernedBy({ shards: { from: 5, to: 12 }, among: new Set([5, 12]) })).toEqual([low])
 })
 
-test('a lease that is lost already is no home', () => {
+test('a lost lease is not a home', () => {
   const homes = new Homes<{ readonly lease: Lease }>()
   const gone = leaseOf(0, 9)
   gone.lose()

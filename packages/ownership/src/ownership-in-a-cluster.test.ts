@@ -87,7 +87,7 @@ test('keeps a shard in which something runs until that has ended, and begins not
   expect(released).toEqual(['shards/5-5', 'shards/6-6'])
 })
 
-test('a shard whose work cannot be taken up is released, and the others are kept', async () => {
+test('a shard whose work cannot be resumed is released, and the others are kept', async () => {
   const { ownership, start, claim, held, released } = arrange()
   await start(4, [1])
   await ownership.onShards(async ({ lease }) => {

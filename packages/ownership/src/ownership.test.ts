@@ -69,7 +69,7 @@ describe('the ownership of shards', () => {
     expect(epochOf(ownership.of(7))).toBe(2)
   })
 
-  test('releases a later lease whose work cannot be taken up, and acquires it again', async () => {
+  test('releases a later lease whose work cannot be resumed, and acquires it again', async () => {
     const { ownership, granted, released, host } = arrange()
     let failures = 0
     await ownership.start()
@@ -81,7 +81,7 @@ describe('the ownership of shards', () => {
     expect([failures, released, epochOf(ownership.of(7))]).toEqual([1, [`${shardsLease(ALL_SHARDS)} 2`], 3])
   })
 
-  test('gives a lease once to a listener that registers while the lease is taken up', async () => {
+  test('gives a lease once to a listener that registers while others resume its work', async () => {
     const { ownership, granted, host } = arrange()
     const taken: string[] = []
     const gate = Promise.withResolvers<void>()
@@ -111,7 +111,7 @@ describe('the ownership of shards', () => {
     expect(host.logs).toMatchObject([{ level: 'warn', message: 'lease not released' }])
   })
 
-  test('rejects when the work cannot be taken up at the start', async () => {
+  test('rejects when the work cannot be resumed at the start', async () => {
     const { ownership } = arrange()
     await ownership.start()
     await expect(ownership.onShards(() => Promise.reject(new Error('no')))).rejects.toThrow('no')

@@ -1,7 +1,7 @@
 /**
- * What this process owns: the shards whose work it recovers and runs, and the leases of leaders and connections
+ * The ownership of this process: the shards whose work it recovers and runs, and the leases of leaders and connections
  * (docs/contract.md#ownership). A process that has the store to itself owns all shards from its start to its stop (`OwnRanges`). A node
- * of a cluster owns its share, and gives shards up without interrupting what runs in them (`ClusterShare`).
+ * of a cluster owns its share, and gives shards up without interrupting their running work (`ClusterShare`).
  */
 import {
   ALL_SHARDS,
@@ -30,7 +30,7 @@ export interface Ownership {
   held(change?: StoreChange): readonly OwnedStore[]
   /**
    * Calls `listener` for each shard lease held now, and for each later one, after the listeners that registered earlier. Resolves to
-   * an unsubscribe function once the listener has taken up the leases held now, and rejects as the listener does. A later lease
+   * an unsubscribe function once the listener has resumed the work of the leases held now, and rejects as the listener does. A later lease
    * whose listener rejects is released and acquired again. `leave` is called before this process gives up a lease that it still holds:
    * it begins nothing more there, and resolves once what runs has ended.
    */
@@ -78,7 +78,7 @@ export class ShardOwnership implements Ownership {
     return this.#source.ownsAll
   }
 
-  /** Counts the shard leases under which this process may act now, and those that it wants. */
+  /** Counts the shard leases under which this process may act now, and the ones that it wants. */
   leases(): { readonly held: number; readonly wanted: number } {
     return { held: this.#held.inForce, wanted: this.#source.wanted }
   }

@@ -45,7 +45,7 @@ export async function checkModule({ manifest, module }: CheckedPlugin, { memory_
 
 /**
  * Reads a regular file without following a link or waiting for a pipe. Returns undefined when it does not exist. Throws
- * `invalid_request` for anything else than a regular file, and `too_large`. `name` stands for the file in messages.
+ * `invalid_request` for anything else than a regular file, and `too_large`. `name` names the file in messages.
  */
 export async function readRegularFile(path: string, bytesMax: number, name: string): Promise<Uint8Array | undefined> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {

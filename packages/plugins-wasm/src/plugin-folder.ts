@@ -126,7 +126,7 @@ export class PluginFolder {
     return folder
   }
 
-  /** Returns the path of a new staging folder, after deleting those of interrupted commands. */
+  /** Returns the path of a new staging folder, after deleting the ones of interrupted commands. */
   async #newStaging(): Promise<string> {
     const staging = join(this.path, STAGING)
     await mkdir(staging, { recursive: true, mode: 0o700 })

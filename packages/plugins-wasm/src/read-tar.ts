@@ -7,7 +7,7 @@ import { unpackTar } from 'modern-tar'
 
 export const ENTRIES_MAX = 256
 const BLOCK = 512
-/** What the fields of a header must hold: offset, length, pattern, and the reason for a refusal. The library reads more than this. */
+/** The required content of a header's fields: offset, length, pattern, and the reason for a refusal. The library reads more than this. */
 const RULES: readonly (readonly [start: number, length: number, pattern: RegExp, reason: string])[] = [
   // The format of GNU uses the bytes of the prefix for other values.
   [257, 243, /^ustar(?: .*|\0.{82}[\x20-\x7e]*\0*)$/s, 'it is not a tar archive of the kind ustar'],

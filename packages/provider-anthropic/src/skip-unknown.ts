@@ -52,7 +52,7 @@ function isOrphan(block: unknown, calls: ReadonlySet<unknown>): boolean {
 export const skippingUnknown = (plainFetch: typeof fetch): typeof fetch =>
   filteringReplies(plainFetch, { body: knownMessage, events: eventFilter })
 
-/** Filters a whole message. A body that is no message stays as it is. */
+/** Filters a whole message. Any other body stays as it is. */
 function knownMessage(body: unknown): unknown {
   const message = membersOf(body)
   if (!Array.isArray(message.content)) return body

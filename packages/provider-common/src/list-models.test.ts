@@ -60,6 +60,6 @@ it('ends a list whose pages repeat themselves', async () => {
   expect(asked).toHaveLength(2)
 })
 
-it('refuses an answer that is no list', async () => {
+it('refuses an answer other than a list', async () => {
   await expect(listing({ entries: [] })).rejects.toMatchObject({ code: 'upstream' })
 })

@@ -90,7 +90,7 @@ const guard =
 const asksForStream = (init: RequestInit | undefined): boolean => typeof init?.body === 'string' && init.body.includes('"stream":true')
 
 /**
- * A whole JSON body that answers a request for a stream with status 200. Gateways report errors so. The members are those of an error
+ * A whole JSON body that answers a request for a stream with status 200. Gateways report errors so. It has the members of an error
  * of the AI SDK, which would read the body as an empty stream.
  */
 class NoStreamError extends Error {

@@ -1,4 +1,4 @@
-/** What the Gemini API sends besides plain answers. Sources are named at each test. */
+/** The replies of the Gemini API other than plain answers. Sources are named at each test. */
 import { type LanguageModel, type ModelMessage, type ModelStreamPart, Secret } from '@sluice/sdk'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -45,7 +45,7 @@ it('sends a tool call back with its signature', async () => {
 })
 
 // https://ai.google.dev/gemini-api/docs/thinking#summaries
-it('reads thoughts as reasoning, and counts their tokens and those of the cache', async () => {
+it('reads thoughts as reasoning, and counts their tokens and the tokens of the cache', async () => {
   const usageMetadata = { promptTokenCount: 100, cachedContentTokenCount: 80, candidatesTokenCount: 5, thoughtsTokenCount: 7 }
   server.script({
     frames: [event([{ text: 'Hm.', thought: true }]), { ...event([{ text: 'Yes.' }], { finishReason: 'STOP' }), usageMetadata }],

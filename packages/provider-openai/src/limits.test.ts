@@ -191,7 +191,7 @@ describe('the end of a stream', () => {
     expect((await collect(await load('vllm'))).at(-1)).toMatchObject({ finishReason: { unified: 'length' } })
   })
 
-  it('neither of them is no success', async () => {
+  it('a stream without both is a failure', async () => {
     server.script({ frames: [...frames, chunk({ content: 'data: [DONE]' })] })
     expect((await collect(await load('vllm'))).at(-1)).toMatchObject({ finishReason: { unified: 'error' } })
   })

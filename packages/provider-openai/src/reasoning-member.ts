@@ -9,7 +9,7 @@ import { CLOSING_TAG, OPENING_TAG } from './think-tags.ts'
 /** The members of a message that carry reasoning; `content`: a part of the content; `tags`: tags in the text. */
 export type ReasoningMember = 'reasoning' | 'reasoning_content' | 'content' | 'tags'
 
-/** What a reasoning part of a reply keeps for the next request, as JSON. */
+/** The data that a reasoning part of a reply keeps for the next request, as JSON. */
 export type ReasoningOrigin = {
   /** The kind of the provider. Another provider does not get this reasoning. */
   readonly kind: string

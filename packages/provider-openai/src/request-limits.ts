@@ -1,4 +1,4 @@
-/** What a model does not support, as its endpoint reports it: learnt from one refused request and remembered while the model is loaded. */
+/** The parts of requests that a model does not support, learnt from an endpoint's refusal and remembered while the model is loaded. */
 
 type Body = Readonly<Record<string, unknown>>
 

@@ -11,7 +11,7 @@ let server: ModelServer
 let model: LanguageModel
 beforeEach(async () => {
   server = await startModelServer()
-  // The server stands in for OpenAI itself.
+  // The server takes the place of OpenAI itself.
   const toServer: typeof fetch = (input, init) => fetch(String(input).replace('https://api.openai.com', server.url), init)
   model = await openai.load({ kind: 'openai', api_key: new Secret(server.apiKey), model: 'gpt-5.6' }, { fetch: toServer })
 })
@@ -110,7 +110,7 @@ it.each<[string, object[]]>([
   }
 })
 
-it('a refusal is told from a reply that the content filter cuts', async () => {
+it('distinguishes a refusal from a reply that the content filter cuts', async () => {
   const body = (output: object[], reason?: string) => ({
     status: 200,
     body: {

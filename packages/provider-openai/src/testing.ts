@@ -1,4 +1,4 @@
-/** What the tests of chat models share. */
+/** The parts that the tests of chat models share. */
 import type { LanguageModel, ModelPrompt, ModelStreamPart } from '@sluice/sdk'
 
 export const hello: ModelPrompt = [{ role: 'user', content: [{ type: 'text', text: 'hello' }] }]

@@ -145,7 +145,7 @@ async function backendOf(features: readonly Feature[], name: string): Promise<St
 }
 
 /**
- * Calls `use` with the source of what a daemon here would read: the file, or in a cluster the configuration in the database with the keys
+ * Calls `use` with the source of a daemon's configuration here: the file, or in a cluster the configuration in the database with the keys
  * of the file. Reads only `[store]` and `[cluster]`, so that a configuration that is not valid can be repaired.
  */
 export async function withClusterConfig<Source extends BackendOptions, Result>(

@@ -50,7 +50,7 @@ storeConformance({
     },
   ],
   async settle(stores) {
-    // Answers come in the order of the questions: what was asked before has its answer, and what follows from it, too.
+    // Answers come in the order of the questions, so earlier questions have their answers, with everything that follows from these.
     for (let round = 0; round < 4; round++) {
       for (const store of stores) await Promise.resolve(store.devices.version()).catch(() => undefined)
       await new Promise((resolve) => setImmediate(resolve))

@@ -56,7 +56,7 @@ import { usageOf } from './tables/space.ts'
 import { abandonedTurns, abortsOf, createTurns, ownedTurns } from './tables/turns.ts'
 
 export interface PostgresOptions extends ConnectionSettings {
-  /** The name of this machine among those that share the database. A later process of a node takes over from an earlier one. */
+  /** The name of this machine among the machines that share the database. A later process of a node takes over from an earlier one. */
   readonly node: string
   /** How this process takes part in a cluster. The name of its node then replaces `node`, which says where it runs. */
   readonly cluster?: ClusterMember

@@ -30,8 +30,8 @@ export interface WebhookSubject {
   /** Returns the platform's proof for a body, made at `atMs` milliseconds since 1970. */
   prove(body: Uint8Array, atMs: number): Proof
   /**
-   * What the proof covers, besides itself. Default: the body, and a time. `nothing` is for a platform that sends the same token with every
-   * request; the rules about changed bodies and stale proofs are then no part of the suite.
+   * The other parts of a request that the proof covers. Default: the body and a time. `nothing` is for a platform that sends the same token with every
+   * request; the suite then leaves out the rules about changed bodies and stale proofs.
    */
   readonly covers?: 'body' | 'nothing'
   /** The key of the webhook secret in `config`. Without the secret the channel accepts every request. */

@@ -1,4 +1,4 @@
-/** What a channel gives to the suites of the whole product; they find it as `testing` in the channel's `src/testing/index.ts`. */
+/** A channel's parts for the suites of the whole product, which import them as `testing` from the channel's `src/testing/index.ts`. */
 import type { Webhook } from '@sluice/sdk'
 import type { Chat } from './chat.ts'
 import type { CrashKind } from './crash-kind.ts'
@@ -20,7 +20,7 @@ export interface ChannelTesting<Fake extends FakeProvider = FakeProvider> {
   /** For the crash suite: writes messages as people do, and delivers them as the platform does. Required of the channels of a release. */
   crashKind?(): Promise<CrashKind>
   /**
-   * Why there is no platform to send messages again and no network to cut, for a channel that reads a device of this machine. Such a
+   * For a channel that reads a device of this machine: why no platform sends messages again, and why no network can be cut. Such a
    * channel has no crash kind.
    */
   readonly noPlatform?: string

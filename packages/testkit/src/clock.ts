@@ -1,7 +1,7 @@
 /** A clock that moves only when a test advances it. */
 import type { Clock } from '@sluice/sdk'
 
-/** A clock that stands still until a test advances it. */
+/** A clock that moves only when a test advances it. */
 export interface TestClock extends Clock {
   /** Moves time forward, ending each sleep in order at its own time. Resolves after the woken code has run. */
   advance(ms: number): Promise<void>

@@ -10,7 +10,7 @@ export interface PostedRequest {
 
 /** A message that a sender wrote. */
 export interface WrittenMessage {
-  /** Unique in the run, and a part of the text of every message that is no answer. */
+  /** Unique in the run, and a part of the text of every message except answers. */
   readonly mark: string
   readonly sender: string
   readonly text: string
@@ -18,7 +18,7 @@ export interface WrittenMessage {
   readonly id: string
 }
 
-/** What a person did, as the platform reports it. */
+/** An act of a person, as the platform reports it. */
 export interface Act {
   /** The platform's id of the message that the person wrote. */
   readonly id: string
@@ -59,7 +59,7 @@ export interface CrashKind {
   request?(messages: readonly [WrittenMessage, ...WrittenMessage[]]): PostedRequest
   /**
    * Writes a message in a conversation with several people, with a mention of the bot in front, as the platform's clients write it. Absent
-   * where such conversations do not exist, or where nobody can mention the bot.
+   * where such conversations do not exist, or where people cannot mention the bot.
    */
   mention?(message: Omit<WrittenMessage, 'id'>): Act
   /** Replaces the text of a message. Absent where the platform reports no edits. */

@@ -1,5 +1,5 @@
 /**
- * An HTTP server on loopback that stands in for a platform's API. The fake of each platform checks requests as the platform
+ * An HTTP server on loopback that imitates a platform's API. The fake of each platform checks requests as the platform
  * does, and a test injects network faults. Both tests and operators start it.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -64,8 +64,8 @@ export interface FakeProviderOptions {
 
 const REQUESTS_MAX = 100_000
 /**
- * Longer than clients keep a connection that is idle. A server that closes one first may do so while a request is on its way: nobody then
- * knows whether that took effect, although no fault was injected.
+ * Longer than clients keep a connection that is idle. If the server closed one first, it could do so while a request is on its way, and the
+ * client would not know whether the request took effect, although no fault was injected.
  */
 const KEEP_ALIVE_MS = 60_000
 const BODY_BYTES_MAX = 64 * 1024 * 1024

@@ -62,8 +62,8 @@ const notGiven = (member: string) => async (): Promise<never> => {
 }
 
 /**
- * Creates a host that keeps everything in memory, with a clock that stands still. `fetch`, `publicFetch`, `publicAddresses`,
- * `spawn` and `companion` reject unless the caller gives them.
+ * Creates a host that keeps everything in memory, with a clock that moves only when a test advances it. `fetch`, `publicFetch`,
+ * `publicAddresses`, `spawn` and `companion` reject unless the caller gives them.
  */
 export function testHost({ policy, workspace = memoryWorkspace(), services = {}, ...overrides }: TestHostOverrides = {}): TestHost {
   const logs: LogLine[] = []

@@ -45,7 +45,7 @@ export class Link {
   opened = 0
   /** The attempts of clients to connect during a silent cut. */
   swallowed = 0
-  /** How long bytes take in each direction, beside the time of the network itself. */
+  /** The time that bytes take in each direction, in addition to the time of the network itself. */
   delayMs = 0
 
   /** Runs a function whose servers are reached by this link. */

@@ -66,7 +66,7 @@ export const CHAT_DIALECTS: Readonly<Record<string, ChatDialect>> = {
       'prediction',
       'safety_identifier',
     ],
-    // The server also stands for local servers, which accept either member.
+    // The server also imitates local servers, which accept either member.
     messageMembers: ['refusal', 'audio', 'reasoning', 'reasoning_content'],
     refuse: (path) => invalid(`Unrecognized request argument supplied: ${path.join('.')}`, { param: null, code: null }),
   },

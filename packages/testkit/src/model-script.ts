@@ -69,7 +69,7 @@ export interface ModelWire {
   streams?(body: unknown, url: string): boolean
   /** The model of a valid request. Default: its member `model`. */
   model?(body: unknown, url: string): string
-  /** The API key in a request's headers; empty if there is none. */
+  /** The API key in a request's headers; empty without one. */
   apiKey(headers: Headers): string
   /** How the service refuses a wrong key. Default: 401. */
   readonly refusedKey?: { readonly status: number; readonly body: unknown }

@@ -40,7 +40,7 @@ export interface ModelServerOptions {
 
 /** A running server. */
 export interface ModelServer {
-  /** `http://127.0.0.1:PORT`. The paths of both wire formats start with `/v1`; those of other services with `/<service>/v1`, as in `CHAT_DIALECTS`. */
+  /** `http://127.0.0.1:PORT`. The paths of both wire formats start with `/v1`; the paths of other services with `/<service>/v1`, as in `CHAT_DIALECTS`. */
   readonly url: string
   readonly apiKey: string
   /** The last `REQUESTS_MAX` requests, including refused ones. */

@@ -118,7 +118,7 @@ export function storeConformance({ name, open, reopen, settle, except = [] }: St
   })
 }
 
-/** Returns the clock with an `advance` that also waits for what it began. */
+/** Returns the clock with an `advance` that also waits for the work that it began. */
 const settling = (clock: TestClock, settle: () => Promise<void>): TestClock => ({
   nowMs: clock.nowMs,
   monotonicMs: clock.monotonicMs,

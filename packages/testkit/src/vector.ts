@@ -44,7 +44,7 @@ export const OK = [200, '{"status":"ok"}'] as const
 /** The answer to a request with a wrong signature. */
 export const REFUSED = [401, 'Invalid signature'] as const
 
-/** Returns the header as a list; empty if there is no value. */
+/** Returns the header as a list; empty without a value. */
 export const header = (name: string, value: string | undefined): [string, string][] => (value === undefined ? [] : [[name, value]])
 
 /** The bytes of a reference body, so that an editor cannot change what is signed. */

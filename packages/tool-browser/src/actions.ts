@@ -88,7 +88,7 @@ const ALL_ACTIONS: readonly ActionName[] = [...BROWSER_ACTIONS, ...DESKTOP_ACTIO
 
 /**
  * The tool's input: one flat object, which models handle better than a union. Every parameter is optional here; `readAction`
- * checks those of the action.
+ * checks the parameters of the action.
  */
 export const actionInput = (offered: readonly ActionName[], backend: string) =>
   v.object({

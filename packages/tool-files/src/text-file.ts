@@ -1,4 +1,4 @@
-/** What the tools for text files share: their limits, the check for binary files, and the files that others wrote. */
+/** The parts that the tools for text files share: their limits, the check for binary files, and the files that others wrote. */
 import { isFileOfOthers } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'

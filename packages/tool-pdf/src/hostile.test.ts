@@ -1,4 +1,4 @@
-/** PDFs that are broken or hostile. `hostile.slow.test.ts` has those that fill the memory. */
+/** PDFs that are broken or hostile. `hostile.slow.test.ts` has the ones that fill the memory. */
 import { describe, expect, test } from 'vitest'
 import { arrange } from './testing/arrange.ts'
 import { endlessForms } from './testing/bombs.ts'

@@ -1,4 +1,4 @@
-/** The routes of reminders. A client lists and cancels its own; an operator those of all clients. */
+/** The routes of reminders. A client lists and cancels its own; an operator lists and cancels the reminders of all clients. */
 import { defineRoute, parseAgentKey, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Reminder, Reminders } from './reminders.ts'

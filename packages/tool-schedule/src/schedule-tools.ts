@@ -41,7 +41,7 @@ export const scheduleCreate = (reminders: Reminders, { max_per_client }: Schedul
     },
   })
 
-/** `schedule_list`: the reminders of the client; in a room, whose people read the answer, only those that the client set there. */
+/** `schedule_list`: the reminders of the client; in a room, whose people read the answer, only the ones that the client set there. */
 export const scheduleList = (host: Pick<Host, 'clock'>, reminders: Reminders): Tool =>
   defineTool({
     name: 'schedule_list',
@@ -78,7 +78,7 @@ export const scheduleCancel = (reminders: Reminders): Tool =>
     },
   })
 
-/** A procedure has cron triggers instead of reminders, and nobody reads the answer of its session. */
+/** A procedure has cron triggers instead of reminders, and the answer of its session has no reader. */
 function callerOf({ caller }: ToolContext): string {
   if (caller === undefined || parseAgentKey(caller).key.startsWith('sop:'))
     throw new AppError('forbidden', 'Reminders belong to a client, and this turn has none')

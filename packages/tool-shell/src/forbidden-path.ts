@@ -9,7 +9,7 @@ export interface PathRules {
   readonly root: string
   /** The value of `[security.policy] forbidden_paths`. */
   readonly forbidden: readonly string[]
-  /** Further folders that a forbidden folder above them does not forbid, such as those of skills. */
+  /** Further folders that a forbidden folder above them does not forbid, such as the folders of skills. */
   readonly shown?: readonly string[]
 }
 

@@ -69,7 +69,7 @@ describe('script mode', () => {
     expect(requests[0]).toMatchObject({ file: 'bash', args: ['-c', command] })
   })
 
-  test.each(REFUSED_AS_PLAIN)('takes %j, which is no plain command', async (command) => {
+  test.each(REFUSED_AS_PLAIN)('takes %j, which is not a plain command', async (command) => {
     const { run, precheck, requests } = arrange({})
     await precheck(command)
     await run(command)

@@ -7,7 +7,7 @@ import { AppError } from '@sluice/sdk'
 export interface Word {
   /** The word without its quotes. */
   readonly text: string
-  /** The index in `text` of the first unquoted `*`, `?`, `[` or `{`; -1 if there is none. */
+  /** The index in `text` of the first unquoted `*`, `?`, `[` or `{`; -1 without one. */
   readonly patternAt: number
   /** True if no part of the word is quoted. */
   readonly plain: boolean

@@ -40,7 +40,7 @@ const LAUNCHERS: ReadonlySet<string> = new Set([
   ...['exec', 'command', 'builtin', 'eval', 'source', '.', 'trap'],
 ])
 
-/** Returns the first unsafe argument of a program, or undefined if there is none. */
+/** Returns the first unsafe argument of a program, or undefined without one. */
 export function unsafeArgument(program: string, args: readonly string[]): string | undefined {
   if (LAUNCHERS.has(program)) return args[0]
   const rules = UNSAFE.filter((rule) => rule.program.test(program) && (!rule.onlyWith || args.some((arg) => rule.onlyWith?.test(arg))))

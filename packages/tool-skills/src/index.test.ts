@@ -84,7 +84,7 @@ describe('skills', () => {
     expect(await built.check?.(new AbortController().signal)).toMatchObject([{ status: 'fail' }])
   })
 
-  test('offer no tool while there are none', async () => {
+  test('offer no tool while none is installed', async () => {
     expect((await start()).tool().available?.()).toBe(false)
   })
 

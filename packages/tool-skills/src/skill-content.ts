@@ -8,7 +8,7 @@ import { AppError } from '@sluice/sdk'
 export const FILES_MAX = 500
 export const CONTENT_BYTES_MAX = 32 * 1024 * 1024
 const DEPTH_MAX = 8
-/** Folders that tools make next to a skill and that are no part of it. */
+/** Folders that tools make next to a skill and that are not part of it. */
 const IGNORED = new Set(['.git', 'node_modules', '__pycache__', '.DS_Store'])
 
 export interface SkillContentFile {

@@ -23,7 +23,7 @@ import { runLine, runText } from './run-text.ts'
 
 const LISTED_MAX = 100
 const RUNS_LISTED = 20
-/** The newest runs of all agents, among which those of the calling one are found. */
+/** The newest runs of all agents, among which the runs of the calling agent are found. */
 const RUNS_READ = 500
 const NAME_CHARS_MAX = 200
 const PAYLOAD_CHARS_MAX = 65_536

@@ -77,7 +77,7 @@ describe('an utterance', () => {
     ])
   })
 
-  test('is no click, no silence and no sound that stays the same', () => {
+  test('is neither a click, nor silence, nor a steady sound', () => {
     expect(heard(joined(silence(500), tone(60), silence(5000)))).toEqual({ found: [], begun: [] })
     const { found } = heard(joined(silence(1000), tone(60_000)), 331, { msMax: 30_000 })
     expect(found.map(({ isCut, endMs }) => [isCut, endMs < 9000])).toEqual([[false, true]])

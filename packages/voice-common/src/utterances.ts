@@ -41,7 +41,7 @@ export class Utterances {
   readonly #noise = new NoiseFloor()
   /** Samples that do not fill a frame yet. */
   #rest = new Int16Array(0)
-  /** The last frames, while nobody speaks. */
+  /** The last frames during silence. */
   readonly #before: Int16Array[] = []
   /** The utterance that has begun. */
   readonly #sound = new ByteBuffer()
@@ -109,14 +109,14 @@ export class Utterances {
   }
 }
 
-/** Estimates how loud it is while nobody speaks: the softest tenth of a second of the last seconds, because speech has pauses. */
+/** Estimates the loudness without speech: the softest tenth of a second of the last seconds, because speech has pauses. */
 class NoiseFloor {
   readonly #minima: number[] = []
   #smoothed: number | undefined
   #minimum = Number.POSITIVE_INFINITY
   #frames = 0
 
-  /** 0 until enough was heard. */
+  /** 0 before enough samples. */
   get level(): number {
     return this.#minima.length === 0 ? 0 : Math.min(...this.#minima)
   }

@@ -44,7 +44,7 @@ test('a message above the limit of push services is refused', () => {
   expect(() => encryptMessage(Buffer.alloc(MESSAGE_BYTES_MAX + 1), browser())).toThrow(`at most ${MESSAGE_BYTES_MAX} bytes`)
 })
 
-test('keys that are no point of the curve or have another length are told apart', () => {
+test('distinguishes keys of a wrong length from keys that are not a point of the curve', () => {
   const { p256dh, auth } = browser()
   expect(areBrowserKeys({ p256dh, auth })).toBe(true)
   const off = Buffer.from(p256dh)

@@ -1,7 +1,7 @@
 /** The encryption of a push message for one browser: RFC 8291, with the content encoding `aes128gcm` of RFC 8188 in one record. */
 import { createCipheriv, createECDH, hkdfSync, randomBytes } from 'node:crypto'
 
-/** What a browser gives with its subscription. */
+/** The keys that a browser supplies with its subscription. */
 export interface BrowserKeys {
   /** Its P-256 public key: 65 bytes, uncompressed. */
   readonly p256dh: Uint8Array
@@ -9,7 +9,7 @@ export interface BrowserKeys {
   readonly auth: Uint8Array
 }
 
-/** What is random in a message. */
+/** The random parts of a message. */
 export interface MessageKeys {
   /** A P-256 private key. */
   readonly privateKey: Uint8Array
@@ -53,7 +53,7 @@ export function areBrowserKeys({ p256dh, auth }: BrowserKeys): boolean {
   }
 }
 
-/** Returns the body of the request to the push service. Throws for a message above `MESSAGE_BYTES_MAX` and for keys that are none. */
+/** Returns the body of the request to the push service. Throws for a message above `MESSAGE_BYTES_MAX` and for invalid keys. */
 export function encryptMessage(
   message: Uint8Array,
   { p256dh, auth }: BrowserKeys,

@@ -115,7 +115,7 @@ const deadLetter = (number: number, direction: 'inbound' | 'outbound' = 'outboun
 })
 
 describe('an approval', () => {
-  test('is told to the browsers of those who may decide it, encrypted and signed as push services demand', async () => {
+  test('is sent to the browsers of the people who may decide it, encrypted and signed as push services demand', async () => {
     const { turnOn, wait, clock, service } = await start()
     const { endpoint } = await turnOn(ADA)
     await turnOn(BOB)
@@ -425,7 +425,7 @@ describe('a device', () => {
     expect(await secrets.list('subscription:', 10)).toEqual([])
   })
 
-  test('that is no operator any more is not told what operators are told', async () => {
+  test('of a former operator gets no notification for operators', async () => {
     const { turnOn, wait, clock, service, devices } = await start()
     await turnOn(ADA)
     devices[0] = { ...ADA, role: 'client' }

@@ -1,6 +1,6 @@
 /**
  * The notifications on their way: one after another for each device, with retries while they are of use. They are in memory only, so a
- * restart drops those that wait, and none is sent twice (docs/web-push.md#what-is-promised).
+ * restart drops the waiting ones, and none is sent twice (docs/web-push.md#what-is-promised).
  */
 import { backoffMs, signalScope } from '@sluice/kit'
 import type { Host } from '@sluice/sdk'
@@ -15,9 +15,9 @@ const PAUSE_MS_MAX = 24 * 3_600_000
 const LOOK_MS = 60_000
 
 export interface Notification extends Omit<PushMessage, 'ttlSecs'> {
-  /** After this time nobody needs it. */
+  /** After this time it is of no use. */
   readonly untilMs: number
-  /** Whether a device is told; asked again before each attempt, because its role may have changed. */
+  /** Whether a device gets it; asked again before each attempt, because its role may have changed. */
   concerns(device: Subscription['device']): boolean
   /** Whether it is still of use; asked before each attempt. */
   isOpen(): Promise<boolean>

@@ -9,7 +9,7 @@ import type { VapidKey } from './vapid.ts'
 const TIMEOUT_MS = 30_000
 const ANSWER_BYTES_MAX = 65_536
 
-/** What a notification shows, and where a click on it leads. The worker of the page reads it (worker-script.ts). */
+/** The texts of a notification, and the page that a click on it opens. The worker of the page reads it (worker-script.ts). */
 export interface Shown {
   readonly title: string
   readonly body: string

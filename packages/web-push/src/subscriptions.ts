@@ -63,7 +63,7 @@ export class Subscriptions {
     this.#pairing = pairing
   }
 
-  /** Resolves to the subscriptions of paired devices, and deletes those of devices that were revoked or have expired. */
+  /** Resolves to the subscriptions of paired devices, and deletes the subscriptions of devices that were revoked or have expired. */
   async list(): Promise<readonly Subscription[]> {
     const rows = await this.#secrets.list(PREFIX, SUBSCRIPTIONS_MAX * 2)
     if (rows.length === 0) return []
@@ -86,7 +86,7 @@ export class Subscriptions {
 
   /**
    * Sets the subscription of a device. An endpoint belongs to one device: the one that gave it last. When all places are taken, an operator
-   * takes the one that a client has had longest: resolves to what it was then. Throws `conflict` when there is no place.
+   * takes the one that a client has had longest: resolves to the displaced subscription. Throws `conflict` when no place is free.
    */
   set(
     deviceId: string,
@@ -132,7 +132,7 @@ export class Subscriptions {
   }
 }
 
-/** Returns the subscription that loses its place to the one of a device. Throws `conflict` when there is no place. */
+/** Returns the subscription that loses its place to the one of a device. Throws `conflict` when none can be displaced. */
 function displacedBy({ role, origin }: PairedDevice, others: readonly Subscription[]): Subscription | undefined {
   if (others.filter(({ device }) => device.origin === origin).length >= PER_PERSON_MAX)
     throw new AppError(

@@ -44,7 +44,7 @@ export const testNotification = (nowMs: number): Notification => ({
   isOpen: async () => true,
 })
 
-/** Dead letters that are told of together. */
+/** Dead letters that share one notification. */
 interface Gathered {
   readonly channels: Set<string>
   messages: number

@@ -19,7 +19,7 @@ export const DEVICE_CHALLENGES: ChallengeLimits = { principalsMax: 64, perPrinci
 export class Challenges<Purpose> {
   readonly #pending: OneTimeKeys<Purpose>
 
-  /** `ceremony` tells the challenges of one kind from those of another. */
+  /** `ceremony` separates the challenges of different kinds. */
   constructor(host: Pick<Host, 'clock' | 'service'>, ceremony: string, { principalsMax, perPrincipalMax }: ChallengeLimits) {
     const limits = { ttlMs: TTL_MS, perOwnerMax: perPrincipalMax, allMax: principalsMax * perPrincipalMax }
     this.#pending = oneTimeKeys(host, `webauthn ${ceremony}`, limits)

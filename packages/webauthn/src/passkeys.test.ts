@@ -69,7 +69,7 @@ describe('PasskeyStore', () => {
     expect(await passkeys.count()).toEqual({ users: 0, passkeys: 0, disabled: 0 })
   })
 
-  test('drops passkeys that were registered in the name of a user, whom nobody can revoke', async () => {
+  test('drops passkeys that were registered in the name of a user, whom an operator cannot revoke', async () => {
     const kept = { name: 'x', passkeys: [passkey('own'), { ...passkey('of a user'), registeredBy: 'user:alice' }] }
     const passkeys = new PasskeyStore(memorySecrets({ passkeys: JSON.stringify({ version: 1, users: [['alice', kept]] }) }))
     expect((await passkeys.of('alice')).map(({ id }) => id)).toEqual(['own'])

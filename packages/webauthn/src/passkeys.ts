@@ -161,7 +161,7 @@ export class PasskeyStore {
   }
 }
 
-/** Stands before the id of a user in the place of a device. No device has such an id. */
+/** Prefixes the id of a user in the place of a device. No device has such an id. */
 const USER = 'user:'
 
 /**

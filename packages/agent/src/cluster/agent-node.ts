@@ -1,4 +1,4 @@
-/** What the agent asks of the node that it runs on, which has the store to itself (`SingleNode`) or shares it (`ClusterNode`). */
+/** The services of the node to the agent. The node has the store to itself (`SingleNode`) or shares it (`ClusterNode`). */
 import type { Permit } from '@sluice/kit'
 import type { Homes } from '@sluice/ownership'
 import { type StoreChange, shardOfTurn, type TurnStore, type UnfinishedTurn } from '@sluice/sdk'
@@ -14,7 +14,7 @@ export interface AgentNode {
   readonly mayStoreLate: boolean
   /** The turns that another process runs. */
   readonly remote: RemoteTurns
-  /** Whether a turn runs on the node that was asked, under the lease of its session, whoever owns its shard. */
+  /** Whether a turn runs on the node that received the request, under the lease of its session, whoever owns its shard. */
   isDirect(turn: Pick<TurnRequest, 'session' | 'delivery'>): boolean
   /** Conducts a turn that holds this permit, once it may run here. */
   conduct(turn: LiveTurn, permit: Permit, conduct: () => Promise<TurnResult>): Promise<TurnResult>
@@ -22,7 +22,7 @@ export interface AgentNode {
   resumes(turnId: string): void
   /** Takes note that a turn neither runs nor waits here any more. */
   ended(turnId: string): void
-  /** Begins to look for what other nodes leave. */
+  /** Begins to look for turns that other nodes leave behind. */
   watch(): void
   /** Follows a change that another process made. */
   look(change: StoreChange): Promise<void>

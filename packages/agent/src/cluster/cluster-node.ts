@@ -101,7 +101,7 @@ export class ClusterNode implements AgentNode {
     await this.remote.look()
   }
 
-  /** Resumes turns that no process runs, and forgets those that have ended meanwhile. */
+  /** Resumes turns that no process runs, and forgets the ones that have ended meanwhile. */
   async #resumeLeft({ leftBehind, abandoned }: ClusterTurnStorage['turns']): Promise<void> {
     const { local } = this.#deps
     const known = [...leftBehind]

@@ -92,7 +92,7 @@ export class DirectTurns {
     }
   }
 
-  /** Resolves to the result of a turn that has lost its session. It stays left behind while nobody has ended it. */
+  /** Resolves to the result of a turn that has lost its session. The turn stays left behind until a process ends it. */
   async #follow({ id }: LiveTurn, permit: Permit, gaveUp: () => void): Promise<TurnResult> {
     const { remote, log } = this.#deps
     log.info('the session of a turn was lost: its result is that of the next attempt, on this node or another one', { turn: id })

@@ -74,7 +74,7 @@ export function compactCommand(text: string): { readonly focus: string } | undef
 }
 
 export interface CompactDeps extends SummarizeDeps {
-  /** The texts for people that replace those of Sluice. */
+  /** The texts for people that replace Sluice's own. */
   readonly texts?: (() => GatewayTexts) | undefined
 }
 

@@ -23,7 +23,7 @@ const extractor = (answer: Step = { text: 'Yes.' }, usage: Reply['usage'] = { in
     },
   ])
 
-/** Of a provider that does not count tokens. */
+/** The usage that a provider without counts of tokens reports. */
 const NOT_COUNTED = { input: 0, output: 0 }
 
 /** Books with a session `room` of this many messages, each with a fact. */
@@ -377,7 +377,7 @@ test('a conversation is summarised once it fills four fifths of the window witho
   for (const { prompt } of prompts(model)) expect(JSON.stringify(prompt).length / 4).toBeLessThan(8000)
 })
 
-test('what the provider counts corrects the estimate', async () => {
+test('the count of the provider corrects the estimate', async () => {
   const counted = scriptedModel([
     (options) => ({ text: isSummary(options) ? 'all facts' : 'Yes.', usage: { input: textIn(options).length, output: 1 } }),
   ])

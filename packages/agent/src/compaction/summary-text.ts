@@ -59,7 +59,7 @@ export async function readBlocks(
   return blocks
 }
 
-/** `upTo` is the number of the last message. The summary that a long turn has of its own messages stands for them. */
+/** `upTo` is the number of the last message. The summary that a long turn has of its own messages replaces them. */
 export function blocksOf(messages: readonly ModelMessage[], { upTo, atMs }: { readonly upTo: number; readonly atMs: number }): Block[] {
   const date = isoTime(atMs).slice(0, 10)
   const blocks: Block[] = []

@@ -119,6 +119,6 @@ async function readFile(path: string, { workspace, log, read }: ShowFilesOptions
 export const namesReadableFile = (text: string): boolean =>
   text.includes('attachments/') && namedAttachments(text).some((path) => Object.hasOwn(TYPES, endingOf(path)))
 
-/** Whether a message of a person names an attachment. What the model itself writes names none. */
+/** Whether a message of a person names an attachment. Text of the model itself names none. */
 export const namesAttachment = ({ role, content }: ModelMessage, path: string): boolean =>
   role === 'user' && content.some((part) => part.type === 'text' && namedAttachments(part.text).includes(path))

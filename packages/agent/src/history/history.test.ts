@@ -77,7 +77,7 @@ test('reads the summary of a long turn in place of the messages that it covers',
   expect(read.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
   expect(JSON.stringify(read[0])).toMatch(/do it.*looked twice/)
   expect(fit(turn, [user('and?')], wide)).toEqual([...read, user('and?')])
-  // What the summary covers counts no more.
+  // Messages that the summary covers do not count any more.
   const large = [user('do it'), called('1'), result('x'.repeat(10_000), '1'), called('2'), noted, said('done')]
   expect(fitsWindow({ upTo: 6, summary: undefined, messages: large }, [], { ...wide, tokensMax: 300 })).toBe(true)
   expect(summarizedCount(large, 0, { ...wide, tokensMax: 300 })).toBe(0)

@@ -24,7 +24,7 @@ const RESULT_CHARS_MIN = 200
 const RESULT_CHARS_MAX = 2000
 
 /**
- * Stands for messages that were left out. Without a summary it is used only where the conversation would not begin with a message of
+ * Replaces omitted messages. Without a summary it is used only where the conversation would not begin with a message of
  * a person, which providers refuse.
  */
 const EARLIER: ModelMessage = { role: 'user', content: [{ type: 'text', text: '(Earlier messages were left out.)' }] }
@@ -35,7 +35,7 @@ export const summaryCharsMax = (tokensMax: number): number => Math.floor(tokensM
 /** Cuts a summary of a larger window, so that it leaves half of this one. */
 const fitSummary = (text: string, tokensMax: number): string => shorten(text, charsOfTokens(text, Math.floor(tokensMax / 2)))
 
-/** Tells whether the summary, the stored messages and those of the turn fit into the window. */
+/** Returns whether the summary, the stored messages and the turn's messages fit into the window. */
 export function fitsWindow(
   { summary, messages }: Conversation,
   current: readonly ModelMessage[],
@@ -49,7 +49,7 @@ export function fitsWindow(
 /**
  * Returns the number of oldest messages to summarise, so that about half of the window is free afterwards: most turns then need no
  * new summary, and the beginning of their prompts, which providers cache, stays the same. The rest begins with a message of a person
- * if possible, and never with a tool result. `currentTokens` are those of the running turn.
+ * if possible, and never with a tool result. `currentTokens` counts the running turn.
  */
 export function summarizedCount(
   messages: readonly ModelMessage[],
@@ -102,7 +102,7 @@ interface FitLimits extends HistoryLimits {
 function fitMessages(history: readonly ModelMessage[], current: readonly ModelMessage[], limits: FitLimits): ModelMessage[] {
   const { messagesMax, tokensMax, before } = limits
   const isTooLong = messagesTokens(history) + messagesTokens(current) > tokensMax
-  // The usual case, which must be cheap: everything fits and there are no tool calls.
+  // The usual case, which must be cheap: everything fits, and the history has no tool calls.
   const isBegun = before === 'nothing' ? history[0]?.role === 'user' : before === 'summary'
   if (!isTooLong && history.length <= messagesMax && isBegun && history.every(standsAlone)) return [...history, ...current]
   const rest = isTooLong && limits.mustFit && messagesTokens(current) > tokensMax ? shortenToFit(current, tokensMax) : current

@@ -26,9 +26,9 @@ export interface Writer {
 interface MessageNotes {
   /** The lines before the text of a message: when, where and by whom it was written. */
   readonly situation?: string
-  /** The memories that fit the message, with a frame around those of others. */
+  /** The memories that fit the message, with a frame around other people's memories. */
   readonly recalled?: string
-  /** The place in the situation, which is told again only when it changes. */
+  /** The place in the situation, which is repeated only when it changes. */
   readonly place?: string
   /** The writer of a message of a session that the people of a room share. */
   readonly writer?: Writer

@@ -1,4 +1,4 @@
-/** Finds out whether an address stands in a conversation where it may be opened from, such as in a person's message or a search result. */
+/** Finds whether an address is in a part of a conversation from which it may be opened, such as a person's message or a search result. */
 import { type Conversation, type ModelMessage, outsideFrames, withoutFrames } from '@sluice/sdk'
 
 /** The characters that continue an address: before or behind it, another address begins or goes on. */

@@ -1,4 +1,4 @@
-/** Estimates how many tokens a model counts for a text, by its scripts. What the model reports corrects the estimate (`call-model.ts`). */
+/** Estimates how many tokens a model counts for a text, by its scripts. The model's own counts correct it (`call-model.ts`). */
 import type { ModelMessage } from '@sluice/sdk'
 
 /** Tokens of one character: of a letter or a space, of a digit, a mark or a line break, of another alphabet, and of Chinese, Japanese or Korean. */

@@ -32,7 +32,7 @@ export function sourcesInMessage(message: ModelMessage, reader: Writer = ANYONE)
 type Part = Exclude<ModelMessage, { role: 'system' }>['content'][number]
 
 function untrustedInPart(role: ModelMessage['role'], part: Part): string | undefined {
-  // What the model itself has written is no evidence of a frame.
+  // Text of the model itself is not evidence of a frame.
   if (part.type === 'text') {
     if (role !== 'user') return undefined
     return untrustedSource(part.text) ?? (namesReadableFile(part.text) ? 'a file of a message' : undefined)

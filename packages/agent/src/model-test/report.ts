@@ -1,4 +1,4 @@
-/** What is asked of the tests of a model, and what they report. */
+/** The options of the tests of a model, and their report. */
 import type { ProviderSettings, Usage } from '@sluice/sdk'
 import type { ModelTestName } from './test-names.ts'
 
@@ -17,7 +17,7 @@ export interface ModelTestReport {
   /** The id under which the cost is recorded, as that of a turn with the source `models`. */
   readonly turnId: string
   readonly usage: Usage
-  /** What the model refused during the tests, such as `does not support tools`. */
+  /** The inputs that the model refused during the tests, such as `does not support tools`. */
   readonly limits: readonly string[]
 }
 
@@ -25,7 +25,7 @@ export interface ModelTestResult {
   readonly test: ModelTestName
   /** `not_supported`: the model answers and cannot do this. */
   readonly outcome: 'ok' | 'failed' | 'not_supported'
-  /** What the model did, or the reason in the words of the provider. */
+  /** The act of the model, or the reason in the words of the provider. */
   readonly detail: string
   readonly tookMs: number
   readonly usage: Usage

@@ -16,7 +16,7 @@ export function twoColourImage(left: Colour, right: Colour): Uint8Array {
   header.writeUInt32BE(SIDE, 4)
   header.set([BITS_PER_CHANNEL, RGB], 8)
   const pixels = Array.from({ length: SIDE }, (_, column) => COLOURS[column < SIDE / 2 ? left : right])
-  // A row begins with its filter; 0 is none.
+  // A row begins with its filter; 0 means none.
   const row = Buffer.from([0, ...pixels.flat()])
   const rows = Buffer.alloc(row.length * SIDE, row)
   return Buffer.concat([SIGNATURE, chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))])

@@ -140,7 +140,7 @@ test('a stream is retried only before its first piece', async () => {
   expect(heard).toEqual(['Once upon'])
 })
 
-test('a stream is retried after its reasoning, which is no part of the answer', async () => {
+test('a stream is retried after its reasoning, which is not part of the answer', async () => {
   const thought: ModelStreamPart = { type: 'reasoning-delta', id: 'r', delta: 'hm' }
   const heard: string[] = []
   const { result } = await runTurn([streamingModel([thought, networkError('ECONNRESET')]), fallback()], {
@@ -183,7 +183,7 @@ test('tokens are estimated when the provider does not count them', async () => {
   expect(result?.usage.inputTokens).toBeGreaterThan(20)
 })
 
-test('numbers that are no counts of tokens are estimated', async () => {
+test('replaces impossible counts of tokens by estimates', async () => {
   for (const wrong of [-5, 1e300, Number.NaN, Number.POSITIVE_INFINITY]) {
     const counted = model({ text: 'x'.repeat(400), usage: { input: wrong, output: wrong } })
     const { result } = await runTurn([counted], { cost: { prices: { 'scripted-1': { input: 1, output: 1 } } } })
@@ -203,7 +203,7 @@ test('settings of the operator reach the model', async () => {
   expect(Object.keys(plain.asked[0] ?? {}).toSorted()).toEqual(['abortSignal', 'prompt'])
 })
 
-test('settings of an endpoint override those of the agent', async () => {
+test('settings of an endpoint override the settings of the agent', async () => {
   const asked = model({ text: 'a' })
   const settings = [
     { kind: 'scripted', tools: false, reasoning_effort: 'low', max_output_tokens: 9, temperature: 0, max_history_tokens: 100 },

@@ -106,7 +106,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   let model = registry.models.labels[progress.entry]?.model ?? ''
   let isHeard = false
   let tools: readonly ModelTool[] = []
-  /** What has arrived of the reply; undefined until the request leaves, and once it is counted. */
+  /** The part of the reply that has arrived; undefined until the request leaves, and once it is counted. */
   let draft: ReplyDraft | undefined
 
   const count = (used: ModelUsage, arrived: ReplyDraft): Usage => {
@@ -214,7 +214,7 @@ export async function fixedTokens(deps: Pick<CallModelDeps, 'toolSpecs'>, scope:
   return estimateTokens(system) + toolsTokens(tools)
 }
 
-/** Returns the prompt with the files of the conversation, but those of a request that this model has refused. */
+/** Returns the prompt with the files of the conversation, except the files of a request that this model has refused. */
 async function shownTo(
   { log, refusedFiles, fileBytes }: CallModelDeps,
   { turn, limits, progress }: TurnScope,
@@ -295,7 +295,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
 /** A service that counts more tokens for one call counts wrongly. */
 const TOKENS_MAX = 1_000_000_000
 
-/** Returns undefined for a number that is no count, which would spoil the limits of spending. */
+/** Returns undefined for a number that cannot be a count, which would spoil the limits of spending. */
 const countOf = (tokens: number | undefined): number | undefined =>
   tokens !== undefined && tokens >= 0 && tokens <= TOKENS_MAX ? tokens : undefined
 
@@ -313,7 +313,7 @@ export interface CountedCall {
   readonly model: string
   readonly prompt: readonly ModelMessage[]
   readonly tools: readonly ModelTool[]
-  /** What has arrived of the reply. */
+  /** The part of the reply that has arrived. */
   readonly arrived: ReplyDraft
 }
 

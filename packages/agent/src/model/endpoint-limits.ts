@@ -1,4 +1,4 @@
-/** The limits of the current model: those of `[agent]`, unless its endpoint overrides them. */
+/** The limits of the current model: the limits of `[agent]`, unless its endpoint overrides them. */
 import type { AgentConfig } from '@sluice/config'
 import type { MediaKind, ProviderSettings } from '@sluice/sdk'
 import type { HistoryLimits } from '../history/history.ts'
@@ -51,7 +51,7 @@ export function windowOf(scope: TurnScope): HistoryLimits {
   }
 }
 
-/** Returns the limits of `[agent]` with those that the settings of an endpoint override. */
+/** Returns the limits of `[agent]`, overridden by the settings of an endpoint. */
 export const limitsOf = (agent: AgentConfig, own: Partial<ProviderSettings>): EndpointLimits => ({
   max_output_tokens: own.max_output_tokens ?? agent.max_output_tokens,
   max_history_tokens: own.max_history_tokens ?? agent.max_history_tokens,

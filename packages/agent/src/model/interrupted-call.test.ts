@@ -74,7 +74,7 @@ test('a stopped call counts for the budget of the day and for the limits of its 
   await expect(agent.run(request('b'))).rejects.toMatchObject({ code: 'rate_limited' })
 })
 
-test('what a stopped answer to a message has used is recorded before its worker ends the message', async () => {
+test('records the usage of a stopped answer before its worker ends the message', async () => {
   const setup = testAgent({ models: [openStream([delta('x'.repeat(400))])], cost })
   const stop = new AbortController()
   const owned = { ...setup.books, lease: undefined } as unknown as OwnedStore
@@ -100,7 +100,7 @@ test('a call that times out counts, also where a fallback answers', async () => 
   expect(usage.outputTokens).toBe(1)
 })
 
-test('a stream that fails within its answer counts; a refused call and a connection that never came about count nothing', async () => {
+test('a stream that fails within its answer counts; a refused call and a failed connection count nothing', async () => {
   const endOf = async (model: LanguageModel) => {
     const { agent, books } = testAgent({ models: [model], agent: { max_retries: 0 } })
     await expect(agent.run(request(PROMPT, { listen: () => undefined }))).rejects.toMatchObject({ code: 'upstream' })

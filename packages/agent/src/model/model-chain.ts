@@ -25,7 +25,7 @@ export interface ModelChain {
    * no list.
    */
   offered(endpoint: number | ProviderSettings, signal: AbortSignal): Promise<readonly OfferedModel[]> | undefined
-  /** Loads a model for one test. Its limits go to `onLimit` and not to those of an entry. */
+  /** Loads a model for one test. Its limits go to `onLimit` and not to an entry. */
   loadForTest(settings: ProviderSettings, onLimit: (label: string) => void): Promise<LanguageModel>
 }
 

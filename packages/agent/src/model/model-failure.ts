@@ -159,7 +159,7 @@ function retryAfterMs(headers: unknown, nowMs: number): number | undefined {
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
 }
 
-/** Describes the problem of a reply without an error; undefined when there is none. */
+/** Describes the problem of a reply without an error; undefined for a good reply. */
 export function judge({ text, calls, finish }: ModelReply): ModelFailure | undefined {
   if (finish === 'paused') return undefined
   if (finish === 'error') return { reason: 'reported an error in the middle of its reply', repeat: 'often', kind: 'provider' }

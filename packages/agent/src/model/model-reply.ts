@@ -34,7 +34,7 @@ export type AssistantPart = Extract<ModelMessage, { role: 'assistant' }>['conten
 export interface ModelReply {
   /** The text for people. */
   readonly text: string
-  /** The calls that the agent runs. Those that the provider has run itself are only in `content`. */
+  /** The calls that the agent runs. Calls that the provider has run itself are only in `content`. */
   readonly calls: readonly ToolCall[]
   /** The message for the next call of the same turn, with thinking and provider metadata. */
   readonly content: AssistantPart[]
@@ -149,7 +149,7 @@ export class ReplyDraft {
   readonly #inputs = new Map<string, number>()
   #chars = 0
 
-  /** The estimated tokens of what has arrived; 0 before the first piece. */
+  /** The estimated tokens of the part that has arrived; 0 before the first piece. */
   get tokens(): number {
     const ofInputs = this.#inputs.values().reduce((sum, tokens) => sum + tokens, 0)
     return ofInputs + (this.#content.length > 0 ? messagesTokens([{ role: 'assistant', content: this.#content }]) : 0)

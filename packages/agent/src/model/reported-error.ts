@@ -4,7 +4,7 @@ export interface ReportedError {
   /** The type or code that the provider gives the error; empty when it gives none. */
   readonly name: string
   readonly message: string
-  /** The HTTP status that the provider uses for such an error; undefined when it cannot be told. */
+  /** The HTTP status that the provider uses for such an error; undefined if unknown. */
   readonly status: number | undefined
   /** Whether the account has no credit or quota left, which no retry changes. */
   readonly isQuota: boolean
@@ -57,15 +57,15 @@ const QUOTA = new Set([
 /** Groq: https://console.groq.com/docs/tool-use, `Failed to call a function. Please adjust your prompt.` with status 400. */
 const FAILED_CALL = 'tool_use_failed'
 
-/** What is read of the words of a service behind a router, and of a body of another form. */
+/** The length that is read of the words of a service behind a router, and of a body of another form. */
 const BEHIND_CHARS_MAX = 2000
 
-/** A longer body is no error message. */
+/** A longer body is not an error message. */
 const BODY_CHARS_MAX = 65_536
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Returns the error in a frame, in an error of the AI SDK, or in the body of its answer; undefined when there is none. */
+/** Returns the error in a frame, in an error of the AI SDK, or in the body of its answer; undefined without one. */
 export function reportedError(error: unknown): ReportedError | undefined {
   const { data, responseBody, value, name } = membersOf(error)
   for (const source of [data, parsed(responseBody), value]) {
@@ -113,7 +113,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Returns the beginning of the body of an answer, in which no error was found; undefined when there is none. */
+/** Returns the beginning of the body of an answer in which no error was found; undefined without a body. */
 export function plainBody(error: unknown): string | undefined {
   const { responseBody } = membersOf(error)
   return typeof responseBody === 'string' && responseBody.trim() !== '' ? responseBody.slice(0, BEHIND_CHARS_MAX) : undefined

@@ -59,9 +59,9 @@ export const isTooLong = ({ name, message, status }: { name: string; message: st
   ABOVE_RATE.test(message) ||
   (STATUSES.has(status) && WORDS.some((words) => words.test(message)))
 
-/** Numbers of tokens, also as `131,072`, and not those in the names of models and requests. */
+/** Numbers of tokens, also as `131,072`, except in the names of models and requests. */
 const TOKENS = /(?<![\w.-])(?:\d{1,3}(?:,\d{3})+|\d{3,8})(?!\w)/g
-/** Refusals that name the length of the input beside the tokens that are kept free for the output. */
+/** Refusals that name the length of the input and the tokens that are kept free for the output. */
 const SUMS = [
   // Anthropic: input length and `max_tokens` exceed context limit: 190000 + 64000 > 200000
   /(?<input>\d{1,8}) \+ (?<output>\d{1,8}) > (?<window>\d{1,8})/,
@@ -77,7 +77,7 @@ const MARGIN = 0.9
 const HALF = 0.5
 
 /**
- * Returns the part of the refused prompt that fits, between 0 and 1: what the output leaves of the window by the length of the input, or
+ * Returns the part of the refused prompt that fits, between 0 and 1: the window minus the output, by the length of the input, or
  * the smaller of the two numbers in the refusal by the larger one if it names the window and the length of the request.
  */
 export function partThatFits(message: string): number {

@@ -220,7 +220,7 @@ test('step_timeout_secs ends a turn whose tool makes no progress, and a turn of 
   await failed
 })
 
-test('a turn whose time is nearly used up answers with what it has, and the next turn goes on', async () => {
+test('a turn whose time is nearly used up answers with its results so far, and the next turn continues', async () => {
   const { promise, resolve } = Promise.withResolvers<string>()
   const model = scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: 'half' }, { text: 'whole' }])
   const { agent, clock } = testAgent({ models: [model], tools: [testTool('look', () => promise)], agent: { turn_timeout_secs: 100 } })

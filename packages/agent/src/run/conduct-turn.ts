@@ -34,7 +34,7 @@ const STARTS_MAX = 5
 /** Rejects with an `AppError`, after the key of a turn that was recorded as failed has been released. */
 export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Permit): Promise<TurnResult> {
   const { clock, deadlines } = deps
-  // A turn of an agent that is no longer configured ends before it does anything.
+  // A turn of an agent that was removed from the configuration ends before it does anything.
   const settings = deps.config(turn.agent) ?? mainSettings(deps)
   const pin = deps.pinRegistry(turn.agent)
   const limits = turnLimits(settings.agent, standingOfTurn(turn))

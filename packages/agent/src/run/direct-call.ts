@@ -1,6 +1,6 @@
 /**
  * A tool call that a client makes itself: a stored turn without a model, which consists of this one call. So its policy, approvals,
- * limits, idempotency key and recovery are those of a turn. A call with effects is written ahead and never runs twice.
+ * limits, idempotency key and recovery work as for any turn. A call with effects is written ahead and never runs twice.
  */
 import { isLeaseLost, type ModelMessage } from '@sluice/sdk'
 import * as v from 'valibot'

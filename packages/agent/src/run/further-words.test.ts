@@ -4,7 +4,7 @@ import { scriptedModel } from '../testing/scripted-model.ts'
 import { request, testAgent, testTool } from '../testing/test-agent.ts'
 import type { FurtherWords } from '../turn/turn.ts'
 
-/** Runs a turn that answers a message; `words` are those that each step finds. */
+/** Runs a turn that answers a message; `words` has the words that each step finds. */
 async function runWith(words: (Pick<FurtherWords, 'text'> | undefined)[], isTaken = true) {
   const model = scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: 'done' }])
   const { agent, books } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')] })

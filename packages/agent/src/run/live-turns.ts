@@ -37,7 +37,7 @@ export class LiveTurns {
   readonly #deps: LiveTurnsDeps
   /** Waiting and running turns; bounded by `max_queued_turns`, and by `UNFINISHED_MAX` after a crash. */
   readonly #live = new Map<string, Live>()
-  /** The number of turns in the queue that have not started: those of operators, whom no other client may shut out, and all others. */
+  /** The number of turns in the queue that have not started: turns of operators, whom no other client may shut out, and all others. */
   readonly #waiting = { operators: 0, others: 0 }
   #stopReason: AppError | undefined
 

@@ -1,4 +1,4 @@
-/** Judges the files that an answer marks: it attaches those that its turn opened, wrote or was given, where the turn may read files. */
+/** Judges the files that an answer marks: it attaches the ones that its turn opened, wrote or received, where the turn may read files. */
 import { errorText, type MarkedFile, type ModelMessage, markedFiles, namedAttachments, usedFilesIn } from '@sluice/sdk'
 import { type CallScope, fileCallerOf } from '../turn/call-scope.ts'
 import { READER } from './cut-result.ts'
@@ -11,7 +11,7 @@ const CLOCK_SLACK_MS = 1000
 
 export interface AnswerOf {
   readonly text: string
-  /** The messages that the turn read, and those that it made. The stored messages alone decide, so a resumed turn judges alike. */
+  /** The messages that the turn read and made. The stored messages alone decide, so a resumed turn judges alike. */
   readonly messages: readonly ModelMessage[]
   readonly produced: readonly ModelMessage[]
 }

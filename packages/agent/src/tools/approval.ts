@@ -28,7 +28,7 @@ interface Question {
 }
 
 /**
- * Rejects when the turn ends, and with `unavailable` while the question cannot be stored or its answer cannot be read: nobody has refused
+ * Rejects when the turn ends, and with `unavailable` while the question cannot be stored or its answer cannot be read: no one has refused
  * anything then, and a resumed turn asks again with the same key.
  */
 export async function askPerson(

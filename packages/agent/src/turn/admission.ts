@@ -125,7 +125,7 @@ export function describeLimit({ key, limit, value, freeAtMs }: Exceeded, texts: 
       ? `Only ${value} of the turns of guests may be in flight at once.`
       : `Only ${value} of your turns may be in flight at once.`
   if (limit === 'turns_waiting' || limit === 'waiting_mb') return gatewayText('limit_waiting', texts)
-  // Rounded up to the minute, so that the client is not told to come back too early.
+  // Rounded up to the minute, so that the client does not come back too early.
   const time = new Date(Math.ceil(freeAtMs / 60_000) * 60_000).toISOString().slice(11, 16)
   if (limit === 'commands') return gatewayText('limit_commands', texts, { limit: value, time })
   const own = limit === 'usd_per_day' ? 'limit_cost' : 'limit_turns'

@@ -31,7 +31,7 @@ export interface CallScope {
   readonly turn: string
   readonly session: string | null
   readonly inbox: number | null
-  /** The lease of the turn; undefined where there is none, or the caller asks it in `onBegin`. */
+  /** The lease of the turn; undefined without one, or if the caller asks it in `onBegin`. */
   readonly lease: Lease | undefined
   readonly agent: string
   /** The client and the caller of this agent; as in `ToolContext`. */
@@ -48,7 +48,7 @@ export interface CallScope {
   readonly owner: string | undefined
   readonly trace: Trace
   readonly registry: Registry
-  /** The limits of the agent in force now; undefined once it is no longer configured. */
+  /** The limits of the agent in force now; undefined once it was removed from the configuration. */
   readonly limits: () => AgentLimits | undefined
   /** The only tools of this turn; undefined for all that the agent may call. */
   readonly tools: readonly string[] | undefined
@@ -146,7 +146,7 @@ export const identityOf = (
 })
 
 /**
- * In a room, where others read the answers, what a tool keeps for its client, such as an open page, is kept for the writer in this
+ * In a room, where others read the answers, the state that a tool keeps for its client, such as an open page, belongs to the writer in this
  * conversation: a page of a direct chat is not shown there, and no other writer reads or uses a page on which the writer is signed in.
  */
 const clientIn = ({ agent, client, session, isInRoom }: Pick<CallScope, 'agent' | 'client' | 'session' | 'isInRoom'>): ClientId => {

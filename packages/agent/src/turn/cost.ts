@@ -9,7 +9,7 @@ interface CalledModel {
   readonly model: string
 }
 
-/** Returns the price of `provider/model`, else of `model`, else of the part of the model after its last `/`; undefined when there is none. */
+/** Returns the price of `provider/model`, else of `model`, else of the part of the model after its last `/`; undefined without one. */
 export function priceOf(prices: CostConfig['prices'], { provider, model }: CalledModel): CostConfig['prices'][string] | undefined {
   const key = [`${provider}/${model}`, model, model.slice(model.lastIndexOf('/') + 1)].find((name) => Object.hasOwn(prices, name))
   return key === undefined ? undefined : prices[key]
@@ -35,10 +35,10 @@ export function pricesWith(
 }
 
 export interface CallTokens {
-  /** All input tokens, with those of the prompt cache. */
+  /** All input tokens, prompt cache included. */
   readonly inputTokens: number
   readonly outputTokens: number
-  /** The input tokens that came from the prompt cache, and those that were stored in it. */
+  /** The input tokens that came from the prompt cache, and the ones that were stored in it. */
   readonly cacheRead?: number | undefined
   readonly cacheWrite?: number | undefined
 }

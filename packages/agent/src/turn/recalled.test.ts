@@ -24,7 +24,7 @@ const lastText = (prompt: readonly { readonly content: unknown }[] | undefined):
   return Array.isArray(content) ? (content[0] as { text: string }).text : ''
 }
 
-test('the memories of the caller stand before the message, once, and later requests repeat them byte for byte', async () => {
+test('puts the memories of the caller before the message once, and later requests repeat them byte for byte', async () => {
   const books = memoryBooks()
   const { agent, model, asked } = remembering([own('dog: is called Rex'), own('home: Lisbon')], [{ text: 'hi' }], { books })
   await agent.run(request('feed my dog', { session: 's' }))

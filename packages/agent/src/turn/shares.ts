@@ -123,7 +123,7 @@ export class Shares {
     throw new AppError('share_used', `${refusal(toValue(max))} ([limits] ${key})`, { retryAfterSecs: RETRY_AFTER_SECS })
   }
 
-  /** Returns the share that the files of an owner count for. Linked accounts share the files of their person, and not those of a room. */
+  /** Returns the share that the files of an owner count for. Linked accounts share their person's files, and not a room's. */
   ofFiles(client: LimitedClient, owner: string): FileShare {
     const { attachmentBytes, pool } = this.of(client)
     const max = { own: attachmentBytes, pool: pool?.attachmentBytes ?? Number.POSITIVE_INFINITY }
@@ -188,7 +188,7 @@ export class Shares {
     return hold(this.#held[share], countedAs(client), amount)
   }
 
-  /** Changes a count without an object to release it, for what is counted thousands of times. */
+  /** Changes a count without an object to release it, for shares that are counted thousands of times. */
   add(client: LimitedClient, share: ShareName, change: number): void {
     add(this.#held[share], countedAs(client), change)
   }

@@ -16,7 +16,7 @@ test('tells weekday, date, minute and zone, and the place', () => {
 
 const textsOf = (prompt: readonly { content: unknown }[]) => JSON.stringify(prompt)
 
-test('stands before each message, tells a place again only when it changes, and stays in later requests', async () => {
+test('precedes each message, repeats a place only when it changes, and stays in later requests', async () => {
   let place = 'desk'
   const books = memoryBooks()
   const model = scriptedModel([{ text: 'hi' }])

@@ -21,7 +21,7 @@ export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'limited' | 'text'
   text: string
   /** True while the turn waits without its text, which only the store has. */
   isTextInStore: boolean
-  /** Of a direct turn: under the lease of its session once that is held. */
+  /** For a direct turn, the home under the lease of its session once it holds that. */
   home: TurnHome
   /** True in a cluster for a turn that runs on the node that was asked, under the lease of its session. */
   readonly isDirect: boolean
@@ -31,7 +31,7 @@ export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'limited' | 'text'
   phase: 'waiting' | 'running' | 'asking' | 'ending'
   /** The signal of `ToolContext.superseded` from the caller, or from the caller and the lane. */
   superseded: AbortSignal | undefined
-  /** The place of the running turn in its lane, whose signal is that of `ToolContext.superseded` if there is no other. */
+  /** The place of the running turn in its lane, whose signal becomes `ToolContext.superseded` without another one. */
   inLane: Pick<Attempt, 'superseded'> | undefined
   readonly createdAtMs: number
   /** Settles when the store has the turn; undefined for a turn that is not stored, or not yet. */
@@ -60,7 +60,7 @@ export interface TurnScope {
   readonly agent: AgentConfig
   readonly cost: CostConfig
   readonly turnLimits: TurnLimits
-  /** Returns the limits in force now, which apply when a call runs; undefined once the agent is no longer configured. */
+  /** Returns the limits in force now, which apply when a call runs; undefined once the agent was removed from the configuration. */
   readonly limits: () => AgentLimits | undefined
   /** The span of the turn. */
   readonly trace: Trace
@@ -71,7 +71,7 @@ export interface TurnScope {
   readonly whileAsking: WhileAsking
   /** Reports progress: the time of the next step begins now. */
   readonly alive: () => void
-  /** Stops the time of the step until the returned function begins it anew, once. A model call has a limit of its own. */
+  /** Stops the time of the step until the returned function restarts it, once. A model call has a limit of its own. */
   readonly pauseStep: () => () => void
   /** Returns the time in milliseconds that the turn has left. */
   readonly leftMs: () => number

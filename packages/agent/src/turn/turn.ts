@@ -64,12 +64,12 @@ export interface ApprovedBy {
 }
 
 /**
- * Asks a person. Resolves to the person who approved; to undefined when there is no person to ask; to false when a person rejects or the
+ * Asks a person. Resolves to the person who approved; to undefined without a person to ask; to false when a person rejects or the
  * time is over. A timeout never approves.
  */
 export type Approver = (request: ToolApprovalRequest, signal: AbortSignal) => Promise<ApprovedBy | false | undefined>
 
-/** What the person of a turn has written since it began. */
+/** Words that the person of a turn has written since it began. */
 export interface FurtherWords {
   readonly text: string
   /** When it was written. */
@@ -94,10 +94,10 @@ export interface TurnDelivery {
   readonly receivedAtMs: number
   /** The checkpoint of an interrupted attempt; empty without one. */
   readonly checkpoint: readonly ModelMessage[]
-  /** Resolves to what the person has written since, for the next step; undefined for nothing. Absent: it waits for the next turn. */
+  /** Resolves to the person's words since the last step, for the next one; undefined for nothing. Absent: it waits for the next turn. */
   furtherWords?(): Promise<FurtherWords | undefined>
   /**
-   * Makes the replies that the commit of the turn's end queues. `files` are those that the text marks; `trace` is the span of the turn.
+   * Makes the replies that the commit of the turn's end queues. `files` has the ones that the text marks; `trace` is the span of the turn.
    * Must not throw.
    */
   reply(text: string, files: readonly MarkedFile[], trace: Trace): readonly NewReply[]
@@ -135,7 +135,7 @@ export interface TurnRequest {
   readonly asksOwner?: boolean
   /** The only tools that the turn may call; all tools when absent. */
   readonly tools?: readonly string[]
-  /** Whether the turn may end with the deliberate silence `silent`, which sends nothing. The model is told how. */
+  /** Whether the turn may end with the deliberate silence `silent`, which sends nothing. The prompt says how. */
   readonly maySilent?: boolean
   readonly delivery?: TurnDelivery
   /** True: several people read the answer, so that no memory of one person is recalled. */
@@ -222,7 +222,7 @@ export interface Agent {
    * turn under a lost lease ends with `unavailable` and without a record; its next owner resumes it if it is stored.
    */
   resume(home: ResumableHome): Promise<number>
-  /** Resumes no more turns of these shards. Resolves once those that wait or run here have ended. */
+  /** Resumes no more turns of these shards. Resolves once the turns that wait or run here have ended. */
   leave(home: ResumableHome): Promise<void>
   /** Follows a change that another process made: requests to abort turns of this process, and the ends of turns of others. */
   look(change: StoreChange): Promise<void>

@@ -1,4 +1,4 @@
-/** Replaces the ids of paired devices, which the API answers, by their names in what a person reads. */
+/** Replaces the ids of paired devices, which the API answers, by their names in the texts for people. */
 import type { DevicesPage } from '@sluice/http/answers'
 import { AppError, withDeviceNames } from '@sluice/sdk'
 import type { Api } from './api.ts'

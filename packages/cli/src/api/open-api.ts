@@ -96,7 +96,7 @@ async function connectDaemon(dataDir: string): Promise<Transport | undefined> {
   }
 }
 
-/** Returns undefined if there is no socket: nothing listens then, and the HTTP client need not be loaded. */
+/** Returns undefined if the socket does not exist: nothing listens then, and the HTTP client need not be loaded. */
 function openAddress(dataDir: string): ReturnType<typeof controlAddress> | undefined {
   try {
     const address = controlAddress(dataDir)

@@ -20,7 +20,7 @@ export interface ApiResponse {
 }
 
 export interface Transport {
-  /** Rejects with the error of the system if there is no answer. */
+  /** Rejects with the error of the system without an answer. */
   send(request: ApiRequest): Promise<ApiResponse>
   close(): Promise<void>
 }

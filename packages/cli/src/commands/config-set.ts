@@ -69,7 +69,7 @@ function readSettings(context: CliContext & ConfigSource): Promise<Setting[]> {
 
 /**
  * Reads a value from standard input, where other users of this machine cannot see it as they can see arguments. At a terminal, only
- * a secret is read. Throws `invalid_request` if there is no value.
+ * a secret is read. Throws `invalid_request` without a value.
  */
 async function readValue({ stdin, out }: CliContext, key: string, isSecret: boolean): Promise<string> {
   let value: string | undefined

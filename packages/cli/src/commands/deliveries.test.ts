@@ -123,7 +123,7 @@ describe('list and dead', () => {
     expect(await json('outbox', 'list', '--state', 'queued')).toMatchObject([{ number: 2 }])
   })
 
-  test('say that there are no entries', async () => {
+  test('say that the list is empty', async () => {
     const { sluice, json } = await arrange()
     expect((await sluice('inbox', 'list')).out).toBe('nothing in the inbox\n')
     expect((await sluice('outbox', 'dead')).out).toBe('nothing dead or ambiguous in the outbox\n')

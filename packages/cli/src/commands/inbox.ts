@@ -47,7 +47,7 @@ export async function show(context: CliContext): Promise<number> {
   })
 }
 
-/** Returns the request as it arrived; undefined if it is no longer kept. */
+/** Returns the request as it arrived; undefined if the store has deleted it. */
 function rawBytes({ raw, raw_base64 }: ShownInboxEntry): Uint8Array | undefined {
   if (raw_base64 !== undefined) return Buffer.from(raw_base64, 'base64')
   return typeof raw === 'string' ? Buffer.from(raw) : undefined

@@ -11,7 +11,7 @@ afterEach(() => {
   for (const clean of cleanups.splice(0)) clean()
 })
 
-test('the table has the key that `limits reset` takes, and the name of a device beside it', async () => {
+test('the table has the key that `limits reset` takes, and the name of a device in its own column', async () => {
   const { dir, dispose } = scratch()
   cleanups.push(dispose)
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }

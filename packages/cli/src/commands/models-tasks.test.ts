@@ -209,7 +209,7 @@ function claude({ body }: ModelRequest): ModelStep {
 
 /**
  * Replies of gpt-4o to a tool that fails and says how to call it, from the public recording tests/cassettes/test_mcp/test_tool_returning_error.yaml
- * of pydantic/pydantic-ai. Only the names of the tool and of its argument are those of the task.
+ * of pydantic/pydantic-ai. Only the names of the tool and of its argument come from the task.
  */
 function gpt({ body }: ModelRequest): ModelStep {
   const completion = (

@@ -22,7 +22,7 @@ async function arrange(config: string, models: readonly string[] = ['small', 'la
 
 const OPENAI = '[provider]\nkind = "openai"\nbase_url = "URL"\nmodel = "small"\n'
 
-test('lists the models of an endpoint once and marks those of every entry', async () => {
+test('lists the models of an endpoint once and marks the models of every entry', async () => {
   const { run } = await arrange(`${OPENAI}[[provider.fallback]]\nkind = "openai"\nbase_url = "URL"\nmodel = "large"\n`)
   const { code, out } = await run('models')
   expect(code).toBe(0)

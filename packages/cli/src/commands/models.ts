@@ -1,4 +1,4 @@
-/** `sluice models`: what the endpoints of the configured models offer, and which models are in use. */
+/** `sluice models`: the models that the configured endpoints offer, and which of them are in use. */
 import type { ListedEndpoint, ListedModel, ModelsPage } from '@sluice/http/answers'
 import { withApi } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'

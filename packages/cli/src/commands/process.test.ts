@@ -1,4 +1,4 @@
-/** The commands that act on the process of a daemon. The daemon runs in this process; its program is replaced by what it was asked for. */
+/** The commands that act on the process of a daemon. The daemon runs in this process; `asked` notes the requests to stop or restart it. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startDaemon } from '@sluice/daemon'

@@ -43,7 +43,7 @@ async function arrange({ config = '# mine\n', ...server }: ModelServerOptions & 
 
 type Arranged = Awaited<ReturnType<typeof arrange>>
 
-/** Runs the dialogue with these answers, of which an empty one takes the proposal; it is aborted when there are none left. */
+/** Runs the dialogue with these answers, of which an empty one takes the proposal; aborts it after the last answer. */
 async function converse({ source, settings }: Arranged, answers: readonly string[], { beforeLast }: { beforeLast?: () => unknown } = {}) {
   const asked: string[] = []
   const text = { out: '' }
@@ -84,7 +84,7 @@ test('asks for provider, address, key and model, tests them and writes them with
   expect(settings.api_key?.reveal()).toBe(KEY)
 })
 
-test('asks again after a wrong key, and starts from what is set', async () => {
+test('asks again after a wrong key, and starts from the present settings', async () => {
   const arranged = await arrange()
   const wrong = await converse(arranged, ['anthropic', arranged.url, 'sk-wrong', 'anthropic', arranged.url, KEY, 'large', ''])
   expect(wrong).toMatchObject({ code: 0, out: expect.stringContaining('refuses the key with status 401') })

@@ -163,7 +163,7 @@ export const replay = async (context: CliContext): Promise<number> =>
   )
 
 /**
- * Finds a run by its id, or by a prefix that no other of the 500 newest runs shares. Throws `not_found` if there is no such run,
+ * Finds a run by its id, or by a prefix that no other of the 500 newest runs shares. Throws `not_found` without such a run,
  * and `invalid_request` if several ids begin with the prefix.
  */
 async function findRun(api: Api, id = ''): Promise<ShownRun> {

@@ -1,4 +1,4 @@
-/** `sluice upgrade --check` and `--rollback`: what this program does to a data directory, and the way back. */
+/** `sluice upgrade --check` and `--rollback`: the effects of this program on a data directory, and the return to the earlier program. */
 import { accessSync, constants, existsSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { readRecord } from '@sluice/backup'

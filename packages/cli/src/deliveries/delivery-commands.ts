@@ -76,7 +76,7 @@ export const replayDeliveries = <Row>(box: DeliveryBox<Row>, context: CliContext
   return changeEach(box, context, { action: 'replay', done: 'replayed', outcome: (count) => outcome(box, count) })
 }
 
-/** Marks dead entries as ones that nobody will replay. */
+/** Marks dead entries as discarded: they will not be replayed. */
 export const discardDeliveries = <Row>(box: DeliveryBox<Row>, context: CliContext): Promise<number> =>
   changeEach(box, context, { action: 'discard', done: 'discarded', outcome: (count) => `${count} discarded` })
 

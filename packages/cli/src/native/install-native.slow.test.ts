@@ -63,7 +63,7 @@ test('a selection contains the packages that it depends on, where each is found'
   expect(projectOf(build, ['usb']).manifest).toMatchObject({ dependencies: { usb: '3.1.0' }, allowScripts: { 'spi-device': true } })
 })
 
-test('packages are added to those that were installed before', { timeout: 60_000 }, async () => {
+test('adds packages and keeps the ones that were installed before', { timeout: 60_000 }, async () => {
   expect(await install(['usb'])).toEqual([{ name: 'usb', version: '3.1.0', problem: undefined }])
   expect(modules()).toEqual(['debug', 'ms', 'usb'])
   expect(await install(['serialport'])).toEqual([{ name: 'serialport', version: '13.0.0', problem: undefined }])

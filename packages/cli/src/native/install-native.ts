@@ -36,7 +36,7 @@ export interface InstallOptions {
 }
 
 /**
- * Installs the packages, and keeps those that were installed before. Replaces `node_modules` of the folder once npm has succeeded,
+ * Installs the packages, and keeps the earlier ones. Replaces `node_modules` of the folder once npm has succeeded,
  * so that a failure changes nothing. Throws `unavailable` when npm is missing or fails, and when the folder cannot be written.
  */
 export async function installNative({ folder, build, names, env, signal, npm }: InstallOptions): Promise<readonly NativeResult[]> {

@@ -4,7 +4,7 @@ import { readFile, realpath } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import { findProgram } from '@sluice/kit'
 
-/** Returns the program and the first arguments of npm, run by this Node where that is possible; undefined when there is no npm. */
+/** Returns the program and the first arguments of npm, run by this Node where that is possible; undefined without npm. */
 export async function findNpm(): Promise<readonly string[] | undefined> {
   const folder = dirname(process.execPath)
   const near = [join(folder, '..', 'lib'), folder].map((place) => join(place, 'node_modules', 'npm', 'bin', 'npm-cli.js'))

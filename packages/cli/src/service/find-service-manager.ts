@@ -3,7 +3,7 @@ import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import type { ServiceManager } from './service-manager.ts'
 
-/** Returns the manager of this machine. Throws `unavailable` where there is none that Sluice knows. */
+/** Returns the manager of this machine. Throws `unavailable` on a machine without one that Sluice supports. */
 export async function findServiceManager(context: CliContext, platform: NodeJS.Platform = process.platform): Promise<ServiceManager> {
   if (platform === 'linux') return (await import('./systemd.ts')).systemd(context)
   if (platform === 'darwin') return (await import('./launchd.ts')).launchd(context)

@@ -5,7 +5,7 @@ import { AppError } from '@sluice/sdk'
 const FIRST_DESCRIPTOR = 3
 
 /**
- * Returns the descriptor of the socket that is meant for this process, or undefined if there is none. Throws `config_invalid` if the
+ * Returns the descriptor of the socket that is meant for this process, or undefined without one. Throws `config_invalid` if the
  * service manager passes several.
  */
 export function inheritedSocket(env: Readonly<Record<string, string | undefined>>, pid: number): number | undefined {

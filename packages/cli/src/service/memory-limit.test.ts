@@ -6,7 +6,7 @@ import { heapOptions, memoryLimit } from './memory-limit.ts'
 
 const MIB = 1024 * 1024
 
-/** Writes the files of a machine below a folder; returns the limit that they stand for. */
+/** Writes the files of a machine below a folder; returns the limit that they set. */
 function limitWith(files: Readonly<Record<string, string>>): number {
   const root = mkdtempSync(join(tmpdir(), 'sluice-limit-'))
   try {

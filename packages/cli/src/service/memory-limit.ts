@@ -20,7 +20,7 @@ const textOf = (file: string): string => {
   }
 }
 
-/** `max` stands for no limit, as does the huge number that the first version of control groups has instead. */
+/** `max` means no limit, as does the huge number in the first version of control groups. */
 function bytesIn(file: string): number {
   const bytes = Number(/^\d+/.exec(textOf(file))?.[0] ?? Number.POSITIVE_INFINITY)
   return bytes > Number.MAX_SAFE_INTEGER ? Number.POSITIVE_INFINITY : bytes

@@ -49,7 +49,7 @@ export function systemdReports({ env, pid, log, run = createRunBare(systemClock)
     }
   }
 
-  /** systemd may not take a report in time on a busy machine. It would end a daemon whose readiness it does not hear of. */
+  /** systemd may not take a report in time on a busy machine. It would end a daemon that does not report its readiness. */
   async function send(...assignments: string[]): Promise<void> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX && !ended.signal.aborted; attempt++) {
       const error = await trySend(assignments)

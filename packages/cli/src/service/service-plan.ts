@@ -35,7 +35,7 @@ export interface ServicePlan {
   readonly host: string
   readonly port: number
   readonly needs: ReadonlySet<Need>
-  /** Groups that may open the devices, of those that exist on this machine. */
+  /** The groups of this machine that may open the devices. */
   readonly groups: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** The providers that setup offers: those of this build, with the keys of the environment and the servers of this machine. */
+/** The providers that setup offers: the providers of this build, with the keys of the environment and the servers of this machine. */
 import { signalScope } from '@sluice/kit'
 import { outboundFetch } from '@sluice/runtime/outbound-fetch'
 import type { OfferedModel, Provider } from '@sluice/sdk'

@@ -23,7 +23,7 @@ const isSameEndpoint = (current: ProviderConfig, { kind, baseUrl }: EndpointChoi
   current.kind === kind && current.base_url === baseUrl
 
 /**
- * Returns the settings as the daemon will have them: those of the same endpoint stay, and a key of the environment completes them.
+ * Returns the settings as the daemon will have them: settings of the same endpoint stay, and a key of the environment completes them.
  * Throws `config_invalid` when they cannot work.
  */
 export function settingsOf(
@@ -56,7 +56,7 @@ export interface ProviderChange {
   /** TOML, or a note in parentheses; null for a key that is not set. */
   readonly before: string | null
   readonly after: string | null
-  /** What is saved; undefined removes the key. */
+  /** The new value; undefined removes the key. */
   readonly value: string | undefined
 }
 

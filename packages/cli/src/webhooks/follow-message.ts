@@ -8,7 +8,7 @@ import { type Api, apiPath } from '../api/api.ts'
 export interface Inbox {
   /** Returns the newest messages first. */
   list(query: { readonly limit: number; readonly channel?: string; readonly before?: number }): Promise<readonly ShownInboxRow[]>
-  /** Returns undefined if there is no message with the number. */
+  /** Returns undefined if no message has the number. */
   get(number: number): Promise<ShownInboxEntry | undefined>
 }
 
@@ -30,7 +30,7 @@ const PAGES_MAX = 20
 
 const FINAL_REPLIES = new Set(['sent', 'ambiguous', 'dead'])
 
-/** Returns the row of a platform's message id; undefined if there is none after 2 seconds. */
+/** Returns the row of a platform's message id; undefined if it has not arrived after 2 seconds. */
 export async function findMessage(inbox: Inbox, channel: string, id: string, signal: AbortSignal): Promise<ShownInboxRow | undefined> {
   const endMs = performance.now() + ARRIVAL_MS_MAX
   for (;;) {
@@ -40,7 +40,7 @@ export async function findMessage(inbox: Inbox, channel: string, id: string, sig
   }
 }
 
-/** Returns the newest row of a platform's message id; undefined if there is none now. */
+/** Returns the newest row of a platform's message id; undefined if it has not arrived. */
 export async function searchInbox(inbox: Inbox, channel: string, id: string): Promise<ShownInboxRow | undefined> {
   let before: number | undefined
   for (let page = 0; page < PAGES_MAX; page += 1) {

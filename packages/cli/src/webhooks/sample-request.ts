@@ -17,7 +17,7 @@ export interface WebhookRequest {
 const EXAMPLE_NUMBER = '+12025550143'
 const EXAMPLE_NAME = 'operator'
 
-/** Returns the first sender of the allowlist. If that is a mail domain or there is none, returns an example in the form of the channel. */
+/** Returns the first sender of the allowlist. For a mail domain or an empty allowlist, returns an example in the form of the channel. */
 export function defaultSender({ allow, normalise, matches }: Pick<Channel, 'allow' | 'normalise' | 'matches'>): string {
   const first = allow.find((entry) => entry !== '*')
   if (first !== undefined) return matches && !/[^@]@/.test(first) ? `${EXAMPLE_NAME}@${first.replace(/^@/, '')}` : first

@@ -12,7 +12,7 @@ export interface ReferenceRow {
   /** The accepted values in words, such as `a whole number between 0 and 65535`. */
   readonly type: string
   readonly required: boolean
-  /** The default; absent when there is none. */
+  /** The default; absent if the key has no default. */
   readonly fallback?: unknown
   readonly env: readonly string[]
   /** True when the variable overrides the file. */

@@ -102,7 +102,7 @@ interface DigestPlace {
   readonly section: number
 }
 
-/** Writes the SHA-256 of a secret beside the key, which is removed. */
+/** Writes the SHA-256 of a secret to its digest key, and removes the key of the secret. */
 async function assignDigest(text: string, { path, digestKey, section }: DigestPlace, secret: string): Promise<string> {
   const literal = await writeValue(sha256Hex(secret.trim()))
   const assigned = await assignInToml(text, { path: [...path.slice(0, -1), digestKey], literal, section })

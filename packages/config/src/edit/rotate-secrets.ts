@@ -1,4 +1,4 @@
-/** Encrypts every stored secret with a new key: those of the configuration and those of features in the database. */
+/** Encrypts the secrets of the configuration, and the secrets of features in the database, with a new key. */
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'

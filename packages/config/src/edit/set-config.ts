@@ -18,7 +18,7 @@ import { writeValue } from './write-toml.ts'
 const ATTEMPTS_MAX = 10
 
 export interface SetConfigOptions {
-  /** Returns the text that the changes are made in when there is no file; default: an empty one. */
+  /** Returns the text that receives the changes if the file does not exist. Default: an empty text. */
   newFile?(): string
   /** Called with the text that is about to be changed, and again after another process has saved the file. A rejection changes nothing. */
   check?(text: string): Promise<void>

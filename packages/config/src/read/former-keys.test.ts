@@ -46,7 +46,7 @@ describe('a renamed key', () => {
     expect(error).toMatchObject({ code: 'config_invalid', message: expect.stringMatching(/^config\.toml:3:.*gateway\.port/) })
   })
 
-  test('below a value that is no table changes nothing', async () => {
+  test('changes nothing below a value that is not a table', async () => {
     await expect(loaded('gateway = 5\n[web]\nbind = "::1"\n')).rejects.toThrow('`gateway` is a section')
   })
 })

@@ -3,7 +3,7 @@ import { followPath, formatKeyPath, type KeyPath, type KeyStep, parseKeyPath } f
 import { isTable } from '../toml/unknown-keys.ts'
 
 export interface FormerKey {
-  /** The dotted path of a key or a whole section, such as `agents.*.model`; `*` stands for every name and every entry of a list. */
+  /** The dotted path of a key or a whole section, such as `agents.*.model`; `*` matches every name and every entry of a list. */
   readonly key: string
   /** The release that renamed or removed it. The next minor release deletes this row, and then refuses the key. */
   readonly since: string
@@ -66,7 +66,7 @@ function movedBack(path: KeyPath, moves: readonly Move[]): KeyPath | undefined {
   return move && [...move.from, ...path.slice(move.to.length)]
 }
 
-/** Returns what to do about a former key that somebody wants to read or set; undefined for any other name. */
+/** Returns what to do about a former key that a caller wants to read or set; undefined for any other name. */
 export function formerKeyHint(path: KeyPath, formerKeys: readonly FormerKey[] = FORMER_KEYS): string | undefined {
   for (const former of formerKeys) {
     const steps = stepsOf(former.key)
@@ -115,7 +115,7 @@ function matches(node: unknown, pattern: KeyPath, found: Match = { path: [], nam
   })
 }
 
-/** Returns a copy with this value, or without the key when there is no value. What is no table stays, and is refused later. */
+/** Returns a copy with this value, or without the key if `value` is undefined. Anything but a table stays, and is refused later. */
 function changed(node: unknown, path: KeyPath, value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value

@@ -22,7 +22,7 @@ import { unknownVariables } from './unknown-variables.ts'
 export interface LoadOptions {
   /** The path for problems; the file is not read. */
   readonly file: string
-  /** The text of the file; `undefined` when there is no file. */
+  /** The text of the file; `undefined` if the file does not exist. */
   readonly text: string | undefined
   /** Takes the place of the file: what its text would be parsed to. */
   readonly values?: Readonly<Record<string, unknown>> | undefined
@@ -33,7 +33,7 @@ export interface LoadOptions {
   readonly formerKeys?: readonly FormerKey[]
 }
 
-/** Throws `config_invalid` with every problem. Loads no parser when there is no text. */
+/** Throws `config_invalid` with every problem. Loads no parser without a text. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { file, text, values, sections, env, formerKeys = FORMER_KEYS } = options
   const given = values ? withoutUndefined(values) : text?.trim() ? await parseToml(text, file) : {}

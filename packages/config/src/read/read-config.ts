@@ -36,9 +36,9 @@ export interface ConfigSource {
   readonly dataDir: string
   readonly features: readonly Feature[]
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The configuration itself, in place of the file: what the TOML text would be parsed to, such as `{ gateway: { port: 0 } }`. */
+  /** The configuration itself, in place of the file, in the form of a parsed TOML text, such as `{ gateway: { port: 0 } }`. */
   readonly configValues?: ConfigValues | undefined
-  /** The configuration of a cluster, which replaces the file but for what belongs to the node. */
+  /** The configuration of a cluster, which replaces the file except for the keys of the node. */
   readonly shared?: SharedConfig | undefined
 }
 

@@ -12,7 +12,7 @@ import { type Environment, overlayEnvironment } from './env-overlay.ts'
 import { type Decrypt, openSecrets } from './open-secrets.ts'
 
 export interface SectionInput {
-  /** The data of the whole file; empty when there is no file. */
+  /** The data of the whole file; empty without a file. */
   readonly file: Readonly<Record<string, unknown>>
   readonly env: Environment
   readonly decrypt: Decrypt

@@ -22,7 +22,7 @@ export interface WatchOptions {
   /** Ends the watch. */
   readonly signal: AbortSignal
   /**
-   * Receives the file's changed text, empty when there is no file. One call at a time; must not throw. A file that became
+   * Receives the file's changed text, empty if the file does not exist. One call at a time; must not throw. A file that became
    * empty, disappeared, lost a section or was cut short is passed on after it has stayed so for `LOSS_HOLD_MS`.
    */
   onChange(text: string): void | Promise<void>

@@ -1,4 +1,4 @@
-/** `[limits]`: what one client may use, and which of these limits a channel sets for itself. */
+/** `[limits]`: the limits of one client, and the ones among them that a channel sets for itself. */
 import { whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -31,7 +31,7 @@ const keysOf = (of: string) => ({
   usd_per_day: dollars(`US dollars that the turns of ${of} may cost in a day (UTC), by the prices of [cost]`),
 })
 
-/** The shares of `of` one client: what it may hold at once, so that the others find room. */
+/** The share of `of` that one client may hold at once, so that the others find room. */
 const sharesOf = (of: string, defaults: { readonly running?: string; readonly waitingMb?: string; readonly attachmentsMb?: string }) => {
   const unlessSet = (value: string | undefined) => (value === undefined ? '' : ` (default: ${value})`)
   return {

@@ -70,7 +70,7 @@ interface Keys {
 }
 
 /**
- * Returns the limits that count a turn of this client: its own, for a stranger also those of the pool, and those of the room; empty
+ * Returns the limits that count a turn of this client: its own, the limits of the pool for a stranger, and the limits of the room; empty
  * without a limit.
  */
 export const limitsOf = (config: LoadedConfig, client: LimitedClient): readonly CountedLimits[] => [
@@ -133,7 +133,7 @@ export function roomsOf(config: LoadedConfig, channel: string): { readonly isSha
   return { isShared: room_session === 'shared', overhears: overhear }
 }
 
-/** When conversations begin anew. */
+/** When conversations begin again without their history. */
 export interface Reset {
   /** After this many hours without a turn; undefined for never. */
   readonly idleHours: number | undefined

@@ -10,7 +10,7 @@ export const BASE_URL = "Address of the endpoint; the provider's own by default"
 export const MODEL = 'Name of the model'
 export const headers = v.pipe(v.record(v.string(), headerSecret()), v.description('Further request headers'))
 
-/** What one endpoint does differently: its requests, and the limits of `[agent]` that it overrides. */
+/** The settings of one endpoint: its requests, and the limits of `[agent]` that it overrides. */
 export const endpointKeys = {
   options: v.optional(
     v.pipe(

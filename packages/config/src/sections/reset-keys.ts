@@ -1,4 +1,4 @@
-/** When conversations begin anew: `reset` of `[sessions]`, of a channel and of an agent. */
+/** When conversations begin again without their history: `reset` of `[sessions]`, of a channel and of an agent. */
 import { whole } from '@sluice/sdk'
 import * as v from 'valibot'
 

@@ -8,7 +8,7 @@ export type KeyPath = readonly KeyStep[]
 /** The largest depth of a file and of a path. */
 export const DEPTH_MAX = 32
 
-/** Returns the value at a path of plain data; undefined when there is none. Does not follow inherited members. */
+/** Returns the value at a path of plain data; undefined if the path does not exist. Does not follow inherited members. */
 export function followPath(data: unknown, path: KeyPath): unknown {
   let value = data
   for (const step of path) {

@@ -94,7 +94,7 @@ describe('two processes on one store', () => {
     const origin = { channel: 'x', account: 'bot', to, sender: 'ann' }
     const about = { gate: 'event', workflow: 'w', title: 'Deploy?', message: 'm', timeoutSecs: 0, origin } as const
     await second.runtime.approvals.open({ ...key, ...about })
-    // The clock stands still, so that the first process has not noticed the approval when the answer arrives.
+    // The clock is stopped, so that the first process has not noticed the approval when the answer arrives.
     await expect.poll(() => second.sent).toHaveLength(1)
     const waiting = second.runtime.approvals.decision(key, new AbortController().signal)
     await first.receive({ to, text: 'approve' })

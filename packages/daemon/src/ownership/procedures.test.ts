@@ -13,7 +13,7 @@ execution_mode = "deterministic"
 type = "webhook"
 path = "/go"
 `
-/** So many that both processes own some, whatever the ids are. */
+/** Enough runs that both processes own some, whatever the ids are. */
 const RUNS = 32
 const STEPS = '## Steps\n\n1. **Act**\n   - tools: act\n'
 

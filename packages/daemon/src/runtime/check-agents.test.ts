@@ -48,7 +48,7 @@ test('checks what each further agent has of its own, and names the agent and its
   }
 })
 
-test('names the whole SHA-256 of an identity file that waits, with the command that accepts it, and is silent where there is none', async () => {
+test('names the whole SHA-256 of an identity file that waits, with the command that accepts it, and is silent without one', async () => {
   const accepted = sha256Hex('Be calm.')
   const { runtime } = await open(`[agent]\nidentity_sha256 = ["${accepted}"]\n[agents.a]\n`)
   mkdirSync(join(dataDir, 'workspace'), { recursive: true })

@@ -37,7 +37,7 @@ test.each([
   ['a tool call that only operators decide', call({ decider: 'operator' }), ['ada']],
   ['a question of a procedure', call({ gate: 'sop', workflow: 'deploy', decider: 'operator', owner: 'bob' }), ['ada']],
   ['a question of a program', { ...call({ gate: 'event' }), owner: undefined, decider: 'operator' } as unknown as ApprovalRequest, ['ada']],
-])('%s is reported once, for those who may decide it', async (_, question, deciders) => {
+])('%s is reported once, for the people who may decide it', async (_, question, deciders) => {
   const { runtime, told, seen } = await follow()
   await runtime.approvals.open(question)
   await runtime.approvals.open(question)

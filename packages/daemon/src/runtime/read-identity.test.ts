@@ -19,7 +19,7 @@ test('joins the identity files of an agent, and none of another', async () => {
   expect(logs).toEqual([])
 })
 
-test('adds the accepted files of the workspace to those of the data directory', async () => {
+test('adds the accepted files of the workspace to the files of the data directory', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'identity-'))
   onTestFinished(() => rmSync(dataDir, { recursive: true }))
   const { log, workspace } = testHost()

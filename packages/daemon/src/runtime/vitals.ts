@@ -56,7 +56,7 @@ function clusterVitals({ store: { cluster }, ownership }: Pick<Opened, 'store' |
   return { cluster: { name, node, workers, shardsOwned, shardsShare, beatAgeSecs: beatAgeMs / 1000, clockOffsetSecs } }
 }
 
-/** The choice in one sentence: the measurement of the backend, or the reason why there is none. */
+/** The choice in one sentence: the measurement of the backend, or the reason why no backend was chosen. */
 function measuredSandbox(choice: SandboxChoice | undefined): Vitals['sandbox'] {
   if (!choice) return null
   const { sandbox, probes, warning } = choice

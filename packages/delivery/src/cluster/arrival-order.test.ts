@@ -42,7 +42,7 @@ function arrange(stored: readonly number[], read = async (_: readonly number[]) 
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('a message enters after those that other nodes stored for its session before', async () => {
+test('a message enters after earlier messages of its session from other nodes', async () => {
   const { inOrder, entered, left } = arrange([3, 5, 7])
   inOrder.arrived(7)
   await turn()

@@ -41,7 +41,7 @@ const acknowledging = async (
 }
 
 describe('a message is acknowledged', () => {
-  test('once, when its turn begins, with what the channel delivered', async () => {
+  test('once, when its turn begins, with the message that the channel delivered', async () => {
     const { made, shown } = await acknowledging()
     await made.receive(message('m1'))
     await settle()

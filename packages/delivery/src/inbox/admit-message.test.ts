@@ -119,7 +119,7 @@ describe('turns_per_hour', () => {
   })
 })
 
-test('turns_in_flight makes messages of a client wait, but not those of others', async () => {
+test('turns_in_flight makes messages of a client wait, but no messages of others', async () => {
   const gate = Promise.withResolvers<void>()
   const made = await bench({
     limitsOf: limitsOf({ turnsInFlight: 1 }),
@@ -154,7 +154,7 @@ test('usd_per_day refuses messages until the day ends', async () => {
   expect(texts(made).filter((text) => text.startsWith('You have reached the limit of 1 USD a day'))).toHaveLength(1)
 })
 
-test('1,000 strangers run no more turns than their pool, and only those who were served get a notice', async () => {
+test('1,000 strangers run no more turns than their pool, and only the ones that were served get a notice', async () => {
   const made = await bench({ limitsOf: limitsOf({ turnsPerHour: 2 }, { turnsPerHour: 5 }) })
   for (let from = 0; from < 1000; from += 100) {
     const ids = Array.from({ length: 100 }, (_, index) => from + index)
@@ -308,7 +308,7 @@ describe('the breaker of loops', () => {
     await clock.advance(HOUR_MS)
     turnsPerHour = 0
     await write('loop', 8)
-    // The first of those that were refused was quick too.
+    // The first of the refused messages was quick too.
     expect(made.turns).toHaveLength(1 + 2)
     expect(await made.store.admissions.list(clock.nowMs(), 9)).toMatchObject([{ cause: 'loop' }])
   })

@@ -34,7 +34,7 @@ describe.each(['/help', '/status', '/usage', '/who', '/stop', '/retry', '/new', 
   })
 })
 
-test('different commands count together, and those of an operator do not count', async () => {
+test('different commands count together, and commands of an operator do not count', async () => {
   const made = await bench({ operators: [OPERATOR] })
   const all = times(COMMANDS_MAX, '/who').flatMap((who) => [who, '/status'])
   await write(made, all)

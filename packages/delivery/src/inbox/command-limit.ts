@@ -22,7 +22,7 @@ interface CountedCommand {
 
 export class CommandLimit {
   readonly #clock: Pick<Clock, 'nowMs'>
-  /** The commands of the last ten minutes by person, and those of all strangers; the oldest first. */
+  /** The commands of the last ten minutes by person, and the commands of all strangers; the oldest first. */
   readonly #counted = new BoundedMap<string, readonly CountedCommand[]>(CLIENTS_MAX)
 
   constructor(clock: Pick<Clock, 'nowMs'>) {

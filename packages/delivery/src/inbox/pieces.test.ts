@@ -223,7 +223,7 @@ describe('a change of a piece', () => {
     expect(made.turns).toEqual([])
   })
 
-  test('is told to the next turn once the model has read the piece', async () => {
+  test('goes to the next turn once the model has read the piece', async () => {
     const made = await bench()
     await made.receive(member('a', 'which is best?'), member('b', 'the blue one?'))
     await pause()
@@ -505,7 +505,7 @@ describe('messages of one person', () => {
     expect(texts(made)).toEqual(['text of m1\ntext of m2'])
   })
 
-  test('stay apart from those of other people, and keep their order', async () => {
+  test('stay apart from the pieces of other people, and keep their order', async () => {
     const made = await bench({ pacing: { batchMs: 300 } })
     await made.receive(room('a1'), room('b1', { sender: '+15550003333' }), room('a2'), room('b2', { sender: '+15550003333' }))
     await pause(300)

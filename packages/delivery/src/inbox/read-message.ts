@@ -6,7 +6,7 @@ import { type Channel, errorText, type Inbound, type InboxEntry } from '@sluice/
 /** What tells a message from the others of its request, and its content. */
 type Stored = Pick<InboxEntry, 'channel' | 'account' | 'messageId' | 'receivedAtMs' | 'raw' | 'message'>
 
-/** The message, or the reason why there is none. */
+/** The message, or the reason why it cannot be read. */
 export type ReadMessage = { readonly message: Inbound } | { readonly unreadable: string }
 
 export const noSuchMessage = (channel: string): string => `with its present configuration ${channel} finds no such message in the request`

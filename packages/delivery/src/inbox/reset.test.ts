@@ -30,7 +30,7 @@ const resetting = (reset: Partial<NonNullable<DeliveryBenchOptions['reset']>>, m
   bench({ loopTurns: 100, reset: { idleHours: undefined, dailyAt: undefined, timezone: 'UTC', ...reset }, ...more })
 
 describe('a conversation', () => {
-  test('begins anew after the hours without a turn, and its earlier messages stay', async () => {
+  test('resets after the hours without a turn, and its earlier messages stay', async () => {
     const made = await resetting({ idleHours: 2 })
     expect(await say(made, 'm1')).toBe(1)
     await clock.advance(2 * HOUR_MS - 1)
@@ -42,7 +42,7 @@ describe('a conversation', () => {
     expect(await made.store.sessions.messagesByTurn(session, { after: 0, limit: 10 })).toHaveLength(3)
   })
 
-  test('begins anew at an hour of the time zone, once a day', async () => {
+  test('resets at an hour of the time zone, once a day', async () => {
     const instant = new Date(clock.nowMs() + 60_000)
     const dailyAt = instant.toLocaleTimeString('en-GB', { timeZone: 'Asia/Kolkata', timeStyle: 'short' })
     const made = await resetting({ dailyAt, timezone: 'Asia/Kolkata' })

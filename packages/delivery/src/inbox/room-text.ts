@@ -1,4 +1,4 @@
-/** The text of a room before the message of a turn: what was overheard, the beginning of a thread, and the language of the room. */
+/** The text of a room before the message of a turn: overheard messages, the beginning of a thread, and the language of the room. */
 import { isOfLower, type Writer, writerOf } from '@sluice/agent'
 import {
   agentKey,
@@ -33,7 +33,7 @@ export interface RoomTextOptions {
   readonly language: string | undefined
 }
 
-/** Resolves to the text, empty for a session of one person without a language. The overheard messages in it become those of the turn. */
+/** Resolves to the text, empty for a session of one person without a language. The turn takes the overheard messages in it. */
 export async function roomText(options: RoomTextOptions): Promise<string> {
   const { overheard, session, turn, language } = options
   const lines = sharedRoom(session) ? await overheard.take(session, turn) : []
@@ -46,7 +46,7 @@ export async function roomText(options: RoomTextOptions): Promise<string> {
   return texts.length === 0 ? '' : `${texts.join('\n')}\n`
 }
 
-/** The words of people who stand lower than the writer are framed, and so are those of strangers and what nobody vouches for. */
+/** Frames the words of strangers, and of people of a lower standing than the writer. */
 function heardText({ sender, name, standing, text }: OverheardLine, { channel, writer }: RoomTextOptions): string {
   const who = JSON.stringify(oneLine(name === undefined ? sender : `${name} (${sender})`, NAME_CHARS_MAX))
   return isVouchedFor(standing, writer.standing) ? `${who}: ${text}` : frameUntrusted(sourceOfMessage(channel.name, sender), text)

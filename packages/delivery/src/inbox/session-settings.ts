@@ -1,4 +1,4 @@
-/** What a command has set for a conversation: its model, and whether its messages are answered. It is erased with the conversation. */
+/** The settings of a conversation by commands: its model, and whether its messages are answered. They are erased with the conversation. */
 import { type OwnedStore, type Standing, sessionKeys } from '@sluice/sdk'
 
 const OWNER = 'delivery'

@@ -126,7 +126,7 @@ describe('a message beyond the share of waiting turns', () => {
     expect(made.begun()).toEqual(['a1'])
   })
 
-  test('is none that a restart finds, none that an operator replays, and no command', async () => {
+  test('is never one that a restart finds or an operator replays, nor a command', async () => {
     const made = await sharing({ turnsRunning: 1, turnsWaiting: 1 })
     for (const id of ['a1', 'a2', 'a3']) await made.receive(inRoom(id))
     await made.receive(message('stop', { to: { to: 'room-a1' }, text: '/status' }))

@@ -1,5 +1,5 @@
 /**
- * The shards whose waiting rows this process has taken up. A message that arrives while the rows of its shard are still being read
+ * The shards whose waiting rows this process has resumed. A message that arrives while the rows of its shard are still being read
  * from the store enters its lane after them.
  */
 import { Homes } from '@sluice/ownership'
@@ -22,7 +22,7 @@ export class TakenShards extends Homes<OwnedStore> {
     this.#clock = clock
   }
 
-  /** Returns when these shards were taken up, by the clock; 0 if they never were. */
+  /** Returns when this process resumed the shards, by the clock; 0 if it never did. */
   takenAtMs(owned: OwnedStore): number {
     return this.#takenAtMs.get(owned) ?? 0
   }
@@ -41,7 +41,7 @@ export class TakenShards extends Homes<OwnedStore> {
     return arrived
   }
 
-  /** Holds back a message whose shard is being taken up. Returns false when it may enter its lane now. */
+  /** Holds back a message while the rows of its shard are being read. Returns false when it may enter its lane now. */
   holdsBack(owned: OwnedStore, row: ArrivedRow): boolean {
     const arrived = this.#heldBack.get(owned)
     arrived?.push(row)

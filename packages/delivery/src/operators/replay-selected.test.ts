@@ -24,7 +24,7 @@ test('selects the oldest 10,000 entries, and says whether there are more', async
   expect((await findOldest(listed(entries(10_000)), selection)).more).toBe(false)
 })
 
-test('reports entries whose content is no longer kept', async () => {
+test('reports entries whose content was deleted', async () => {
   const all = entries(3)
   const rows = { ...listed(all), get: async (number: number) => all[number - 1], replay: async (number: number) => number !== 2 }
   expect(await replaySelected(rows, { states: ['dead', 'dead'], isSelected: ({ number }) => number > 1 })).toEqual({

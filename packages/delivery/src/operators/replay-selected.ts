@@ -12,7 +12,7 @@ const BATCH_ROWS = 100
 export interface ReplayableRows<Row extends { readonly number: number; readonly state: string }> {
   list(filter: DeliveryFilter): Promise<readonly Row[]>
   get(number: number): Promise<Row | undefined>
-  /** Resolves to false for an entry that is in another state, or whose content is no longer kept. */
+  /** Resolves to false for an entry that is in another state, or whose content was deleted. */
   replay(number: number): Promise<boolean>
 }
 
@@ -26,7 +26,7 @@ export interface ReplaySelection<Row> {
 export interface ReplayResult {
   /** The numbers of the replayed entries, oldest first. */
   readonly replayed: readonly number[]
-  /** The numbers of the selected entries whose content is no longer kept. */
+  /** The numbers of the selected entries whose content was deleted. */
   readonly tooOld: readonly number[]
   /** True if more than 10,000 entries were selected: the others are unchanged. */
   readonly more: boolean
@@ -44,7 +44,7 @@ export async function replaySelected<Row extends { readonly number: number; read
     const batch = numbers.slice(start, start + BATCH_ROWS)
     const done = await Promise.all(batch.map((number) => rows.replay(number)))
     for (const [index, number] of batch.entries()) {
-      // The replay of the first part of a reply replays its later parts too: they are no longer in a selected state.
+      // The replay of the first part of a reply replays its later parts too: these have left the selected states.
       const isReplayed = done[index] || !selection.states.includes((await rows.get(number))?.state ?? '')
       const list = isReplayed ? replayed : tooOld
       list.push(number)

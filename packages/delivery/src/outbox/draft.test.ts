@@ -64,7 +64,7 @@ describe('a draft', () => {
     expect(kept).toEqual([[7, 'p1']])
   })
 
-  test('takes up the message that a crash left behind, where the platform knows the key of the repeat', async () => {
+  test('continues the message that a crash left behind, where the platform knows the key of the repeat', async () => {
     const messages = new Map<string, string>()
     const send: Channel['send'] = async (_, { clientId, text }) => {
       messages.set(clientId, text)

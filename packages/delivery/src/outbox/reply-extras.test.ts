@@ -194,7 +194,7 @@ test('a file that cannot be read gets a note, and the rest is sent', async () =>
   ])
 })
 
-test('notes are the whole message when no file can be read and there is no text', async () => {
+test('notes are the whole message without readable files and without text', async () => {
   const { send, calls } = await outbox()
   await send({ files: [{ kind: 'file', path: 'gone.txt' }] }, '')
   expect(calls).toEqual([{ text: expect.stringMatching(/^\(not attached: /), clientId: 'c1' }])

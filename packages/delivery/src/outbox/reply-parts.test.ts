@@ -17,7 +17,7 @@ test('a channel without markup receives the Markdown', async () => {
   expect(parts.map((part) => asOutbound(part, plain))).toEqual([{ text: '**a** and more words' }])
 })
 
-test('styles travel beside the text', async () => {
+test('styles travel apart from the text', async () => {
   const beside = channel({ markup: { shows: ['bold'] } })
   const parts = (await loadReplyParts(beside))('**a long bold text of words**', beside)
   expect(parts.map((part) => asOutbound(part, beside))).toEqual([

@@ -8,7 +8,7 @@ describe('retryDelayMs', () => {
     expect(retryDelayMs(3, undefined, () => 0)).toBe(0)
   })
 
-  test('is no shorter than a Retry-After, up to a day', () => {
+  test('is at least a Retry-After, up to a day', () => {
     expect(retryDelayMs(1, 60, () => 0)).toBe(60_000)
     expect(retryDelayMs(1, 7200, () => 0)).toBe(7_200_000)
     expect(retryDelayMs(4, 1, () => 0.9)).toBe(562_500)

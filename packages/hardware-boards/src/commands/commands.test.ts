@@ -375,7 +375,7 @@ describe('peripheral flash', () => {
     expect(records).toEqual([])
   })
 
-  test('says where to get an image when there is none', async () => {
+  test('says where to get a missing image', async () => {
     await expect(arrange().run('peripheral flash board_a')).rejects.toMatchObject({
       code: 'not_found',
       message: expect.stringContaining('micropython.org'),

@@ -27,7 +27,7 @@ export interface Mounts {
 }
 
 /**
- * Returns the volume whose `INFO_UF2.TXT` names this board, or undefined when there is none. Throws `conflict` when there are
+ * Returns the volume whose `INFO_UF2.TXT` names this board, or undefined without such a volume. Throws `conflict` when there are
  * several, because it is not clear which one to use.
  */
 export async function findBootVolume(boardId: string, mounts: Mounts = mountsHere): Promise<BootVolume | undefined> {

@@ -149,7 +149,7 @@ describe('flashing', () => {
     expect(board.codes).toEqual([])
   })
 
-  test('says how to start the boot loader when there is no board', async () => {
+  test('says how to start the boot loader when no board is connected', async () => {
     const { flash } = arrange({ mounts: mountsOf() })
     await expect(flash(undefined)).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('BOOTSEL') })
   })

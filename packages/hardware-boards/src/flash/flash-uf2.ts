@@ -52,8 +52,8 @@ export interface Flashed {
 }
 
 /**
- * Throws `invalid_request` for an image of another board, before the board is touched; `not_found` when there is no boot
- * volume, `conflict` when there are several, `unavailable` when the image cannot be copied, and `aborted`.
+ * Throws `invalid_request` for an image of another board, before the board is touched; `not_found` without a boot
+ * volume, `conflict` with several, `unavailable` when the image cannot be copied, and `aborted`.
  */
 export async function flashUf2(machine: FlashMachine, job: FlashJob): Promise<Flashed> {
   const { image, signal, report } = job

@@ -14,7 +14,7 @@ const STARTS_MAX = 4
 const ERROR_CHARS_MAX = 200
 const NOISE: Frame = { kind: 'noise' }
 
-/** Returns the frame in a line, even when other characters stand before it; `noise` when there is none. */
+/** Returns the frame in a line, even after other characters; `noise` without a frame. */
 export function readFrame(line: string): Frame {
   let start = line.indexOf('{')
   for (let tried = 0; start >= 0 && tried < STARTS_MAX; tried++) {

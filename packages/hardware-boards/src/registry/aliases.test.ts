@@ -50,7 +50,7 @@ describe('the aliases', () => {
     expect(aliases.find('board 1')).toBeUndefined()
   })
 
-  test('ignores stored values that are no aliases', async () => {
+  test('ignores stored values that are not aliases', async () => {
     const keyValue = memoryKeyValue()
     await keyValue.set('alias:x', { alias: '../x', identity: 1 })
     await keyValue.set('alias:board_b0', 'nonsense')

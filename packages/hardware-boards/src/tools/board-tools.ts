@@ -33,7 +33,7 @@ export function boardTools(host: Host, config: PeripheralsConfig, registry: Regi
     if (named) return named
     await registry.ready(signal)
     const isDevice = registry.all().some((known) => known.alias === alias)
-    // Throws the error for a name that is no board, or for a device that is not there.
+    // Throws the error for an unknown board, or for a device that is not connected.
     if (!isDevice && board !== undefined) return knownBoard(alias)
     const { board: model } = registry.pick(alias)
     if (model) return model

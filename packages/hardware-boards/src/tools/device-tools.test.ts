@@ -129,7 +129,7 @@ describe('device_write_code', () => {
 describe.each(['device_read_code', 'device_write_code', 'device_exec'])('%s', (name) => {
   const input = name === 'device_read_code' ? {} : { code: 'x' }
 
-  test('lists the USB devices when there is no board', async () => {
+  test('lists the USB devices when no board is connected', async () => {
     const { call } = await arrange({ plugged: [] })
     await expect(call(name, input)).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('USB shows') })
   })
@@ -176,7 +176,7 @@ describe('board_a_flash', () => {
     expect(records).toEqual([])
   })
 
-  test('says where to get an image when there is none', async () => {
+  test('says where to get a missing image', async () => {
     const { call } = await arrange()
     await expect(call('board_a_flash', { confirm: true })).rejects.toMatchObject({
       code: 'not_found',
@@ -184,7 +184,7 @@ describe('board_a_flash', () => {
     })
   })
 
-  test('says how to start the boot loader when there is no board', async () => {
+  test('says how to start the boot loader when no board is connected', async () => {
     const { call } = await arrange({ plugged: [UNO], files: { 'a.uf2': uf2Image(2) } })
     await expect(call('board_a_flash', { confirm: true, image: 'a.uf2' })).rejects.toMatchObject({
       message: expect.stringContaining('BOOTSEL'),

@@ -2,7 +2,7 @@
 import { type AccessRegister, INSTRUCTION } from './jtag-taps.ts'
 
 export interface TargetMemory {
-  /** Reads one word; `address` is a multiple of 4. Rejects when there is no memory. */
+  /** Reads one word; `address` is a multiple of 4. Rejects when the address has no memory. */
   load(address: number): Promise<number>
   store(address: number, value: number): Promise<void>
 }

@@ -6,7 +6,7 @@ import { COMMAND_MS_MAX, type Reading, type RobotState } from './robot-state.ts'
 const SEEN_WITHIN = Math.PI / 18
 
 export interface Clearance {
-  /** Metres to the next obstacle; `Infinity` when there is none. */
+  /** Metres to the next obstacle; `Infinity` without an obstacle. */
   readonly distance: number
   /** `unseen` when a sensor covers the direction but made nothing out; `blind` when no sensor covers it. */
   readonly sight: 'seen' | 'unseen' | 'blind'

@@ -1,6 +1,6 @@
 /** Answers that are read from a file or from the store while they are sent, no faster than their reader takes them. */
 
-/** What a download reads from. */
+/** The source of a download's bytes. */
 export interface DownloadSource extends AsyncDisposable {
   /** Resolves to the next bytes, and to none at the end. */
   read(): Promise<Uint8Array>

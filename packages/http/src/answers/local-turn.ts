@@ -1,4 +1,4 @@
-/** The turns of a program that embeds Sluice: it is the operator, and its sessions are those of clients without a token. */
+/** The turns of a program that embeds Sluice: it acts as the operator, and shares the sessions of clients without a token. */
 import type { TurnRequest } from '@sluice/agent'
 import type { Snapshot } from '@sluice/runtime'
 import { checkSessionName, ownerOf, personOf, storedSession } from '../auth/identity.ts'

@@ -8,7 +8,7 @@ import { sessionHash } from './browser-cookie.ts'
 import { ADDRESSES_MAX, checkLockout } from './lockout.ts'
 import { createRevocations, type RevocationListener } from './revocations.ts'
 
-/** The `tokenHash` of a caller on the control socket, which is no hash: its connection is its credential and is never revoked. */
+/** The `tokenHash` of a caller on the control socket, which is not a hash: its connection is its credential and is never revoked. */
 export const CONTROL_SOCKET = 'control socket'
 
 export interface Principal {

@@ -13,11 +13,11 @@ export const PAGE_HEADER = 'x-sluice-dashboard'
 const COOKIES_MAX = 4
 /** What `newSession` makes. */
 const TOKEN = /^[\w-]{43}$/
-/** A segment of a path that may stand in a `Set-Cookie` header. */
+/** A segment of a path that a `Set-Cookie` header may contain. */
 const SEGMENT = /^[\w.~%-]{1,200}$/
 const SEGMENTS_MAX = 8
 
-/** The token of a session is no bearer token and the other way round: their hashes differ. */
+/** Hashes the token of a session differently from a bearer token, so that neither can be used as the other. */
 export const sessionHash = (token: string): string => sha256Hex(`browser session ${token}`)
 
 /** Knows the address of the daemon, as `DaemonParts` does. */

@@ -70,7 +70,7 @@ export class CookieSession implements BrowserSession {
     return (await this.#all())[0]
   }
 
-  /** Passkeys that the session registered stay: it is their owner who signs out, and nobody who is no longer trusted. */
+  /** Passkeys that the session registered stay, because their owner, who is still trusted, signs out. */
   async #revoke(device: string): Promise<void> {
     const { runtime, auth } = this.#parts
     await runtime.store.devices.revoke(device, { keepPasskeys: true })

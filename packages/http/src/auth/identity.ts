@@ -32,7 +32,7 @@ export const standingOf = (role: Role | null): Standing => role ?? 'unverified'
 /** The principal of the turns of a caller. */
 export const limitedClient = (person: string, role: Role | null): LimitedClient => ({ client: person, standing: standingOf(role) })
 
-/** The principal of a caller with the person of its linked accounts, as they were last read: what a caller holds counts for the person. */
+/** The principal of a caller with the person of its linked accounts, as they were last read: the caller's shares count for the person. */
 export const countedClient = (people: Pick<People, 'principal'>, person: string, role: Role | null): LimitedClient =>
   people.principal(limitedClient(person, role))
 

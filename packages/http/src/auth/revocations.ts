@@ -1,6 +1,6 @@
 /**
  * Notices tokens that stop being good, also if another process revoked them, so that open streams can end. They also end when the store
- * has not answered for a second, because nobody knows then whether their tokens are still good.
+ * has not answered for a second, because their tokens may have been revoked since.
  */
 import { BoundedMap, catchUpMs } from '@sluice/kit'
 import type { Clock, DeviceRow, DeviceStore, Logger } from '@sluice/sdk'

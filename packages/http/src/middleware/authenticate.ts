@@ -71,7 +71,7 @@ async function signedIn(c: HttpContext, parts: AppParts, credential: HeaderReade
   throw new AppError('unauthorized', `Unauthorized: this browser ${found}. ${REMOVED}`, { fields: { cookies: count } })
 }
 
-/** What a person does about cookies that another server of the host has planted. */
+/** The advice to a person whose browser has cookies that another server of the host has planted. */
 const REMOVED =
   'Those that another server on this host name may have set are now deleted: try again, and sign in again if that does not help. If it still does not, delete the cookies of this site in the settings of the browser'
 

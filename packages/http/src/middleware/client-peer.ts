@@ -23,7 +23,7 @@ export function clientPeer(peers: ConnectedPeers): Step {
       return { connection: incoming?.socket ?? c.req.raw, address: 'control', spared: true, isSecure: false, operator }
     const socket = incoming?.socket
     if (!socket) return { connection: c.req.raw, ...peers.look(socketAddress(c), headersOf(c)) }
-    // An upgrade is the last request of its connection: what is remembered by its socket would stay as long as the socket, 190 bytes.
+    // An upgrade is the last request of its connection: an entry for its socket (190 bytes) would stay as long as the socket.
     if (!c.env?.outgoing) return { connection: c.req.raw, ...peers.look(socketAddress(c), headersOf(c), isEncrypted(socket)) }
     return peers.of(socket, socketAddress(c), headersOf(c))
   }

@@ -7,7 +7,7 @@ import { countedClient } from '../auth/identity.ts'
 import { ADDRESSES_MAX } from '../auth/lockout.ts'
 import type { HttpContext, Step } from '../request/context.ts'
 
-/** What one person whose devices are only clients calls within a minute, of all routes together that have no limit of their own. */
+/** The calls within a minute of one person whose devices are only clients, over all routes without a limit of their own. */
 export const CLIENT_CALLS_PER_MINUTE = 1200
 
 /**

@@ -84,7 +84,7 @@ function signedRequest(c: HttpContext, publicUrl: string | undefined, receivedAt
 const headerNames = (scheme: Extract<WebhookScheme, { readonly header: string }>): readonly string[] =>
   'otherHeader' in scheme && scheme.otherHeader !== undefined ? [scheme.header, scheme.otherHeader] : [scheme.header]
 
-/** Returns the headers that the event keeps: those of the sender's scheme, and those that conditions and steps read. */
+/** Returns the headers that the event keeps: the headers of the sender's scheme, and the ones that conditions and steps read. */
 export function eventHeaders(c: HttpContext): Readonly<Record<string, string>> {
   const { webhooks } = c.get('trigger')
   const verified = c.get('sender')?.verified ?? []

@@ -59,7 +59,7 @@ test.each([
   expect(refusal(body)).toMatchObject({ code: 'invalid_request' })
 })
 
-test('what is not the file is bounded', () => {
+test('the members other than the file are bounded', () => {
   const body = (bytes: number) => `{"name":"${'x'.repeat(bytes)}","data":"${DATA}"}`
   expect(take(body(900)).bytes).toEqual(BYTES)
   expect(() => take(body(1001))).toThrow(expect.objectContaining({ code: 'too_large' }))

@@ -38,7 +38,7 @@ export class BodyShare implements BodyRoom, Disposable {
     this.release()
   }
 
-  /** What a client sends alone has room, so that the share never keeps out a single body. */
+  /** The only body of a client always has room, so that the share never refuses a single body. */
   #check(more: number): void {
     const held = this.#shares.heldBy(this.#client, 'waitingBytes')
     if (held > this.#bytes) this.#shares.check(this.#client, 'waitingBytes', held + more)

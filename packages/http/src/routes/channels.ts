@@ -1,4 +1,4 @@
-/** `/api/channels`: the configured channels, what they miss, and a message to try one. */
+/** `/api/channels`: the configured channels, the settings that they lack, and a test message. */
 import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import { channelTitle, featureOfChannel, notify, type Runtime, type Snapshot } from '@sluice/runtime'

@@ -37,13 +37,13 @@ function sentName(message: ModelMessage, path: string): string | undefined {
 function isReturned(messages: readonly ModelMessage[], at: number, path: string): boolean {
   const message = messages[at]
   if (message?.role !== 'assistant' || !markedFiles(plainMessage(message).content).includes(path)) return false
-  // Text beside calls is no answer: its files were not judged and not sent.
+  // Text in a message with calls is not an answer: its files were neither judged nor sent.
   if (messages[at + 1]?.role === 'tool') return false
   const { marked } = answerFilesIn(message)
   return marked ? marked.some((file) => file.path === path && file.refusal === undefined) : isNamedByCall(messages, at, path)
 }
 
-/** A message of an earlier release does not say which files it attached: those that a call of its turn names, by its input or its result. */
+/** A message of an earlier release does not say which files it attached. It attached the files that a call of its turn names in its input or its result. */
 function isNamedByCall(messages: readonly ModelMessage[], at: number, path: string): boolean {
   const asked = messages.findLastIndex(({ role }, index) => index < at && role === 'user')
   return messages.slice(asked + 1, at + 1).some((message) => {

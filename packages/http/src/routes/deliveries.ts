@@ -23,7 +23,7 @@ import { contains, type Search, searchPage } from './search-page.ts'
 
 const PAGE_MAX = 500
 const WORDS_CHARS_MAX = 200
-/** What one page of a search looks at, which bounds its time. The text of a message is read on its own. */
+/** The entries that one page of a search looks at, which bounds its time. The text of a message is read on its own. */
 const ROWS_LOOKED_AT_MAX = 2000
 const TEXTS_LOOKED_AT_MAX = 400
 const NEXT_PAGE =
@@ -275,7 +275,7 @@ async function recordReplay(runtime: Runtime, by: string, box: 'inbox' | 'outbox
 
 const sinceTime = (since: string | undefined): number => (since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since))
 
-/** The text of a message; undefined when it is no longer kept. */
+/** The text of a message; undefined if the store has deleted it. */
 async function textOf(runtime: Runtime, number: number): Promise<string | undefined> {
   const stored = await runtime.store.inbox.get(number)
   const message = stored && (await withMessage(runtime.snapshot().channels, stored)).message

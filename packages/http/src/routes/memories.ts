@@ -1,4 +1,4 @@
-/** `/api/memories`: what the agent remembers for the calling device; operators read, remove and move the memories of every owner. */
+/** `/api/memories`: the memories of the agent for the calling device; operators read, remove and move the memories of every owner. */
 
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'

@@ -16,7 +16,7 @@ export interface ModelEntry {
 
 type Chains = Pick<Snapshot, 'registry' | 'registries'>
 
-/** Returns the models of each agent, those of the main agent first. */
+/** Returns the models of each agent, the main agent first. */
 function entriesByAgent({ registry, registries }: Chains): [main: ModelEntry[], ...others: ModelEntry[][]] {
   const others = [...registries].filter(([name]) => name !== MAIN_AGENT)
   return [
@@ -52,7 +52,7 @@ export const PROVIDER_MEANING =
 
 /**
  * Returns the entries of a kind, the one with this number in the chain of the main agent, or the one of this table; all without
- * `provider`. Throws `not_found` when there is none.
+ * `provider`. Throws `not_found` without a match.
  */
 export function chosenEntries(chains: Chains, provider: string | undefined): readonly ModelEntry[] {
   const entries = ownEntries(chains)

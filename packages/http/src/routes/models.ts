@@ -1,4 +1,4 @@
-/** `/api/models`: what the endpoints of the configured models offer, and the tests of a model. */
+/** `/api/models`: the models that the configured endpoints offer, and the tests of a model. */
 
 import { isSameModel, WINDOW_SOURCES } from '@sluice/agent'
 import { providerEndpoint } from '@sluice/config'

@@ -1,4 +1,4 @@
-/** `/api/notices`: what operators were told of. */
+/** `/api/notices`: the notices that operators got. */
 import { listNotices, type Runtime } from '@sluice/runtime'
 import { defineRoute, NOTICE_KINDS, type Route } from '@sluice/sdk'
 import * as v from 'valibot'

@@ -116,7 +116,7 @@ test('turns are found by channel, sender, error, status and time, page by page',
   expect(await ids(`?limit=1&sender=tablet&cursor=${found.next}`)).toMatchObject({ ids: ['t1'] })
 })
 
-test('running turns stand before ended ones, on the first page, and a client sees its own', async () => {
+test('lists running turns before ended ones on the first page, and shows a client its own', async () => {
   const { ids, get, runtime, client } = await arrange()
   Object.assign(runtime.agent, {
     live: () => [running({ id: 'live-1', isAsking: true }), running({ id: 'live-2', owner: client.device, status: 'queued' })],

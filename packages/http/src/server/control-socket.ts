@@ -7,7 +7,7 @@ import { type ControlAddress, controlAddress } from './control-address.ts'
 
 /** No permission for the group and for others. */
 const PRIVATE = 0o600
-/** With it, the path of the new socket is no longer than that of the socket in its place. */
+/** With this prefix, the path of the new socket is at most as long as the path of the socket that it replaces. */
 const FOLDER_PREFIX = '.c-'
 
 /**

@@ -73,7 +73,7 @@ const NO_BROWSER: RouteRequest['browserSession'] = { check, begin: noBrowser, re
 export const isResponse = (answer: unknown): answer is Response =>
   typeof answer === 'object' && answer !== null && 'arrayBuffer' in answer && 'status' in answer
 
-/** Returns the first route of the method whose path matches, as the server does. Throws `not_found` if there is none. */
+/** Returns the first route of the method whose path matches, as the server does. Throws `not_found` if no route matches. */
 function findRoute(routes: readonly Route[], method: string, pathname: string) {
   const segments = pathname.split('/').map(decodeURIComponent)
   for (const route of routes) {

@@ -1,6 +1,6 @@
 /** The acts on the process that runs the daemon, for the commands that ask for them. */
 
-/** What a reload has changed, or why the configuration in force stays. */
+/** The changes of a reload, or the reason why the configuration in force stays. */
 export type Reloaded =
   | { readonly sections: readonly string[]; readonly rebuilt: readonly string[] }
   /** An `AppError` with the problems of the file, or the error of a file that cannot be read. */

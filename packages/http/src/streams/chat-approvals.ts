@@ -25,7 +25,7 @@ export class ChatApprovals {
   readonly #send: (frame: ChatFrame) => void
   readonly #pending = new Map<string, ApprovalKey>()
 
-  /** `by` and `standing` are those of the person in the chat, as in `Approval.by` and `Answerer`. */
+  /** `by` and `standing` describe the person in the chat, as in `Approval.by` and `Answerer`. */
   constructor({ approvals, log, by, standing, send }: ChatApprovalOptions) {
     this.#approvals = approvals
     this.#log = log

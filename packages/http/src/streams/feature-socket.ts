@@ -1,4 +1,4 @@
-/** Serves the WebSockets of features: they count, end and are kept alive like those of the daemon. */
+/** Serves the WebSockets of features: they count, end and are kept alive like the daemon's own WebSockets. */
 import type { FeatureSocket, SocketListener, SocketRoute } from '@sluice/sdk'
 import type { WebSocket } from 'ws'
 import { authenticate } from '../middleware/authenticate.ts'

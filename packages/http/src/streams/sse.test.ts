@@ -105,7 +105,7 @@ test('max_subscribers bounds the open streams', async () => {
   expect((await subscribe(server.url)).status).toBe(200)
 })
 
-test('a client has its share of streams and WebSockets, and operators find room beside other clients', async () => {
+test('a client has its share of streams and WebSockets, and other clients leave room for operators', async () => {
   await using server = await startStreamServer({ config: { max_subscribers: 3 }, shares: { streams: 2 } })
   const headers = { authorization: `Bearer ${TOKENS.c1}` }
   const first = await subscribe(server.url, { headers })

@@ -55,7 +55,7 @@ test('a caller that leaves gets no more frames', async () => {
 const short = (frames: readonly ChatFrame[]) => frames.map((frame) => ('content' in frame ? frame.content.length : frame.type))
 const charsIn = (frames: readonly ChatFrame[]) => frames.reduce((sum, frame) => sum + ('content' in frame ? frame.content.length : 0), 0)
 
-test('a long turn loses its beginning, and a caller that comes later is told so', async () => {
+test('a long turn loses its beginning, and a caller that follows later gets a gap', async () => {
   const { listen, runs, follow } = arrange()
   runs('t1')
   const early = follow()
@@ -67,12 +67,12 @@ test('a long turn loses its beginning, and a caller that comes later is told so'
   expect(frames.at(-1)).toMatchObject({ content: expect.stringMatching(/the end$/) })
   expect(charsIn(frames)).toBeLessThanOrEqual(KEPT_CHARS_MAX)
   expect(charsIn(frames)).toBeGreaterThan(KEPT_CHARS_MAX * 0.9)
-  // Whoever was there has missed nothing.
+  // A caller that followed from the beginning has missed nothing.
   expect(charsIn(early.frames)).toBe(65 * piece.length + 'the end'.length)
   expect(short(early.frames)).not.toContain('gap')
 })
 
-test('one frame that is longer than what is kept is a gap', () => {
+test('one frame beyond the bound of kept characters is a gap', () => {
   const { listen, runs, follow } = arrange()
   runs('t1')
   listen({ type: 'text', delta: 'x'.repeat(KEPT_CHARS_MAX + 1) })

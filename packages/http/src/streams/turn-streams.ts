@@ -6,7 +6,7 @@ import type { Agent, TurnPart } from '@sluice/agent'
 import { frameOf } from './chat.ts'
 import type { ChatFrame } from './chat-frames.ts'
 
-/** The characters of one turn that are kept for a caller that follows it late. Of a longer turn, such a caller gets a `gap` and then the end. */
+/** The characters of one turn that are kept for a caller that follows it late. For a longer turn, such a caller gets a `gap` and then the end. */
 export const KEPT_CHARS_MAX = 524_288
 /** The characters that are kept of all turns together. Beyond them, the turns with the most characters lose their beginnings. */
 export const ALL_KEPT_CHARS_MAX = 16_777_216

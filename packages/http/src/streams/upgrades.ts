@@ -128,7 +128,7 @@ function refuse(transport: Duplex, status: number, lines: readonly string[]): vo
   transport.end(`${all.join('\r\n')}\r\n\r\n`)
 }
 
-/** What the application reads of a `Request`. Most of it reads the headers of the connection, so these are made only when they are asked for. */
+/** The members of a `Request` that the application reads. Most routes need no `headers`, so these are made on first use. */
 class UpgradeRequest {
   readonly method = 'GET'
   readonly url: string

@@ -1,4 +1,4 @@
-/** One-time keys: those of all nodes in a cluster, else those in the memory of this process. */
+/** One-time keys: shared by all nodes in a cluster, else in the memory of this process. */
 import type { Clock, Host, OneTimeKeys, OneTimeKeysOf } from '@sluice/sdk'
 import { BoundedMap } from './bounded-map.ts'
 

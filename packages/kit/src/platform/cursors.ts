@@ -40,7 +40,7 @@ export class Cursors<Kept extends Position = Position> implements ListenCursors 
     this.#options = options
   }
 
-  /** Adds the stored positions to those of this run, which win. Skips malformed entries. */
+  /** Adds the stored positions to the positions of this run, which win. Skips malformed entries. */
   async load(): Promise<void> {
     const { keyValue, key, read, entriesOf = (stored) => Object.entries(members(stored)) } = this.#options
     for (const [scope, stored] of entriesOf(await keyValue.get(key))) {
@@ -58,7 +58,7 @@ export class Cursors<Kept extends Position = Position> implements ListenCursors 
     return [...this.#positions]
   }
 
-  /** Starts to follow a scope. A scope that is followed already keeps its members and gains those that it did not have. */
+  /** Starts to follow a scope. A scope that is followed already keeps its members and gains the new ones. */
   follow(scope: string, position: Kept): void {
     const known = this.#positions.get(scope)
     const isNews = !known || Object.keys(position).some((member) => !(member in known))

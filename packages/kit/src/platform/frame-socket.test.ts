@@ -35,7 +35,7 @@ afterEach(() => {
 const open = (options: Partial<FrameSocketOptions> = {}) =>
   FrameSocket.open(url, { platform: 'x', clock: testClock(), signal: abort.signal, onFrame: () => undefined, ...options })
 
-test('frames arrive in order, and text that is no JSON object has no members', async () => {
+test('frames arrive in order, and text other than a JSON object has no members', async () => {
   const frames: unknown[] = []
   const socket = await open({ onFrame: (frame) => void frames.push(frame) })
   for (const text of ['{"n":1}', 'no json', '7', '{"n":2}']) peers[0]?.send(text)

@@ -20,6 +20,6 @@ async function loadDispatcher(): Promise<Dispatcher> {
   const [{ default: undici }, { proxySettings }] = await Promise.all([import('undici'), import('./proxy.ts')])
   const { HTTP_PROXY = '', HTTPS_PROXY = '', NO_PROXY = '*' } = proxySettings() ?? {}
   const proxies = { httpProxy: HTTP_PROXY, httpsProxy: HTTPS_PROXY, noProxy: NO_PROXY }
-  // The types of the library describe another version than those of Node.
+  // The types of the library describe another version than the types of Node.
   return new undici.EnvHttpProxyAgent({ ...proxies, headersTimeout: 0, bodyTimeout: 0 }) as unknown as Dispatcher
 }

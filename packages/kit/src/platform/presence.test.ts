@@ -27,7 +27,7 @@ test('the first connection ever reports no gap, and a later one the time without
   expect(gaps).toEqual([{ sinceMs: START_MS + 10_000, why: 'nothing is kept' }])
 })
 
-test('a connection beside another one, or one without missed messages, reports no gap', async () => {
+test('a second connection, or a connection without missed messages, reports no gap', async () => {
   const presence = create()
   presence.joined(report)
   presence.joined(report)

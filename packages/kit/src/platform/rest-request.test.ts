@@ -23,7 +23,7 @@ test.each(['a/b', '../a', '..\\', '%2e%2e', '...', '?q', '#f', ' ', '\ud800', 'Ã
   })
 })
 
-test.each(['', '.', '..'])('%j is no segment of a path', (id) => {
+test.each(['', '.', '..'])('%j is not a segment of a path', (id) => {
   expect(isPathSegment(id)).toBe(false)
   expect(() => pathSegment(id)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
 })

@@ -13,7 +13,7 @@ export const isPathSegment = (text: string): boolean => !/^\.{0,2}$/.test(text)
 
 /**
  * Encodes an id as one segment of a path. `encodeURIComponent` alone is not enough, because it leaves `..` as it is, and a URL
- * with `/rooms/../messages` is one with `/messages`. Throws `invalid_request` for a text that is no segment.
+ * with `/rooms/../messages` is one with `/messages`. Throws `invalid_request` for a text that cannot be a segment.
  */
 export function pathSegment(id: string): string {
   if (!isPathSegment(id)) throw new AppError('invalid_request', `'${id}' cannot be an id in the path of a URL`)

@@ -31,7 +31,7 @@ test('leaves out members that the caller has already', () => {
   expect(vcardWords(CARD, ['TEL', 'ORG', 'ADR', 'NOTE'])).toEqual(['bob@example.com'])
 })
 
-test('reads nothing from a text that is no vCard', () => {
+test('reads nothing from a text other than a vCard', () => {
   expect(vcardWords('')).toEqual([])
   expect(vcardWords('hello: world')).toEqual([])
 })

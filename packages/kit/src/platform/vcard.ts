@@ -1,6 +1,6 @@
 /** Reads the words of a vCard (RFC 6350). */
 
-/** The members of a card that people read, beside the name. */
+/** The members of a card that people read, other than the name. */
 const SHOWN = ['ORG', 'TITLE', 'TEL', 'EMAIL', 'ADR', 'URL', 'NOTE']
 const CARD_CHARS_MAX = 20_000
 const VALUES_MAX = 20

@@ -1,4 +1,4 @@
-/** Keeps the order of a conversation after a gap: new messages wait for those that were missed, and a position passes no message that failed. */
+/** Keeps the order of a conversation after a gap: new messages wait for the missed ones, and a position passes no message that failed. */
 import { AppError, type Clock, type ListenContext } from '@sluice/sdk'
 
 export interface MissedFirstOptions {

@@ -10,7 +10,7 @@ export interface Window {
 /**
  * Returns a place between `from` and `end`: before a blank line, else a newline, else a space, each only in the second half, else
  * between two characters as people see them. Avoids places at which a line would begin or end with a code fence that the text did
- * not have, unless there is no other place.
+ * not have, unless every place is of this kind.
  */
 export function bestBreak(text: string, from: number, { end, avoid }: Window): number {
   // The three units after the end decide whether a character ends there.
@@ -55,7 +55,7 @@ interface Half {
   isAvoided(at: number): boolean
 }
 
-/** Returns the last newline before a blank line, else the last newline; -1 if there is none. */
+/** Returns the last newline before a blank line, else the last newline; -1 without a newline. */
 function newlineIn(window: string, { last, middle, isAvoided }: Half): number {
   const blankLine = /\n[ \t\r]*\n/y
   let found = -1

@@ -14,7 +14,7 @@ export interface CronSchedule {
   readonly timezone: string
 }
 
-/** The names of crontab(5). `@reboot` is no time. */
+/** The names of crontab(5). `@reboot` is not a time. */
 const NAMES: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',
   '@annually': '0 0 1 1 *',
@@ -37,7 +37,7 @@ export function expressionProblem(expression: string, nowMs: number): string | u
   }
 }
 
-/** Returns the first due instant after `afterMs`, or null when there is none. Throws for an invalid schedule. */
+/** Returns the first due instant after `afterMs`, or null if none is due. Throws for an invalid schedule. */
 export function nextOccurrence({ expression, timezone }: CronSchedule, afterMs: number): number | null {
   // Parsing is quick, and a parsed expression holds a field for each year up to 9999, so nothing is cached.
   if (timezone === 'UTC' || !namesItsHours(expression)) return nextRun(expression, timezone, afterMs)

@@ -1,4 +1,4 @@
-/** The tools of this daemon that callers may call directly: those of `[gateway] callable_tools`. */
+/** The tools of this daemon that callers may call directly, as `[gateway] callable_tools` names them. */
 import { AppError } from '@sluice/sdk'
 import type { Caller } from './offered-tools.ts'
 

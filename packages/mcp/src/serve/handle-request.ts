@@ -1,4 +1,4 @@
-/** Serves a request of the protocol. Each request stands alone, so there are no sessions, and nothing is lost when the daemon restarts. */
+/** Serves a request of the protocol. Each request is complete: no session exists that a restart of the daemon could lose. */
 import { createMcpHandler, Server } from '@modelcontextprotocol/server'
 import { signalScope } from '@sluice/kit'
 import { AppError, type Logger, type RouteRequest } from '@sluice/sdk'

@@ -97,7 +97,7 @@ export const OFFERED: readonly OfferedTool[] = [
 export const offeredTo = ({ role }: Pick<Caller, 'role'>): readonly OfferedTool[] =>
   OFFERED.filter(({ operatorsOnly }) => !operatorsOnly || role === 'operator')
 
-/** Tells whether the name is one of these tools, whoever may call it. A callable tool of the same name is hidden by it. */
+/** Returns whether the name is one of these tools, whether or not the caller may call it. It hides a callable tool of the same name. */
 export const isOwn = (name: string): boolean => OFFERED.some((one) => one.name === name)
 
 /** The tool as the protocol lists it. */

@@ -37,7 +37,7 @@ export async function arrange(given: object = {}, server = new FakeServer()) {
   }
   return {
     host,
-    /** What the audit log was given. */
+    /** The records of the audit log. */
     audited,
     server,
     parts: () => parts,

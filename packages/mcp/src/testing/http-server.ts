@@ -1,4 +1,4 @@
-/** An MCP server on loopback that speaks streamable HTTP, with an authorization server beside it. */
+/** An MCP server on loopback that speaks streamable HTTP, with its authorization server. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { listenOnLoopback } from '@sluice/testkit/loopback-server'
 import { FakeServer } from './fake-server.ts'
@@ -18,7 +18,7 @@ export class HttpServer {
   accepted: Set<string> | undefined
   /** The valid tokens for a renewal. Each is accepted once. */
   readonly renewals = new Set<string>()
-  /** The permissions that a request without a valid token is told to ask for. */
+  /** The permissions that the refusal of a request without a valid token names. */
   scope = ''
   /** Answers a request in place of the server. */
   instead: ((request: Seen, response: ServerResponse) => boolean) | undefined

@@ -43,7 +43,7 @@ export async function checkIdentity({ lifecycle }: Pick<AgentChecked, 'lifecycle
         (file) => `${file.name} in ${workspace.root} is not accepted and not in the system prompt; its SHA-256 is ${file.sha256}`,
       )
       const fix = `read each file, then accept these contents: ${acceptCommand(name, files)}`
-      // Most workspaces are folders of a project, whose files are no identity before an operator has accepted one.
+      // Most workspaces are folders of a project, whose files do not form an identity before an operator has accepted one.
       checks.push(accepted.length > 0 ? warn(check, lines.join('\n'), fix) : ok(check, [...lines, `to use them, ${fix}`].join('\n')))
     } else if (used.length > 0) checks.push(ok(check, `${used.join(', ')} of the workspace`))
     else if (accepted.length > 0) checks.push(ok(check, 'the workspace has no file of the accepted contents'))

@@ -20,7 +20,7 @@ test('checkWarnings files an ignored forwarding header under proxy', () => {
   expect(checkWarnings(undefined)).toEqual([])
 })
 
-test('checkDaemon warns of what a model has refused', () => {
+test('checkDaemon warns of the inputs that a model has refused', () => {
   expect(checkDaemon({ running: true, model_limits: ['ollama:gemma3 does not support tools'] })).toMatchObject([
     { check: 'model', status: 'warn', detail: expect.stringContaining('ollama:gemma3 does not support tools') },
     { check: 'daemon', status: 'ok' },

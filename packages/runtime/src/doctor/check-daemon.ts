@@ -7,7 +7,7 @@ import type { TryText } from './check-provider.ts'
 
 /** The daemon of the data directory, as the command line found it. */
 export interface DaemonState {
-  /** What it found in its store and its features, as in `GET /api/doctor`; absent if it did not answer. */
+  /** Its checks of its store and its features, as in `GET /api/doctor`; absent if it did not answer. */
   readonly checks?: readonly Check[]
   readonly running: boolean
   /** Why it does not run or answer. */

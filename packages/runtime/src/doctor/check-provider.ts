@@ -80,7 +80,7 @@ export async function checkProvider(
   )
 }
 
-/** A local model that is not loaded yet may take longer than the limit, which is no failure. */
+/** A local model that is not loaded yet may take longer than the limit. This is not a failure. */
 async function checkText(check: string, label: string, tryText: (signal: AbortSignal) => ReturnType<TryText>): Promise<Check> {
   using limit = signalScope([], TEXT_MS_MAX)
   try {

@@ -147,7 +147,7 @@ test('a client that resumes with an event which the node has not read yet gets n
   first.emit(tick(1))
   log.flush()
   expect(first.since('prod-7002')).toEqual({ events: [], missed: 0, ahead: 7_002 })
-  // The log began anew, which this node has not noticed yet.
+  // The log started over, which this node has not noticed yet.
   expect(first.since('prod-500000000')).toEqual({ events: [], missed: 0, ahead: 500_000_000 })
   expect(first.since('prod-9000000000')).toMatchObject({ missed: null, events: [{ seq: 7_001 }] })
 })

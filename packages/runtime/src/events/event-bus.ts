@@ -31,7 +31,7 @@ export type Reader = { readonly role: Role; readonly owner: string } | null
 
 const RETRY_AFTER_SECS = 5
 /**
- * How far the number of a client may be ahead of a node that has not read the newest events yet. A log that was lost begins anew at the
+ * How far the number of a client may be ahead of a node that has not read the newest events yet. A log that was lost starts over at the
  * time in microseconds, so this is 10 minutes. A number that is further ahead belongs to another log.
  */
 const AHEAD_MAX = 600_000_000
@@ -66,7 +66,7 @@ export interface EventBus extends Events {
    * another node of the cluster has given this event before this one has it: the number up to which later events are known to the client.
    */
   since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null; readonly ahead?: number }
-  /** The newest kept events, oldest first; with a reader, the newest of those that it may see. */
+  /** The newest kept events, oldest first; with a reader, the newest ones that it may see. */
   recent(limit: number, reader?: Reader): readonly BusEvent[]
 }
 

@@ -35,7 +35,7 @@ export async function notify(notification: Notification, runtime: Runtime): Prom
   })
 }
 
-/** Queues the messages in the commit that records the notification. Resolves to false, and queues nothing, when it is no news. */
+/** Queues the messages in the commit that records the notification. Resolves to false, and queues nothing, when it reports no news. */
 export async function notifyNews(
   notification: Notification,
   { held, quietMs }: Pick<MessageNews, 'held' | 'quietMs'>,

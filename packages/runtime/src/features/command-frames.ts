@@ -22,7 +22,7 @@ export const commandFrameSchema = v.variant('type', [
 
 export type CommandFrame = v.InferOutput<typeof commandFrameSchema>
 
-/** What the caller sends to a running command. */
+/** The frames from the caller to a running command. */
 export const commandInputSchema = v.variant('type', [
   frame('answer', 'Answers the oldest question that is open', {
     text: v.pipe(v.nullable(v.string()), v.description('The line that was typed; null after the end of the input')),

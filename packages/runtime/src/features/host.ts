@@ -51,7 +51,7 @@ export interface HostGuards {
   readonly publicAddresses: Host['publicAddresses']
 }
 
-/** Hardware belongs to its machine: what a node keeps about it, such as a latch that stops a motor, must not concern another node. */
+/** Hardware belongs to its machine: the state that a node stores about it, such as a motor's stop latch, must not affect another node. */
 const ownerOf = (feature: FeatureId, { cluster }: Pick<Store, 'cluster'>): string =>
   cluster && rowOf(feature)?.kind === 'hardware' ? `node:${cluster.node}:feature:${feature}` : `feature:${feature}`
 

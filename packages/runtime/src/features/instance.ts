@@ -125,7 +125,7 @@ function buildParts(feature: Feature, host: Host, sections: readonly SectionToBu
   }
 }
 
-/** What the section of a feature with several sections may bring. */
+/** The parts that each section of a feature with several sections may bring. */
 const JOINED: ReadonlySet<string> = new Set<keyof Parts>(['channels', 'disabledReason', 'missingRequirement', 'check'])
 
 /** Joins the parts of several sections, which are channels with their checks; it is disabled if each of them is. */

@@ -15,7 +15,7 @@ export interface LogEntry {
 
 const LINE_CHARS_MAX = 65_536
 
-/** Returns the line without a line break. It contains no control characters except for those that `paint` adds. */
+/** Returns the line without a line break. It contains no control characters except the ones that `paint` adds. */
 export function logText({ time, level, component, message, fields }: LogEntry, paint: (what: Painted, text: string) => string): string {
   const values = Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : ` ${paint('name', `${printableLine(name)}=`)}${valueText(value)}`,

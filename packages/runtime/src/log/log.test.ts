@@ -315,7 +315,7 @@ describe('repeats', () => {
     expect(records()).toHaveLength(20)
   })
 
-  test('of warnings with other fields are limited too, those of other lines are not', async () => {
+  test('of warnings with other fields are limited too, and fields of other lines are not', async () => {
     const own = testClock()
     const { log, records } = logger({ clock: own })
     for (let count = 0; count < 500; count++) log.warn('a request was answered with an error', { peer: count })

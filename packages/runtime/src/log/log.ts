@@ -31,7 +31,7 @@ export interface LogOptions {
   readonly secrets?: () => readonly Secret[]
   /** Gets each line as JSON, without secrets, in addition to the stream. Must not throw. */
   readonly onLine?: (line: string, level: LogLevel) => void
-  /** The variable NO_COLOR of the environment: if it is set and not empty, there are no colours. */
+  /** The variable NO_COLOR of the environment: if it is set and not empty, the text has no colours. */
   readonly noColor?: string | undefined
 }
 

@@ -33,7 +33,7 @@ async function begin(script: string, env = {}): Promise<{ readonly pid: number; 
   return { pid: child.pid ?? expect.fail('not started'), ended, goOn: () => child.stdin.end() }
 }
 
-/** Whether a process of the group runs. One that has ended may stay in the group, because nobody waits for it. */
+/** Whether a process of the group runs. One that has ended may stay in the group, because its parent does not wait for it. */
 const isGroupAlive = (pid: number): boolean =>
   readdirSync('/proc').some((name) => {
     try {

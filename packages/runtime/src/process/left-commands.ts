@@ -85,7 +85,7 @@ export interface LeftCommands {
 }
 
 /**
- * Ends the noted groups that still run and are proven to be those of the commands, and removes the notes. Call it before the first command,
+ * Ends the noted groups that still run and provably belong to the commands, and removes the notes. Call it before the first command,
  * while no other daemon uses the data directory.
  */
 export async function endLeftCommands(folder: string, clock: Clock): Promise<LeftCommands> {

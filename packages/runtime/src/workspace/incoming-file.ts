@@ -37,7 +37,7 @@ export class IncomingFile implements AsyncDisposable {
     return this.#length
   }
 
-  /** Resolves once there is room for the next piece, so that a sender is no faster than the disk. */
+  /** Resolves once there is room for the next piece, so that a sender waits for the disk. */
   async write(piece: Uint8Array): Promise<void> {
     this.#hash.update(piece)
     this.#length += piece.length

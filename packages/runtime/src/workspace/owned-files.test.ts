@@ -1,4 +1,4 @@
-/** Files live as long as the conversations that name them, and those of an earlier release find their owners. */
+/** Files live as long as the conversations that name them, and files of an earlier release get their owners. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

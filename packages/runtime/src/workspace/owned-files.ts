@@ -1,4 +1,4 @@
-/** Deletes the files of people with the conversations that name them, and finds the owners of those that an earlier release saved. */
+/** Deletes the files of people with the conversations that name them, and finds the owners of files that an earlier release saved. */
 import { copyFile, link, lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -269,7 +269,7 @@ async function removeFiles(files: string, owner: string, gone: readonly FoundFil
   if (await rmdir(folder).then(...isDone)) await leavePools(files, owner)
 }
 
-/** Takes the conversations without results from those of an owner. */
+/** Removes the conversations without results from the list of an owner. */
 async function forgetResults(files: string, owner: string): Promise<void> {
   const folder = ownersFolder(files, owner)
   for (const name of await readdir(folder).catch(() => []))

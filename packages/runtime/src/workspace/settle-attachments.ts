@@ -21,7 +21,7 @@ interface Settled {
 
 /**
  * Moves the attachments that an earlier release kept in the workspace to `former`, and leaves a link in their place. Later it restores the
- * link: what a command has put in its place is renamed, and never taken for attachments. Does nothing while the workspace does not exist.
+ * link: a file that a command has put there is renamed, and never taken for attachments. Does nothing while the workspace does not exist.
  */
 export function settleAttachments(root: string, files: string): Promise<void> {
   const running = settling.get(root) ?? settle(root, files).finally(() => settling.delete(root))

@@ -26,7 +26,7 @@ export interface WorkspaceOptions {
   readonly root: string
   /** `[security.policy] forbidden_paths`, with `~` replaced. */
   readonly forbidden: readonly string[]
-  /** The folder in which open handles are paths; null: there is none. Default: the one of this machine. */
+  /** The folder in which open handles are paths; null without such a folder. Default: the one of this machine. */
   readonly handles?: string | null
   /** The folder outside of the workspace with the files that have owners. Absent: no file has an owner. */
   readonly files?: string
@@ -48,7 +48,7 @@ interface Located {
   readonly names: readonly string[]
 }
 
-/** What the workspace and its views for callers know together. */
+/** The state that the workspace shares with its views for callers. */
 interface Place {
   /** The path of the workspace without links, once it is known. */
   real: string | undefined

@@ -12,8 +12,8 @@ export interface Abilities {
    */
   readonly names: 'payload' | 'lookup' | 'none'
   /**
-   * The methods of the channel, in addition to sending text. `edits` are those of its own messages, `reactions` those to messages
-   * of people, `commands` those in the menu of the platform.
+   * The methods of the channel, in addition to sending text: `edits` of its own messages, `reactions` to messages of people, and
+   * `commands` in the menu of the platform.
    */
   readonly sends: readonly ('files' | 'edits' | 'typing' | 'reactions' | 'commands')[]
   /** The messages that the platform keeps for a bot that was away, in a few words. */

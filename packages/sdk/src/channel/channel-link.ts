@@ -8,7 +8,7 @@ export interface QrCode {
 }
 
 export type LinkStatus =
-  /** `reason` says why linking failed, or why the device is no longer linked. */
+  /** `reason` says why linking failed, or why the device lost its link. */
   | { readonly state: 'unlinked'; readonly reason?: string }
   /**
    * A person confirms the device by scanning `qr` or typing `code`, which change every minute or so. Neither is there until the platform

@@ -5,7 +5,7 @@ import type { Standing } from '../values/standing.ts'
 export interface ChatCommandRow {
   /** The text that says what it does. */
   readonly says: GatewayText
-  /** The lowest standing that may use it; everybody who may write unless given. */
+  /** The lowest standing that may use it. Default: every person who may write. */
   readonly least?: Standing
   /** The lowest standing that may use it in a conversation that all people of a room share; `least` unless given. */
   readonly leastInRoom?: Standing

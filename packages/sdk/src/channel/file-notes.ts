@@ -11,7 +11,7 @@ export interface UsedFiles {
   readonly sinceMs?: number
 }
 
-/** What the last message of a turn says about the files that its answer marks. */
+/** The notes in the last message of a turn about the files that its answer marks. */
 export interface AnswerFiles {
   readonly marked?: readonly MarkedFile[]
 }

@@ -50,7 +50,7 @@ export function ownerFolder(key: string): string {
 
 const escaped = (byte: string): string => `_${byte.charCodeAt(0).toString(16).padStart(2, '0')}`
 
-/** The owner of the files of everybody on this machine: a caller without a device, and the command line. */
+/** The owner of the files of all callers on this machine: callers without a device, and the command line. */
 const LOCAL = 'local'
 
 /** Returns the owner of the files of a stored session: the caller of its turns (`device:<id>`, `local`, or a sender of a channel), or its room. */
@@ -92,7 +92,7 @@ export interface OwnedPlace {
 }
 
 /**
- * What a path is for a caller: `shared` by all callers, `folder`, which holds the files of all owners, or a file or folder with an
+ * The meaning of a path for a caller: `shared` by all callers, `folder`, which holds the files of all owners, or a file or folder with an
  * owner: it lies at the first of `places` that exists. Without any place it belongs to others. No tool changes a file where
  * `isReadOnly`.
  */

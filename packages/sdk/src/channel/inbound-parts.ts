@@ -1,4 +1,4 @@
-/** The parts of a message beside the words of its sender: the message it quotes, the one it forwards, and content such as locations. */
+/** The parts of a message other than the words of its sender: the message it quotes, the one it forwards, and content such as locations. */
 import type { Attachment } from './attachments.ts'
 
 /** The writer of words that a message quotes or forwards, as the platform names the writer. */
@@ -26,7 +26,7 @@ export interface Forwarded {
   readonly attachments?: readonly Attachment[]
 }
 
-/** The kinds of content other than text and files. The words of a `contact` and of a `link` are those of others. */
+/** The kinds of content other than text and files. The words of a `contact` and of a `link` come from other people. */
 export const THING_KINDS = [
   'sticker',
   'location',

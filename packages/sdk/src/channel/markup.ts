@@ -1,4 +1,4 @@
-/** How a reply with bold words, code or links reaches a platform: as plain text, and the styles of its parts beside it. */
+/** How a reply with bold words, code or links reaches a platform: as plain text with a separate list of the styles of its parts. */
 
 /** `quote` and `pre` (a block of code) cover whole lines. */
 export type StyleKind = 'bold' | 'italic' | 'strike' | 'code' | 'pre' | 'quote' | 'link'
@@ -19,7 +19,7 @@ export interface StyledText {
   readonly styles: readonly TextStyle[]
 }
 
-/** What a platform shows of a formatted reply. */
+/** The formatting that a platform shows. */
 export interface Markup {
   /** The styles that reach the channel. The text is complete without the others: a link that is not shown is written as `words (address)`. */
   readonly shows: readonly StyleKind[]
@@ -27,7 +27,7 @@ export interface Markup {
   readonly spoken?: true
   /**
    * Writes the styles into the text, as the platform's own marks, and escapes what the platform would read as marks. Its result is what
-   * `Channel.limits` counts. Absent where styles travel beside the text.
+   * `Channel.limits` counts. Absent where the platform takes styles apart from the text.
    */
   write?(styled: StyledText): string
 }

@@ -632,7 +632,7 @@ export const isInProfile = (row: Row, profile: string): boolean => {
   return rank >= 0 && row.profile !== null && PROFILES.indexOf(row.profile) <= rank
 }
 
-/** The content of this bundle: the features of a profile and these additional ones, or only these when there is no profile. */
+/** The content of this bundle: the features of a profile and these additional ones, or only these without a profile. */
 export interface BuildRecipe {
   readonly profile?: string
   readonly features: readonly string[]

@@ -73,9 +73,9 @@ export interface Feature<Schema extends ConfigSchema = ConfigSchema> {
    * of its own with the name of the section, and a value that `build` accepts.
    */
   readonly moreSections?: readonly Section[]
-  /** Finds mistakes that only several sections together show. `values` has those that are configured and turned on, by path. */
+  /** Finds mistakes that only several sections together show. `values` has the sections that are configured and turned on, by path. */
   checkSections?(values: ReadonlyMap<string, object>): readonly SectionProblem[]
-  /** The catalogue row of a feature whose id starts with `x-`; the catalogue has those of all others. */
+  /** The catalogue row of a feature whose id starts with `x-`; the catalogue has the rows of all other features. */
   readonly row?: OwnRow
   /** The store that the feature brings, for `[store] backend`. It is opened before any feature is built. */
   readonly storeBackend?: StoreBackend

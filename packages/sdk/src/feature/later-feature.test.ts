@@ -36,7 +36,7 @@ test('a feature that was loaded is the feature of its package', async () => {
   expect(later.build({} as never, {}).prompt?.()).toBe('built')
 })
 
-test('features are loaded once, and only those that are wanted', async () => {
+test('loads each feature once, and only the wanted ones', async () => {
   expect(await loadFeatures([other, later], ({ id }) => id === 'channel-slack')).toBe(false)
   expect(loads).toBe(0)
   await loadFeatures([later])

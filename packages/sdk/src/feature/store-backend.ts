@@ -65,7 +65,7 @@ export interface StoreMove {
   readonly tables: readonly { readonly name: string; readonly rows: number; readonly sha256: string }[]
   /** Rows that an earlier, interrupted attempt had copied. */
   readonly resumedRows: number
-  /** The secrets that were decrypted, and the paths of those that could not be. */
+  /** The number of secrets that were decrypted, and the paths of the others. */
   readonly secrets: number
   readonly unreadableSecrets: readonly string[]
   /** The records of the audit log, and what is wrong with it in both databases; null when all is well. */
@@ -98,7 +98,7 @@ export interface StoreBackend {
   recovered?(options: StoreToolOptions & { readonly atMs: number }): Promise<StoreRecovered>
   /**
    * Encrypts the secrets of features that have the old key with the new one, while daemons may run. Resolves to the number of changed
-   * secrets and the paths of those that could not be decrypted before either. Rejects with `conflict` while daemons of other machines run.
+   * secrets and the paths of those that the old key could not decrypt either. Rejects with `conflict` while daemons of other machines run.
    * Without an old key it changes nothing and only checks that.
    */
   reencrypt?(

@@ -1,4 +1,4 @@
-/** The audit record of what somebody has done outside of a procedure. */
+/** The audit record of an act outside of a procedure. */
 import type { NewAudit } from '../store/sop-store.ts'
 
 export const actionRecord = ({ kind, atMs, by, detail }: Pick<NewAudit, 'kind' | 'atMs' | 'by' | 'detail'>): NewAudit => ({

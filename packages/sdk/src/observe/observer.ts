@@ -78,7 +78,7 @@ export type Observation =
   | { readonly kind: 'approval'; readonly state: Exclude<ApprovalState, 'pending'> }
   /** A client has reached a limit, or a conversation was paused. */
   | { readonly kind: 'limit'; readonly cause: Extract<SluiceEvent, { readonly type: 'limit_reached' }>['limit'] | 'loop' }
-  /** Operators were told of something, by its kind in `[notify]`. */
+  /** Operators got a notice of a kind of `[notify]`. */
   | { readonly kind: 'notice'; readonly notice: NoticeKind }
   | { readonly kind: 'commit'; readonly units: number; readonly tookMs: number }
   | { readonly kind: 'error'; readonly component: string }

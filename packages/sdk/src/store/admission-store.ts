@@ -25,14 +25,14 @@ export type LimitName = 'turns_per_hour' | 'turns_in_flight' | 'usd_per_day' | '
 /** Why a client is held back: a limit, or the breaker of loops between bots. */
 export type LimitCause = Exclude<LimitName, 'turns_in_flight'> | 'loop'
 
-/** Why a conversation, or the operators, got a notice; recorded with the end `sinceMs`, so that nobody is listed as held back. */
+/** Why a conversation, or the operators, got a notice; recorded with the end `sinceMs`, so that the list of held clients leaves it out. */
 export type NoticeCause = 'unanswered' | `unanswered:${string}` | 'waiting' | `notice:${NoticeKind}`
 
 /** A turn that asks for admission. */
 export interface AdmissionRequest {
   /** The turn, or `inbox:<number>` for a message. The same id is counted once, however often it asks. */
   readonly id: string
-  /** The limits of the client, followed by those of its pool if it is in one. */
+  /** The limits of the client, followed by the limits of its pool if it is in one. */
   readonly counted: readonly CountedLimits[]
   readonly shard: number
   readonly atMs: number
@@ -65,7 +65,7 @@ export interface LoopSeries {
   readonly series: string
 }
 
-/** What the breaker of loops knows about the series of a message. */
+/** The state of the breaker of loops for the series of a message. */
 export interface LoopState {
   /**
    * How long after the last answer of the session the message arrived; negative when it arrived before. Null for a new session, and when
@@ -103,11 +103,11 @@ export interface AdmissionStore {
   /** Resolves to undefined for a message that is unknown or has ended. Without a series, it counts in the session that is its lane. */
   loopState(inbox: number, of?: LoopSeries): Promise<LoopState | undefined>
   /**
-   * Stores the number of quick messages of a series, up to and with this message, which followed an answer. With 0 the counting begins anew,
+   * Stores the number of quick messages of a series, up to and with this message, which followed an answer. With 0 the counting starts over,
    * in a shared room for all writers.
    */
   countQuick(of: LoopSeries, inbox: number, quick: number): Promise<void>
-  /** Begins anew the counting of one series with this message, which followed an answer. In a shared room the counts of the other writers go on. */
+  /** Restarts the counting of one series with this message, which followed an answer. In a shared room the other writers' counts stay. */
   forgetQuick(of: LoopSeries, inbox: number): Promise<void>
   /** Lists who is held back at this time, the latest end first. */
   list(atMs: number, limit: number): Promise<HeldBack[]>

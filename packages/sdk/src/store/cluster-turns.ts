@@ -16,7 +16,7 @@ export interface BeginningTurn {
   readonly owner: string | undefined
 }
 
-/** A turn that is not finished, with what it has produced. */
+/** An unfinished turn, with the messages that it has produced. */
 export type UnfinishedTurn = TurnRow & { readonly checkpoint: readonly ModelMessage[] }
 
 export interface ClusterTurns {
@@ -32,7 +32,7 @@ export interface ClusterTurns {
    */
   begin(turn: BeginningTurn, options: { readonly signal: AbortSignal; onWait(): void }): Promise<Lease>
   /**
-   * Lists stored turns that nobody runs any more, oldest first, except turns that answer an inbox message: turns in the shards of this
+   * Lists stored turns that no process runs any more, oldest first, except turns that answer an inbox message: turns in the shards of this
    * process that their process has left, and turns that this process has begun. Ends the admissions of turns that died unstored with
    * their process.
    */
@@ -45,7 +45,7 @@ export interface ClusterTurns {
   abortsRequested(): Promise<readonly string[]>
 }
 
-/** What one process tells the others. A notice may be lost: what it is about is in the store. */
+/** A notice of one process to the others. It may be lost: its subject is in the store. */
 export type ClusterNotice =
   | { readonly what: 'approval'; readonly runId: string; readonly stepId: string }
   | { readonly what: 'abort'; readonly turn: string }

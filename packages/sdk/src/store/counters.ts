@@ -35,7 +35,7 @@ export interface Lockout {
 }
 
 export interface Counters {
-  /** Returns the rate limit of this name. It keeps its counts while it is asked for with the same numbers; other numbers start anew. */
+  /** Returns the rate limit of this name. Calls with the same numbers share its counts; other numbers start new counts. */
   rateLimit(name: string, options: RateLimitOptions): RateLimit
   /** Returns the lockout of this name, on the same terms as `rateLimit`. */
   lockout(name: string, options: LockoutOptions): Lockout

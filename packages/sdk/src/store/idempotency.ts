@@ -17,7 +17,7 @@ export interface IdempotencyStore {
    * expires `ttlMs` after its turn ended.
    */
   claim(key: IdempotencyKey, limits: { readonly ttlMs: number; readonly keysMax: number }): Claim | Promise<Claim>
-  /** Returns the turn of a claimed key; undefined while there is no turn yet, and when a procedure accepted the request. */
+  /** Returns the turn of a claimed key; undefined before the turn exists, and when a procedure accepted the request. */
   turnOf(key: IdempotencyKey): string | undefined | Promise<string | undefined>
   /** Releases a claimed key. A done key stays, and only the end of its turn releases the key of a stored turn. */
   release(key: IdempotencyKey): void | Promise<void>

@@ -37,8 +37,8 @@ export function shardOfSession(lane: string): number {
 }
 
 /**
- * Whether the turns of a session run only on the owner of its shard, in a cluster: those of a chat session and of a procedure run. Turns
- * of any other session run on the node that was asked for them.
+ * Whether the turns of a session run only on the owner of its shard, in a cluster. True for a chat session and for a procedure run. Turns
+ * of any other session run on the node that received the request.
  */
 export const runsOnShard = (session: string): boolean =>
   parseChatSession(session) !== undefined || parseAgentKey(session).key.startsWith(RUN_SESSION)

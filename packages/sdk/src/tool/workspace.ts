@@ -41,7 +41,7 @@ export interface FileShare {
 /** The most that an owner may keep. Attachments come first: the oldest results are removed when a further file has no room. */
 export interface FileLimit {
   readonly max: KeptBytes
-  /** Called before a file is written, with what it and the attachments would take without any result. Throws to refuse the file. */
+  /** Called before a file is written, with the bytes that this file and the attachments would take without results. Throws to refuse the file. */
   check(kept: KeptBytes): void
 }
 

@@ -6,7 +6,7 @@ import { visibleText } from './untrusted.ts'
 const NAME_CHARS_MAX = 100
 const DEVICE = /\bdevice:([A-Za-z0-9-]{1,64})/g
 
-/** Whoever pairs a device chooses its name: in quotes it cannot be taken for the name of a channel or a command. */
+/** The person who pairs a device chooses its name: the quotes keep it apart from names of channels and commands. */
 const quoted = (name: string): string => `"${oneLine(visibleText(name), NAME_CHARS_MAX).replaceAll('"', "'")}"`
 
 /**

@@ -32,7 +32,7 @@ export interface Refined<Value> {
 export interface KeyMetadata {
   /** The value is encrypted at rest and masked everywhere. */
   readonly secret?: true
-  /** The key beside this one that takes the SHA-256 of the secret, in hex. Whoever writes the secret writes that key in its place. */
+  /** The key of the same section for the SHA-256 of the secret, in hex. It is written in place of the secret. */
   readonly digestKey?: string
   /** The environment variables that supply the value; the first one that is set wins. */
   readonly env?: readonly string[]

@@ -68,7 +68,7 @@ it('parses each sender and each room back from its key, and no two of them share
   expect(parseRoomId('slack/T1/C1/U1')).toBeUndefined()
 })
 
-it('gives the memories of a shared session to its room and agent, and those of any other session to the caller', () => {
+it('gives the memories of a shared session to its room and agent, and the memories of any other session to the caller', () => {
   const room = { channel: 'slack', account: 'T1', conversation: 'C/1' }
   const caller = senderKey('slack', { account: 'T1', sender: 'U1' })
   expect(roomOwner(room)).toBe('room:slack/T1/C%2F1')

@@ -95,7 +95,7 @@ export function parseRoomId(id: string): RoomPlace | undefined {
   return chat && chat.thread === undefined && chat.channel !== '' ? chat : undefined
 }
 
-/** Returns the owner of what belongs to all people of a room: its memories and its files. */
+/** Returns the owner of the memories and files that belong to all people of a room. */
 export const roomOwner = (room: RoomPlace): string => `${ROOM_PREFIX}${roomId(room)}`
 
 /** Returns the room whose people share a session; undefined for a session of one person. */

@@ -101,7 +101,7 @@ function unquoted(written: string): string {
   throw new SyntaxError('the quoted text is incomplete, or something follows it')
 }
 
-/** Returns the value at a path of own keys and array indexes; undefined when there is none. */
+/** Returns the value at a path of own keys and array indexes; undefined if the path does not exist. */
 function valueAt(json: unknown, path: readonly string[]): unknown {
   let value = json
   for (const key of path) {

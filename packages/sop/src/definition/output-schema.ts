@@ -13,7 +13,7 @@ export async function outputProblem(schema: unknown, value: unknown): Promise<st
   const { Validator } = await import('@cfworker/json-schema')
   try {
     const check = () => new Validator(schema as Schema | boolean, '2020-12').validate(value)
-    // The context is no sandbox. It is the only way to set a time limit for a regular expression.
+    // The context is not a sandbox. It is the only way to set a time limit for a regular expression.
     const { valid, errors }: ReturnType<typeof check> = runInNewContext('check()', { check }, { timeout: CHECK_MS_MAX })
     if (valid) return undefined
     const deepest = errors.at(-1)
@@ -59,7 +59,7 @@ const KEYWORDS: Readonly<Record<string, (value: unknown) => string | undefined>>
   ),
 }
 
-/** Returns the first problem that shows without a value to check, with its path; undefined when there is none. `schema` is JSON. */
+/** Returns the first problem that shows without a value to check, with its path; undefined if it has none. `schema` is JSON. */
 export function schemaProblem(schema: unknown): string | undefined {
   if (typeof schema === 'boolean') return undefined
   if (!isTable(schema)) return 'must be an object, true or false'

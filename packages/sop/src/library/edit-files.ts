@@ -1,5 +1,5 @@
 /**
- * The two files of a procedure for an editor: read with a version, checked, and written. Only folders beside the workspace are written, because the
+ * The two files of a procedure for an editor: read with a version, checked, and written. Only folders outside of the workspace are written, because the
  * agent could change a file in the workspace at any time.
  */
 import { lstat, mkdir, realpath } from 'node:fs/promises'
@@ -27,7 +27,7 @@ export interface OpenedSopFiles extends SopFiles {
 
 /** A name that is the same on every file system, and leaves no folder. */
 const FOLDER = /^[a-z0-9][a-z0-9_-]{0,63}$/i
-/** What the file system says where the daemon may not write. */
+/** The errors of the file system where the daemon may not write. */
 const DENIED: readonly string[] = ['EACCES', 'EPERM', 'EROFS']
 
 /**

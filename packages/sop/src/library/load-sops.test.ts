@@ -77,7 +77,7 @@ describe('the procedures of a folder', () => {
     })
   })
 
-  test('are none when the folder is missing', async () => {
+  test('are an empty list when the folder is missing', async () => {
     await rm(folder, { recursive: true })
     expect(await load()).toEqual({ definitions: [], lines: [], broken: 0 })
     await writeFile(folder, 'a file')

@@ -23,7 +23,7 @@ export interface SopPair {
 
 /** The largest size of `SOP.toml` and of `SOP.md`. */
 export const SOP_FILE_BYTES_MAX = 256 * 1024
-/** The hidden files of saves, and not those of editors, such as `.SOP.md.swp`. */
+/** Matches the hidden files of saves, and no hidden files of editors, such as `.SOP.md.swp`. */
 const HIDDEN = /^\.SOP\.(?:toml|md)\.(?:[0-9a-f]{64}|[0-9a-f-]{36})$/
 
 /** Returns null for a file that cannot be read. */

@@ -48,7 +48,7 @@ export interface RunPorts extends EnginePorts {
   readonly changed: () => void
 }
 
-/** The runs of some shards, as the process that carries them out stores them: those of the shards of `lease`, or all without one. */
+/** The runs of some shards, as the process that carries them out stores them: those in the shards of `lease`, or all without a lease. */
 export interface RunHome {
   readonly sops: OwnedSopStore
   readonly lease?: Lease

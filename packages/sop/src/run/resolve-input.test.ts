@@ -5,7 +5,7 @@ import { resolveInput } from './resolve-input.ts'
 const values = { before: { id: 7, list: ['a', { b: null }], 'odd key': 1 }, event: { ref: 'main', $: 'money' } }
 
 describe('resolveInput', () => {
-  test('returns the previous value when there is no template', () => {
+  test('returns the previous value without a template', () => {
     expect(resolveInput(null, values)).toBe(values.before)
   })
 

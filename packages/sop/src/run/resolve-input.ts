@@ -6,7 +6,7 @@ const REFERENCE = /^\$(?<root>event|header)?(?:\.[^.\s]+)*$/
 
 /** The values that references of a step resolve to. */
 export interface StepValues {
-  /** `$`: the value of the last completed step that is no checkpoint; without one, the event's payload. */
+  /** `$`: the value of the last completed step other than a checkpoint; without one, the event's payload. */
   readonly before: unknown
   /** `$event`: the event's payload. */
   readonly event: unknown

@@ -51,7 +51,7 @@ export class RunDriver {
     return this.#execution?.isToolRunning === true
   }
 
-  /** The turn that carries out the run's step; null while there is none. */
+  /** The turn that carries out the run's step; null between turns. */
   get turnId(): string | null {
     return this.#execution?.turnId ?? null
   }

@@ -7,7 +7,7 @@ import type { RunRepository } from './run-repository.ts'
 /** The state of one execution, which its driver shares with the function that carries out the step. */
 export class StepExecution {
   readonly #controller = new AbortController()
-  /** The turn that carries out the step; null while there is none. */
+  /** The turn that carries out the step; null between turns. */
   turnId: string | null = null
   /** True while a tool acts for the step. A stop waits for it. */
   isToolRunning = false

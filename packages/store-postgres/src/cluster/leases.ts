@@ -139,8 +139,8 @@ export class Leases implements LeaseStore {
   }
 
   /**
-   * Notices the leases that another holder has taken over. Ends rows that are left of a release, or of a lease that was taken, whose
-   * result did not arrive: while this process lives, nobody else could take them.
+   * Notices the leases that another holder has taken over. Ends the rows of a release, or of a lease that was taken, whose
+   * result did not arrive: while this process lives, no other process could take them.
    */
   async loseTaken(): Promise<void> {
     const { db, process, cluster } = this.#options
@@ -155,7 +155,7 @@ export class Leases implements LeaseStore {
   }
 
   /**
-   * Loses the leases that others have taken because this process seemed dead, also those that they are about to take: whoever takes a
+   * Loses the leases that others have taken because this process seemed dead, also the ones that they are about to take. A taker of a
    * lease finds the beats of before under the same lock.
    */
   async #loseTakenMeanwhile(): Promise<void> {

@@ -70,7 +70,7 @@ export class Notices implements ClusterNotices {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Passes on what the listening connection heard; ignores what this process sent itself, and what it does not know. */
+  /** Passes on a notice of the listening connection; ignores this process's own notices, and unknown ones. */
   heard(message: { readonly what?: unknown; readonly from?: unknown; readonly seq?: unknown }): void {
     const { what, from, seq } = message
     if (what === 'events' || what === 'config') this.#shared.emit(what, typeof seq === 'number' ? seq : undefined)

@@ -1,6 +1,6 @@
 /**
  * The leases of sessions, `session/<session>`, under which turns run that clients wait for. They come and go with each turn, so that one
- * grouped statement takes them and another one releases them. A holder hears who waits, and lets the longest wait go first.
+ * grouped statement takes them and another one releases them. A holder learns of waiting processes, and the longest wait goes first.
  */
 import { EventEmitter } from 'node:events'
 import { BoundedMap } from '@sluice/kit'
@@ -54,7 +54,7 @@ const LOCK_DEAD = `
 const TAKE_OVER = `
   UPDATE leases SET epoch = nextval('epochs'), process = $2, turn = $3, owner = $4, abort_requested = false WHERE name = $1 RETURNING epoch`
 const RELEASE = 'DELETE FROM leases WHERE epoch IN (SELECT epoch FROM leases WHERE epoch = ANY ($1::bigint[]) ORDER BY epoch FOR UPDATE)'
-/** Sessions whose process died and that nobody has asked for since. */
+/** Sessions whose process died and that no process has requested since. */
 const DROP_DEAD = `
   DELETE FROM leases WHERE epoch IN (
     SELECT epoch FROM leases WHERE starts_with(name, '${PREFIX}') AND NOT ${isAliveProcess('leases.process')} FOR UPDATE OF leases SKIP LOCKED)`
@@ -213,7 +213,7 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
     signal.addEventListener('abort', abort, { once: true })
     try {
       const holder = await db.get<Holder>(HOLDER, name)
-      // It is free now, or a turn that nobody runs yet goes first.
+      // It is free now, or a turn that does not run yet goes first.
       if (!holder) return await sleep(YIELD_POLL_MS)
       if (holder.process !== process) {
         notices.send({ what: 'session wanted', epoch: holder.epoch, waitedMs: Math.round(performance.now() - startedMs) })
@@ -240,7 +240,7 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())
 
-/** Releases share a statement, after what was requested under the leases and before another turn takes the session. */
+/** Releases share a statement, after the requests under the leases and before another turn takes the session. */
 const RELEASE_KIND: Kind<Taken, undefined> = {
   keys: ({ name }) => [name],
   statements: (all) => [

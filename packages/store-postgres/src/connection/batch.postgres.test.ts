@@ -38,7 +38,7 @@ test('a batch that fails changes nothing, reports the first error, and its state
   const all = [sql(insert, 1), sql(divide, 1), sql('SELECT count(*) AS count FROM counts'), sql(insert, 2)]
   expect(await sendAtOnce(client, all)).toEqual({ rows: [[{ number: 1 }], [{ result: 1 }], [{ count: 1 }], [{ number: 2 }]] })
   expect((await sendAtOnce(client, [sql(insert, 3), sql(insert, 1)])).error).toMatchObject({ code: '23505' })
-  // What was sent right behind a batch that fails is not part of it.
+  // Statements that were sent right after a batch that fails are not part of it.
   const [lost, kept] = await Promise.all([sendAtOnce(client, [sql(insert, 4), sql(divide, 0)]), sendAtOnce(client, [sql(insert, 5)])])
   expect([lost.error === undefined, kept]).toEqual([false, { rows: [[{ number: 5 }]] }])
   const { rows } = await client.query('SELECT number FROM counts ORDER BY number')

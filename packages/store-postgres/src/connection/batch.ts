@@ -19,7 +19,7 @@ interface Prepared {
 /** The statements that are prepared on each connection, by their texts. */
 const preparedOn = new WeakMap<pg.Client, Map<string, Prepared>>()
 
-/** What the server answered. `rows` has those of each statement whose answer arrived. */
+/** The server's answer. `rows` has the rows of each statement whose answer arrived. */
 export interface Answer {
   readonly rows: readonly (readonly Row[] | undefined)[]
   readonly error?: unknown

@@ -18,7 +18,7 @@ export interface ConnectionSettings {
   readonly schema?: string
   /** `auto`: no TLS on loopback and on a socket of this machine, and `verify` elsewhere. Default: `auto`. */
   readonly tls?: TlsMode
-  /** The file with the certificates of the authority that signed the server's certificate. Default: those of Node. */
+  /** The file with the certificates of the authority that signed the server's certificate. Default: Node's certificates. */
   readonly caFile?: string
   /** The time limit for a new connection. Default: 5 seconds. */
   readonly connectMs?: number

@@ -285,7 +285,7 @@ export class GroupCommit {
     for (let waiting = units; waiting.length > 0; ) {
       try {
         const rows = await this.#readAgain(kind, itemsOf(waiting))
-        // The rows are those of this write only if its lease was still held when they were read.
+        // The rows belong to this write only if its lease was still held when they were read.
         await this.#loseTaken(fencesOf(waiting))
         const found = kind.results(itemsOf(waiting), rows)
         for (const [place, { fence, resolve, reject }] of waiting.entries())

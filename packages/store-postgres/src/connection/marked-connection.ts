@@ -29,7 +29,7 @@ const TAKE_OVER = `
     ON CONFLICT (id) DO NOTHING)
   INSERT INTO connections (process, slot, generation, writes) VALUES ($1, $2, $3, 0)
   ON CONFLICT (process, slot) DO UPDATE SET generation = excluded.generation RETURNING writes, xmax <> 0 AS "isKnown"`
-/** Fails when another connection has taken the row over, or a lease is no longer held. */
+/** Fails when another connection has taken the row over, or a lease was lost. */
 const BEGIN_UNDER = `
   WITH held AS (SELECT epoch FROM leases WHERE epoch = ANY ($5::bigint[]) FOR SHARE),
     counted AS (
@@ -51,7 +51,7 @@ export interface MarkedOptions {
   readonly log: Logger
   /** Names this process among all that share the database. */
   readonly process: string
-  /** The number of this connection among those of the process. */
+  /** The number of this connection among the connections of the process. */
   readonly slot: number
 }
 

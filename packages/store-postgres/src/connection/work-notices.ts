@@ -9,7 +9,7 @@ const GATHER_MS = 5
 /** A payload of a notice is smaller than 8,000 bytes. Beyond this number of messages, it names only their shards. */
 const MESSAGES_MAX = 400
 
-/** What one notice says. */
+/** The content of one notice. */
 export interface WorkNotice {
   readonly what: 'work'
   readonly shards: readonly number[]

@@ -220,7 +220,7 @@ async function fillMany(dir: string, count: number): Promise<void> {
   await store.close()
 }
 
-test('a copy that was killed goes on where it stopped, and nobody uses it before', { timeout: 60_000 }, async () => {
+test('a copy that was killed continues where it stopped, and no daemon uses it before its end', { timeout: 60_000 }, async () => {
   const dir = newDir()
   await fillMany(dir, 20_000)
   const schema = newSchema()

@@ -149,7 +149,7 @@ export class PostgresSource {
         )
       checkKey(meta.get('key_id'), options.keyIds)
       await requireNoDaemon(schema)
-      // What is verified is what is copied.
+      // The copy and its verification read the same snapshot.
       await schema.all('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
       await requireVerified(schema, options, meta.get(SIGNED_KEY))
       const mixed = (await schema.get<{ count: number }>(MIXED_PARTS))?.count ?? 0

@@ -43,7 +43,7 @@ export interface ReencryptOptions {
   readonly dataDir: string
   /** Null: nothing is changed. */
   readonly oldId: string | null
-  /** The name of this machine: its own daemon reads the key file again, and those of other machines do not have the new key. */
+  /** The name of this machine: its own daemon reads the key file again, and the daemons of other machines do not have the new key. */
   readonly node: string
   readonly signer?: RowSigner | undefined
   readonly log: Logger

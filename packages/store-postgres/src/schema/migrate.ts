@@ -28,7 +28,7 @@ export interface MigrateOptions {
   readonly keyIds: readonly string[]
   /** Creates the key of a database that has none. A database without data demands its HMACs from the start. */
   readonly signer?: RowSigner | undefined
-  /** True: the caller fills the schema with a copy, which nobody else may use before it is finished. */
+  /** True: the caller fills the schema with a copy, which no other process may use before it is finished. */
   readonly isCopy?: boolean
   /** The migrations of this release; for tests. */
   readonly migrations?: readonly Migration[]

@@ -47,7 +47,7 @@ export function sharedCounters(db: Database): Counters {
   }
 }
 
-/** Other numbers start anew. */
+/** Other numbers start new counts. */
 const nameOf = (name: string, numbers: object): string =>
   `${name} ${Object.entries(numbers)
     .toSorted()
@@ -57,7 +57,7 @@ const nameOf = (name: string, numbers: object): string =>
 /** The calls of one key that this node let pass on its own. */
 interface Own {
   readonly free: TimeRing
-  /** The times of those that the database has not counted yet. */
+  /** The times of the calls that the database has not counted yet. */
   unreported: number[]
   /** Until then, the database refuses each call. */
   refusedUntilMs: number

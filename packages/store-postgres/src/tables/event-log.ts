@@ -1,7 +1,7 @@
 /**
- * The events that all nodes of a cluster share. Whoever appends locks the row with the newest number until its commit, so that numbers are
+ * The events that all nodes of a cluster share. An append locks the row with the newest number until its commit, so that numbers are
  * in the order of commits and a reader never finds an event before an earlier one. The tables are unlogged: an append waits for no disk, and
- * a crash of the server empties them. Numbers begin at the time in microseconds, so that those after a crash are higher than those before.
+ * a crash of the server empties them. Numbers begin at the time in microseconds, so that the numbers after a crash are higher than before.
  */
 import { endsWithin, every } from '@sluice/kit'
 import type { Clock, EventFollower, EventLog, LoggedEvent, Logger } from '@sluice/sdk'

@@ -30,7 +30,7 @@ export function createIdempotency(
       const latest = await foreign.read()
       const { changes } = keys
       const known = await runSteps(db, knownKeys(limits, db.clock.nowMs()))
-      // What this process stored meanwhile may be missing in what was read.
+      // Keys that this process stored meanwhile may be missing in the rows.
       if (keys.changes !== changes) continue
       loaded = known
       keys.refresh()

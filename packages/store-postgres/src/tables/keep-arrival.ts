@@ -9,7 +9,7 @@ import type { Kind, Tx } from '../connection/group-commit.ts'
 const COLUMNS =
   'key, shard, channel, account, message_id, sender, session, received_at, verdict, message_json, trace, kind, approval_run_id, approval_step_id'
 const TYPES = 'bytea, smallint, text, text, text, text, text, float8, text, text, text, text, text, text'
-/** The parameter after those of the columns: the bodies of requests. */
+/** The parameter after the columns' parameters: the bodies of requests. */
 const RAW = 15
 const LIST = TYPES.split(', ')
   .map((type, at) => `$${at + 1}::${type}[]`)
@@ -103,7 +103,7 @@ export function createKeep(db: Database, recent: RecentIds): InboxStore['keep'] 
   }
 }
 
-/** Tells for each message whether its id is known, with one query for those that are not recent. */
+/** Returns for each message whether its id is known, with one query for all ids that are not recent. */
 export function createKnown(db: Database, recent: RecentIds): InboxStore['known'] {
   return async (channel, messages) => {
     const keys = messages.map(({ account, id }) => rowKey(joinTexts(channel, account, id)))

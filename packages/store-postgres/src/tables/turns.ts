@@ -106,7 +106,7 @@ const UNFINISHED = shardQuery(
   SELECT ${COLUMNS}, checkpoint_json, shard FROM turns AS turn
   WHERE ended_at IS NULL AND inbox IS NULL AND ${shard} AND ${isLeft('$4')} ORDER BY created_at, id LIMIT $3`,
 )
-/** Shards are those of the leases of this process. */
+/** The shards are the ones of the leases of this process. */
 const ABANDONED = `
   SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn
   WHERE ended_at IS NULL AND inbox IS NULL AND (process = $1 OR ${isLeft('$1')} AND EXISTS (
@@ -277,7 +277,7 @@ export interface TurnsOptions {
   readonly keys: WatchedKeyTable
   readonly histories: Histories
   readonly process: string
-  /** True under the lease of a session: the turns that start are those of this process, and not of the owner of their shard. */
+  /** True under the lease of a session: turns start for this process, and not for the owner of their shard. */
   readonly isDirect: boolean
 }
 

@@ -46,7 +46,7 @@ export async function startProxy(target: number): Promise<CutProxy> {
   const cut = (): void => {
     for (const { client, server } of pairs) {
       client.destroy()
-      // What the client has sent before still reaches the server.
+      // Earlier bytes of the client still reach the server.
       server.end()
     }
   }

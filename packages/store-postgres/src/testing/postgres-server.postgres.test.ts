@@ -29,7 +29,7 @@ test('a standby has what was committed, and takes writes once it is promoted', a
   expect(await ask(standby.url, 'SELECT number FROM kept ORDER BY number')).toEqual([{ number: 7 }, { number: 9 }])
 })
 
-test('with a standby beside it, a server that does not answer is what the error tells', async () => {
+test('with a standby as well, the error names the server that does not answer', async () => {
   server = await startPostgres({ inMemory: true })
   const standby = await server.addStandby()
   const url = `postgres://postgres@127.0.0.1:${server.port},127.0.0.1:${standby.port}/postgres`

@@ -3,7 +3,7 @@ import { AppError, type Clock, type DeviceRow, type DeviceStore, type NewDevice,
 import { all, type ColdDatabase, first, type Steps, statement } from './cold-database.ts'
 import { newRow, type RowSigning } from './row-signing.ts'
 
-/** What does not change while a device is used. */
+/** The columns that do not change while a device is used. */
 const PAIRED = ['id', 'name', 'role', 'token_hash', 'created_at', 'expires_at', 'issued_by']
 const DROP_EXPIRED = 'DELETE FROM devices WHERE expires_at <= $1'
 const REVOKE = 'DELETE FROM devices WHERE id = $1 RETURNING id'

@@ -16,7 +16,7 @@ export interface EndDialect {
   /** The conditions of unfinished replies and messages. */
   readonly replies: string
   readonly messages: string
-  /** The columns of inbox and outbox that repeat the state of what does not go on. */
+  /** The columns of inbox and outbox that repeat the state of the rows that end. */
   readonly alsoState: readonly string[]
 }
 
@@ -24,7 +24,7 @@ const TURNS = `
   UPDATE turns SET status = 'failed', error_json = $1, ended_at = $2, checkpoint_json = NULL WHERE ended_at IS NULL RETURNING id`
 const CANCEL_APPROVALS = `
   UPDATE approvals SET state = 'cancelled', decided_by = 'system', feedback = $1, decided_at = $2 WHERE state = 'pending' RETURNING number`
-// Nobody is told of a decision that may have been told already.
+// No decision is announced that may have been announced already.
 const SETTLE_APPROVALS = 'UPDATE approvals SET settled_at = $1 WHERE settled_at IS NULL'
 const RUNS = 'SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL ORDER BY number'
 const END_RUN = 'UPDATE sop_runs SET status = $1, run_json = $2, ended_at = $3, held_at = NULL WHERE id = $4'

@@ -32,7 +32,7 @@ export const neededBytes = (bytes: number): number => ROOM_FACTOR * bytes + ROOM
 
 /**
  * Writes a consistent copy next to the file, including the content of its log, and returns its path. A crash leaves either no copy
- * or a complete one. Replaces the copy of an earlier attempt. Throws `unavailable` when there is no room.
+ * or a complete one. Replaces the copy of an earlier attempt. Throws `unavailable` when the disk has no room.
  */
 export function copyBeforeUpgrade(db: Database, { file, version, bytes, free }: CopyOptions): string {
   const folder = dirname(file)

@@ -15,12 +15,12 @@ export interface GroupCommitOptions {
   readonly onCommit?: ((units: number, tookMs: number) => void) | undefined
 }
 
-/** What a write may depend on: it fails once this is no longer held. */
+/** A lease that a write depends on: the write fails once the lease is lost. */
 export interface Fence {
   readonly name: LeaseName
   /** Reads the file inside the transaction of the write. */
   isHeld(): boolean
-  /** Called when a commit finds that it is no longer held. */
+  /** Called when a commit finds that it is lost. */
   lose(): void
 }
 
@@ -89,7 +89,7 @@ export class GroupCommit {
     return this.#write(unit, undefined, true)
   }
 
-  /** Returns the writer of a caller whose writes fail with `isLeaseLost`, and change nothing, once the fence is no longer held. */
+  /** Returns the writer of a caller whose writes fail with `isLeaseLost`, and change nothing, once the fence is lost. */
   under(fence: Fence): Writer {
     const write = <T>(unit: () => T, onDurable?: (result: T) => void): Promise<T> => this.#write(unit, fence, false, onDurable)
     return { write, dropInSlices: (limit, drop) => dropInSlices(write, limit, drop) }
@@ -183,7 +183,7 @@ export class GroupCommit {
   }
 }
 
-/** The result of a unit that did not run, because its fence is no longer held. */
+/** The result of a unit that did not run, because its fence is lost. */
 const NOT_RUN = Symbol('not run')
 
 /** Part of a transaction. Each fence is checked once, and again after a unit that changes fences. */

@@ -5,7 +5,7 @@ import { AppError } from '@sluice/sdk'
 
 const CHUNK_BYTES = 256 * 1024
 const BUSY_MS_MAX = 5000
-/** SQLite rewrites the header of the log when it starts the log anew. */
+/** SQLite rewrites the header of the log when it restarts the log. */
 const LOG_HEADER_BYTES = 32
 const LOG_ATTEMPTS_MAX = 100
 const FAULTS_MAX = 20
@@ -68,7 +68,7 @@ function requireSound(connection: DatabaseSync, file: string): void {
 }
 
 /**
- * Reads the log in one piece. A log that is started anew meanwhile is read again: a mixture of both would undo pages of the file.
+ * Reads the log in one piece. A log that is restarted meanwhile is read again: a mixture of both would undo pages of the file.
  * Bytes after the last whole commit do no harm, because SQLite stops there.
  */
 function readLog(path: string): Uint8Array {

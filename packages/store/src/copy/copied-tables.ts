@@ -13,7 +13,7 @@ export interface CopiedTable {
   readonly flags?: readonly string[]
   /** Columns that have the words of a memory, each database in its own form. */
   readonly computed?: readonly string[]
-  /** A column that PostgreSQL has in a table of its own, by the number of the row; there is no row for null. */
+  /** A column that PostgreSQL has in a table of its own, by the number of the row. A null has no row there. */
   readonly apart?: { readonly column: string; readonly table: string; readonly type: string }
   /** Columns that only PostgreSQL has: the process that works on the row at the moment, and the HMAC of the row. */
   readonly leftOut?: readonly string[]
@@ -26,7 +26,7 @@ export interface CopiedTable {
 const marked = (...states: readonly string[]): string =>
   `CASE WHEN state IN (${states.map((state) => `'${state}'`).join(', ')}) THEN state END`
 
-/** In an order in which each row follows those that it refers to. Turns and messages come before what their end would change. */
+/** In an order in which each row follows the rows that it refers to. Turns and messages come before what their end would change. */
 export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: 'sessions', key: ['number'], derived: { key: 'key' }, neverReuses: true },
   { name: 'messages', key: ['session', 'up_to'] },
@@ -99,7 +99,7 @@ export const LEFT_OUT_TABLES: readonly string[] = [
 /** The values of one row by column, as PostgreSQL has them: truth values are booleans and bytes are `Uint8Array`. */
 export type CopiedRow = Record<string, string | number | boolean | Uint8Array | null>
 
-/** What is no row: numbers that were given before, and when the data was upgraded last. */
+/** The data outside of rows: numbers that were given before, and the time of the last upgrade. */
 export interface CopiedNumbers {
   /** The highest number that each table with `neverReuses` ever gave. */
   readonly highest: Readonly<Record<string, number>>
@@ -108,6 +108,6 @@ export interface CopiedNumbers {
   readonly upgradedAtMs: number | null
 }
 
-/** The columns that the checksum of a row covers: those that both databases store. */
+/** The columns that the checksum of a row covers: the ones that both databases store. */
 export const sharedColumns = (table: CopiedTable, columns: readonly string[]): readonly string[] =>
   columns.filter((column) => !Object.hasOwn(table.derived ?? {}, column) && !table.computed?.includes(column))

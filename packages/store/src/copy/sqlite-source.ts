@@ -11,7 +11,7 @@ const BUSY_MS_MAX = 5000
 const SEQUENCES = 'SELECT name, seq FROM sqlite_sequence'
 const UPGRADED = 'SELECT max(at) AS at FROM upgrades'
 const COLUMNS = 'SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0 ORDER BY cid'
-/** The tables without those of an index over words, which belong to another table. */
+/** The tables, except the tables of an index over words, which belong to another table. */
 const TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'memory\\_words%' ESCAPE '\\'"
 
 export interface SqliteSourceOptions {

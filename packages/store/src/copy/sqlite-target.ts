@@ -28,7 +28,7 @@ const ADD_SEQUENCE = 'INSERT INTO sqlite_sequence (name, seq) SELECT ?1, ?2 WHER
 export interface SqliteTargetOptions {
   /** The path of the database once it is complete. */
   readonly file: string
-  /** What the copy is made of. */
+  /** The source of the copy. */
   readonly source: string
   /** True: an unfinished copy is thrown away. */
   readonly restart: boolean

@@ -3,7 +3,7 @@
  * holds that it equals what the first `version` migrations of `schema.ts` make of an empty file. Later migrations run on top of it.
  */
 export const BASE = {
-  /** The number of migrations that it stands for. */
+  /** The number of migrations that it replaces. */
   version: 37,
   sql: `
   CREATE TABLE sessions (

@@ -10,7 +10,7 @@ import { runSteps } from '../connection/run-steps.ts'
 import { DIALECT } from '../tables/dialect.ts'
 import { migrate } from './migrate.ts'
 
-/** The conditions on the state are those of the partial indexes. */
+/** The conditions on the state equal the conditions of the partial indexes. */
 const END: EndDialect = {
   replies: "state IN ('queued', 'sending', 'failed') AND state <> 'sent' AND ended_at IS NULL",
   messages: "state IN ('pending', 'running') AND state <> 'done' AND ended_at IS NULL",

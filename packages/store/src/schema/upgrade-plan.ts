@@ -27,7 +27,7 @@ export interface Copy {
 const SIZE =
   'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()'
 
-/** Returns what the next start of this release does to the file; undefined if there is no file. Changes nothing, also while a daemon runs. */
+/** Returns what the next start of this release does to the file; undefined without the file. Changes nothing, also while a daemon runs. */
 export function planUpgrade(file: string): UpgradePlan | undefined {
   if (!existsSync(file)) return undefined
   const from = schemaOf(file)
@@ -35,7 +35,7 @@ export function planUpgrade(file: string): UpgradePlan | undefined {
   return { from, to, neededBytes: from === to ? 0 : neededBytes(read(file, SIZE, 'bytes')), freeBytes: freeBytes(dirname(file)) }
 }
 
-/** Returns the newest copy that an upgrade has made; undefined if there is none. */
+/** Returns the newest copy that an upgrade has made; undefined without one. */
 export function newestCopy(file: string): Copy | undefined {
   const copy = existsSync(dirname(file)) ? copiesOf(file).at(-1) : undefined
   return copy && { file: copy.file, schema: schemaOf(copy.file), madeAtMs: copy.madeAtMs }
@@ -85,7 +85,7 @@ function lastUpgradeFrom(file: string): number | undefined {
 }
 
 /**
- * Puts the copy of `copyToRollBack` in the place of the file and moves the file into a new folder beside it, whose path it returns. The
+ * Puts the copy of `copyToRollBack` in the place of the file and moves the file into a new folder next to it, whose path it returns. The
  * caller holds the lock of the data directory. An interrupted call leaves no file in its place, with which no daemon starts, and is finished
  * by another call.
  */

@@ -1,4 +1,4 @@
-/** A file of a data directory with what this machine remembers of a shared database. It survives when the database goes back. */
+/** A file of a data directory with this machine's record of a shared database. It survives when the database goes back. */
 import { readFileSync } from 'node:fs'
 import { replaceDurably } from '@sluice/kit'
 

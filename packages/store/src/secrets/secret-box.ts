@@ -17,7 +17,7 @@ const FORM = /^enc:1:([0-9a-f]{8}):([A-Za-z0-9_-]+)$/
  * `config_invalid` for an invalid key file. The file is first accessed when a value is encrypted or decrypted.
  */
 export interface SecretBox {
-  /** Creates the key file if there is none. Throws `unavailable` when it cannot be created. */
+  /** Creates the key file if it is missing. Throws `unavailable` when it cannot be created. */
   encrypt(plain: string, aad: string): string
   /** Throws `config_invalid` when the key is missing or different, or the value was changed or moved. Never creates a key. */
   decrypt(text: string, aad: string): string

@@ -5,7 +5,7 @@ export const toBytes = (text: string): Buffer => Buffer.from(text, 'utf16le').sw
 
 export const toText = (bytes: Uint8Array): string => Buffer.from(bytes).swap16().toString('utf16le')
 
-/** Returns the least bytes above all keys that start with `prefix`; undefined when there are none. */
+/** Returns the least bytes above all keys that start with `prefix`; undefined if none exist. */
 export function endOfPrefix(prefix: Buffer): Buffer | undefined {
   const last = prefix.findLastIndex((byte) => byte < 0xff)
   if (last < 0) return undefined

@@ -137,7 +137,7 @@ export class KeyTable {
     if (this.#size >= this.#keysMax) this.#dropOldest()
   }
 
-  /** Drops a key in flight only when there is no other: without its key, the same request could run twice at once. */
+  /** Drops a key in flight only when all keys are in flight: without its key, the same request could run twice at once. */
   #dropOldest(): void {
     const keys = this.#done.size > 0 ? this.#done : this.#inFlight
     const oldest = keys.oldest()

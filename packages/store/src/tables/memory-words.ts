@@ -22,7 +22,7 @@ const ONE_IS_A_WORD = /\p{Script=Han}/u
 interface Words {
   /** Whole words, and pairs of characters of scripts without spaces. */
   readonly whole: ReadonlySet<string>
-  /** What else a text is similar to: single characters that are words, and marked parts of words. */
+  /** Further parts that make texts similar: single characters that are words, and marked parts of words. */
   readonly parts: ReadonlySet<string>
 }
 

@@ -8,7 +8,7 @@ import { createColdDatabase } from '../connection/run-steps.ts'
 import { DIALECT } from './dialect.ts'
 import { shrink, usedBytes } from './space.ts'
 
-// The conditions on the content are those of the partial indexes.
+// The conditions on the content equal the conditions of the partial indexes.
 const HAS_CONTENT = 'message_json IS NOT NULL OR raw IS NOT NULL'
 const dropContent = (state: string, content: string, set: string): string => `
   UPDATE inbox SET ${set} WHERE number IN (

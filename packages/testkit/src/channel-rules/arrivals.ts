@@ -1,4 +1,4 @@
-/** Rules for what people can send: every kind arrives, with the words of others apart from those of the sender. */
+/** Rules for the kinds of messages: every kind arrives, and the words of other people are kept apart from the sender's. */
 import { AppError, type Inbound, QUOTED_CHARS_MAX, THING_KINDS, thingLine, wordsOf } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { ArrivalSubject } from '../channel-subject.ts'

@@ -1,4 +1,4 @@
-/** Runs a channel against its fake platform through outages, on a clock that stands still while the channel waits for the platform. */
+/** Runs a channel against its fake platform through outages, on a clock that stops while the channel waits for the platform. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel, ChannelHealth, Deliver, Inbound } from '@sluice/sdk'
 import * as v from 'valibot'

@@ -135,7 +135,7 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id, 
   }
 }
 
-/** Ids that are no ordinary segment of a path. */
+/** Ids that are not an ordinary segment of a path. */
 const UNSAFE_IDS = ['.', '..', '../..', 'a/../..', 'a/b', '?a', '#a', '%2e%2e']
 
 /** How many segments the path of each request has, and whether it has a query or a fragment. */

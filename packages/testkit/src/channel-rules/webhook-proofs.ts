@@ -18,7 +18,7 @@ export function proofRules(bench: Bench, subject: WebhookSubject, webhookBench: 
   const isInBody = subject.prove(webhookBench.bytes, 0).body !== undefined
   return {
     ...acceptanceRules(bench, subject, webhookBench),
-    // A body that is no JSON has no place for a token.
+    // A body that is not JSON has no place for a token.
     ...(isInBody ? {} : rawBodyRules(bench)),
     ...(subject.covers === 'nothing' ? {} : coverageRules(bench, subject, webhookBench)),
     ...refusalRules(bench, subject, webhookBench),

@@ -50,7 +50,7 @@ export interface SandboxBench {
   run(script: string, options?: RunOptions): Promise<Ran>
   /** Runs any program in the sandbox, in the workspace. */
   execute(file: string, args: readonly string[], options?: RunOptions): Promise<Ran>
-  /** Runs a script with `perl` in the sandbox; throws if there is no perl. */
+  /** Runs a script with `perl` in the sandbox; throws on a machine without perl. */
   runPerl(script: string, args: readonly string[], policy?: Partial<SandboxPolicy>): Promise<Ran>
   /** Starts a script with `sh` in the sandbox; `stop` kills its process group and releases the sandbox. */
   start(script: string, policy?: Partial<SandboxPolicy>): Promise<{ stop(): Promise<void> }>

@@ -1,4 +1,4 @@
-/** Rules for the notices of what other processes write. */
+/** Rules for the notices of other processes' writes. */
 import { expect } from 'vitest'
 import { arrival, reply } from './delivery-samples.ts'
 import { own, type StoreRules } from './store-bench.ts'

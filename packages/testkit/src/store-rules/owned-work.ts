@@ -1,4 +1,4 @@
-/** Rules for what the holder of a lease finds: the work in its shards, and only there. */
+/** Rules for the work that the holder of a lease finds: the work in its shards, and nothing else. */
 import { SHARDS, type ShardRange, shardOf, shardOfConversation, shardOfSession, shardsLease } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'

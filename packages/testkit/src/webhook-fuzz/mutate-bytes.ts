@@ -70,7 +70,7 @@ export const REWRITTEN: Readonly<Record<string, (text: string) => Uint8Array | s
 const EDITS = Object.entries(edits)
 const REWRITES = Object.entries(REWRITTEN)
 
-/** Applies a change to the text of the body; returns the body unchanged if the change needs JSON and there is none. */
+/** Applies a change to the text of the body; returns the body unchanged if the change needs JSON and the body is not JSON. */
 export function rewrite(body: Uint8Array, how: (text: string) => Uint8Array | string): Uint8Array {
   try {
     const written = how(textOf(body))

@@ -25,7 +25,7 @@ export interface Target {
 /** Returns the host of a URL in the form that sockets expect: an IPv6 address has no brackets. */
 const connectHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
 
-/** Forwards one plain HTTP request on a new connection. Calls `refuse` when there is no answer that can be passed on. */
+/** Forwards one plain HTTP request on a new connection. Calls `refuse` without an answer that can be passed on. */
 export function forwardRequest(
   { url, addresses }: Target,
   request: IncomingMessage,

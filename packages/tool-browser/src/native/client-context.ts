@@ -130,7 +130,7 @@ export class ClientContext {
     return 'Closed.'
   }
 
-  /** Checks every request except those that only the proxy sees: redirects, WebSockets and Chromium's own requests. */
+  /** Checks every request except the ones that only the proxy sees: redirects, WebSockets and Chromium's own requests. */
   async #onRequest(route: Route): Promise<void> {
     const request = route.request()
     const isPage = request.isNavigationRequest()

@@ -19,7 +19,7 @@ export const notInBuild = (): string => `this build has no backend "native": ${h
 
 export const CHROMIUM_HINT = 'install Chromium (Debian: apt install chromium), or set native_chrome_path under [browser]'
 
-/** Returns the path of the configured browser, or of the first one found. Throws `unavailable` with a hint when there is none. */
+/** Returns the path of the configured browser, or of the first one found. Throws `unavailable` with a hint on a machine without one. */
 export async function findChromium(configured?: string): Promise<string> {
   if (configured !== undefined) {
     if (await isExecutable(configured)) return configured

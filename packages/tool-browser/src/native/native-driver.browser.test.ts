@@ -224,7 +224,7 @@ describe.skipIf('missing' in foundChromium)(`the backend native with a real brow
   })
 })
 
-test('says what to install when there is no browser', async () => {
+test('says what to install without a browser', async () => {
   const world = createWorld({
     config: { backend: 'native', native_chrome_path: '/nowhere/chromium', allowed_domains: ['*'] },
     names: { 'a.test': ['93.184.215.14'] },

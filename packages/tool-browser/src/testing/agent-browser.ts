@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import type { SpawnRequest } from '@sluice/sdk'
 
-/** What the command prints, and its exit code. */
+/** The output of the command, and its exit code. */
 export interface Printed {
   readonly stdout: string
   readonly stderr?: string

@@ -1,4 +1,4 @@
-/** A site with one page for each way in which a page can make the browser send a request to another host. */
+/** A site with one page for each means by which a page can make the browser send a request to another host. */
 import { createServer, type Server } from 'node:http'
 import { type Listening, listenOnLoopback } from '@sluice/testkit/loopback-server'
 

@@ -1,5 +1,5 @@
 /**
- * One conversation: what was said before, and the messages on their way with their answers as they arrive. The gateway stores each message
+ * One conversation: its earlier messages, and the messages on their way with their answers as they arrive. The gateway stores each message
  * before it confirms it, and the browser keeps it until its turn has ended, so leaving the page or losing the network changes nothing.
  */
 import { type Signal, signal } from '@preact/signals'
@@ -114,7 +114,7 @@ export class Conversation {
   readonly running = signal(0)
   /** Whether a message waits because the gateway cannot be reached. */
   readonly isWaiting = signal(false)
-  /** Whether there are earlier messages than those that are shown. */
+  /** Whether the conversation has earlier messages than the shown ones. */
   readonly hasMore = signal(false)
   readonly problem = signal<unknown>(undefined)
   /** The name of the session. The page gives a new one its name. */
@@ -525,7 +525,7 @@ interface StoredEntry {
   readonly entry: Entry
 }
 
-/** The turns by the times of their ends, which are those of their answers. */
+/** The turns by the times of their ends, which are the times of their answers. */
 type EndedTurns = ReadonlyMap<string, Got<'/api/turns'>['turns'][number]>
 
 function storedEntries(messages: readonly Stored[], turns: EndedTurns): readonly StoredEntry[] {

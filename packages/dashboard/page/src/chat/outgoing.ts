@@ -1,4 +1,4 @@
-/** What a person has written and no store of the gateway has yet, kept by the browser: drafts, and messages whose turn has not ended. */
+/** Texts that a person has written and the gateway has not stored, kept in the browser: drafts, and messages whose turn has not ended. */
 
 /** A message on its way. */
 export interface Sent {
@@ -10,7 +10,7 @@ export interface Sent {
   readonly postedAtMs?: number
   /** The turn; absent until the gateway has stored it. */
   readonly turn?: string
-  /** Why there is no answer. A person sends it again or discards it. */
+  /** Why no answer came. A person sends it again or discards it. */
   readonly failure?: string
 }
 

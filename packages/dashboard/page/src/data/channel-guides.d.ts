@@ -7,7 +7,7 @@ declare module 'virtual:channel-guides' {
     readonly section: string
     /** The keys of the example of the README. */
     readonly keys: readonly string[]
-    /** Markdown, in which `<public url>` stands for the address of the daemon. */
+    /** Markdown, in which `<public url>` is replaced by the address of the daemon. */
     readonly steps: readonly string[]
     /** The index of the step at which the keys are saved. */
     readonly saving: number

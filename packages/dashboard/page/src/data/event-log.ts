@@ -13,10 +13,10 @@ const DRAW_EVERY_MS = 250
 /** The types of all events so far. */
 export const types = signal<readonly string[]>([])
 
-/** The events, oldest first. Replaced at most four times a second, and not while nobody sees the page. */
+/** The events, oldest first. Replaced at most four times a second, and not while the page is hidden. */
 export const lines = signal<readonly Line[]>([])
 
-/** Follows the events from those that the daemon still keeps, until the returned function is called. */
+/** Follows the events, from the oldest one that the daemon still keeps, until the returned function is called. */
 export function follow(): () => void {
   let known: Line[] = []
   let ids = new Set<string>()

@@ -1,4 +1,4 @@
-/** Puts off what nobody waits for. */
+/** Postpones work that the person does not wait for. */
 
 const IDLE_MS_MAX = 1000
 /** Browsers without idle callbacks wait for so long instead. */

@@ -147,7 +147,7 @@ export function disconnect(): void {
   current?.close()
 }
 
-/** What has arrived and has not been looked at: a thousand events a second are looked at together, and leave time for a person's keys. */
+/** The events that have arrived and wait for `receiveAll`: it handles a thousand a second at once, and leaves time for a person's keys. */
 let received: string[] = []
 let receiveTimer: number | undefined
 

@@ -1,9 +1,9 @@
-/** The data layer: what the page has loaded, and what an event makes stale. */
+/** The data layer: the answers that the page has loaded, and the ones that an event makes stale. */
 import { QueryClient, type QueryKey, useQuery } from '@tanstack/preact-query'
 import { ApiError, type GetPath, type Got, get, getOverview, type Overview, type PathOf, type QueryOf } from './api.ts'
 
 const RETRIES_MAX = 2
-/** What has no event of its own is asked for again after this time, while it is shown. */
+/** Data without an event of its own is requested again after this time, while the page shows it. */
 export const REFRESH_MS = 15_000
 
 export const queries = new QueryClient({
@@ -48,6 +48,6 @@ export const refresh = (...prefixes: readonly string[]): Promise<void> =>
 
 export const OVERVIEW = ['/api/overview'] as const
 
-/** What the overview shows; the frame of the page shows its counts. */
+/** The data of the overview; the frame of the page shows its counts. */
 export const useOverview = (enabled = true) =>
   useQuery<Overview, Error>({ queryKey: OVERVIEW, queryFn: ({ signal }) => getOverview(signal), refetchInterval: REFRESH_MS, enabled })

@@ -157,7 +157,7 @@ export function inlineOf(text: string, depth = 0): Inline[] {
   return parts
 }
 
-/** What is known of a text, so that nothing is looked for twice. */
+/** The findings of earlier searches in a text, so that no search is repeated. */
 interface Search {
   /** Marks that have no end in the rest of the text. */
   readonly endless: Set<string>
@@ -192,7 +192,7 @@ function codeSpanAt(text: string, at: number, search: Search): Found | undefined
   search.ticks ??= ticksIn(text)
   const length = lengthOfTicks(text, at)
   const runs = search.ticks.get(length) ?? []
-  // The runs are looked at in order, so that those before this place are dropped for good.
+  // The runs are looked at in order, so that the runs before this place are no longer needed.
   while ((runs[0] ?? Number.POSITIVE_INFINITY) <= at) runs.shift()
   const [end] = runs
   return end === undefined ? undefined : { part: { kind: 'code', text: text.slice(at + length, end) }, end: end + length }
