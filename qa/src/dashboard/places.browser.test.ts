@@ -126,7 +126,7 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     expect(await audited('conversation_read')).toHaveLength(before + 1)
   })
 
-  test('the chat finds words in the messages of this browser', async () => {
+  test('the chat finds words in the messages of this browser, and opens the conversation at their place', async () => {
     const page = await open()
     await go(page, '/chat', 'Chat')
     await say(page, 'remember the violet umbrella')
@@ -136,11 +136,21 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
       .waitFor(SOON)
     await page.getByLabel('Find words').fill('VIOLET')
     await page.getByLabel('Find words').press('Enter')
-    await page
+    const found = page
       .getByRole('region', { name: 'Found in messages' })
       .getByRole('link', { name: /violet umbrella/ })
       .first()
-      .waitFor(SOON)
+    await found.waitFor(SOON)
+    await say(page, 'and now something else')
+    const later = page.locator('.said.answer').getByText(/heard: and now something else/)
+    await later.waitFor(SOON)
+    await found.click()
+    await page.getByText('shown up to the place that was found').waitFor(SOON)
+    await page.locator('.said.person').getByText('remember the violet umbrella').waitFor(SOON)
+    expect(await later.count()).toBe(0)
+    await page.getByRole('link', { name: 'Go to its end' }).click()
+    await later.waitFor(SOON)
+    await page.getByRole('textbox', { name: 'Message' }).waitFor(SOON)
   })
 
   test('a file is attached to a message, and its path reaches the agent', async () => {

@@ -119,6 +119,8 @@ export class Conversation {
   readonly problem = signal<unknown>(undefined)
   /** The name of the session. The page gives a new one its name. */
   readonly session: string
+  /** The place, found by a search, up to which the conversation is shown to be read. Nothing is sent or followed meanwhile. */
+  readonly upTo: string | undefined
   #stored: readonly StoredEntry[] = []
   #messages: Outgoing[] = []
   /** The turns of messages that this page has posted. */
@@ -136,9 +138,15 @@ export class Conversation {
   readonly #closed = new AbortController()
   readonly #stops: readonly (() => void)[]
 
-  constructor(id: string | undefined) {
+  constructor(id: string | undefined, upTo?: string) {
     this.id = signal(id)
     this.session = id ?? randomName()
+    this.upTo = upTo
+    if (upTo !== undefined) {
+      this.#stops = []
+      void this.load()
+      return
+    }
     for (const sent of id === undefined ? [] : sentOf(id)) {
       const message = new Outgoing(sent, { isShown: sent.turn === undefined || sent.failure !== undefined })
       message.isUncertain = message.isOpen && sent.turn === undefined
@@ -222,12 +230,14 @@ export class Conversation {
       this.#isStale = false
       const done = this.#messages.filter(({ isDone }) => isDone)
       try {
+        const query = { limit: String(this.#shownMax + 1), ...(this.upTo !== undefined && { up_to: this.upTo }) }
         const [stored, listed] = await Promise.all([
-          get('/api/sessions/{id}/messages', { path: { id }, query: { limit: String(this.#shownMax + 1) } }),
+          get('/api/sessions/{id}/messages', { path: { id }, query }),
           get('/api/turns', { query: { session: id, limit: TURNS_MAX } }),
         ])
         if (this.#isClosed) return
         this.#show(stored.messages, new Map(listed.turns.map((turn) => [turn.ended_at, turn])))
+        if (this.upTo !== undefined) return this.#showEntries()
         this.#messages = this.#messages.filter((message) => !done.includes(message))
         const [first] = done
         const asked = this.#stored.filter(({ entry }) => entry.kind === 'person')

@@ -5,7 +5,7 @@ import { Conversation, type Entry, type Facts, type ToolCall } from '../chat/con
 import { draftOf, forget, keepDraft } from '../chat/outgoing.ts'
 import { answered, api } from '../data/api.ts'
 import { refresh, useApi, useOverview } from '../data/queries.ts'
-import { go, to, useParams } from '../data/router.ts'
+import { go, placeQuery, to, useParams } from '../data/router.ts'
 import { role } from '../data/session.ts'
 import { ApprovalCard } from '../ui/approval.tsx'
 import { Ask } from '../ui/controls.tsx'
@@ -14,7 +14,7 @@ import { Files, returnedFiles } from '../ui/files.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Message } from '../ui/message.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
-import { Loaded, Page, Problem } from '../ui/parts.tsx'
+import { Loaded, Note, Page, Problem } from '../ui/parts.tsx'
 import { RichText } from '../ui/rich-text.tsx'
 import { integer, Line, MonoName, Name, Text } from '../ui/text.tsx'
 import { attempt, say } from '../ui/toast.tsx'
@@ -30,11 +30,12 @@ const SESSIONS_MAX = 200
 
 export function Chat() {
   const { id } = useParams<{ id?: string }>()
-  const [conversation, setConversation] = useState<Conversation>(() => new Conversation(id))
+  const upTo = id === undefined ? undefined : (placeQuery().get('up_to') ?? undefined)
+  const [conversation, setConversation] = useState<Conversation>(() => new Conversation(id, upTo))
   const [showsSessions, setShowsSessions] = useState(false)
   useEffect(() => {
-    if (id !== conversation.id.value) setConversation(new Conversation(id))
-  }, [id])
+    if (id !== conversation.id.value || upTo !== conversation.upTo) setConversation(new Conversation(id, upTo))
+  }, [id, upTo])
   useEffect(() => () => conversation.close(), [conversation])
   // A new conversation has an id, and so a place of its own, from its first message on.
   const given = conversation.id.value
@@ -52,8 +53,19 @@ export function Chat() {
             </button>
             <ConversationHead conversation={conversation} />
           </div>
-          <Messages conversation={conversation} />
-          <Composer key={conversation.session} conversation={conversation} />
+          <Messages key={`${conversation.session} ${conversation.upTo}`} conversation={conversation} />
+          {conversation.upTo === undefined ? (
+            <Composer key={conversation.session} conversation={conversation} />
+          ) : (
+            <Note>
+              <div class="row spread">
+                <span>The conversation is shown up to the place that was found.</span>
+                <a class="button" href={to('chat', conversation.session)}>
+                  Go to its end
+                </a>
+              </div>
+            </Note>
+          )}
         </div>
       </div>
     </Page>
@@ -113,7 +125,7 @@ function FoundHere({ words, onOpen }: { readonly words: string; readonly onOpen:
           <ul>
             {rows.map(({ session_id, up_to, role: from, at, text }) => (
               <li key={`${session_id} ${up_to}`}>
-                <a href={to('chat', session_id)} onClick={onOpen}>
+                <a href={`${to('chat', session_id)}?up_to=${up_to}`} onClick={onOpen}>
                   <Line value={text} />
                   <span class="quiet">
                     <Time at={at} /> · {from === 'user' ? 'you' : 'the agent'}
