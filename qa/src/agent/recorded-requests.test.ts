@@ -184,7 +184,7 @@ test('six turns with eight calls each need no summary', async () => {
 
 test('wrong arguments and unknown tools keep the prefix and are named', async () => {
   steps = [
-    ...calls(['file_read', { file: 'notes.md' }], ['read_file', { path: 'notes.md' }], ['file_read', { path: 'gone.md' }]),
+    ...calls(['file_read', { place: 'notes.md' }], ['read_file', { path: 'notes.md' }], ['file_read', { path: 'gone.md' }]),
     { text: 'ok' },
   ]
   await sluice.run('try', { session: 'wrong' })
@@ -192,4 +192,15 @@ test('wrong arguments and unknown tools keep the prefix and are named', async ()
   expect(last).toContain(String.raw`did you mean \"path\"?`)
   expect(last).toContain('There is no tool')
   expect(prefixKept(recorded())).toBe(1)
+})
+
+test('a memory is recalled in another conversation without being asked for, before and after the next message', async () => {
+  steps = [...calls(['memory_store', { key: 'cat', content: 'The cat of Ada is called Minka' }]), { text: 'Kept.' }]
+  await sluice.run('keep it', { session: 'first' })
+  steps = []
+  await sluice.run('What is the name of the cat of Ada?', { session: 'second' })
+  await sluice.run('thanks', { session: 'second' })
+  const [asked, thanked] = recorded().slice(-2)
+  expect(JSON.stringify(messagesOf(asked ?? expect.fail('no request')).at(-1))).toContain('cat: The cat of Ada is called Minka')
+  expect(prefixKept([asked, thanked].filter((one) => one !== undefined))).toBe(1)
 })

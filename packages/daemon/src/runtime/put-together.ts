@@ -138,7 +138,7 @@ function createApprovals({ opened, features: { snapshot } }: Base, delivery: Lat
 }
 
 function createAgentOf(
-  { opened, features: { snapshot, lifecycle, services }, inForce, options }: Base,
+  { opened, features: { snapshot, lifecycle }, inForce, options }: Base,
   {
     approvals,
     lanes,
@@ -183,7 +183,7 @@ function createAgentOf(
       return readIdentity({ dataDir: opened.dataDir, agent, workspace: now?.workspace, accepted: now?.agent.identity_sha256 }, log)
     },
     texts: () => config().core(gatewaySection).texts,
-    recall: async (reader, text) => (await services.recall?.(reader, text)) ?? [],
+    recall: async (reader, text) => (await snapshot().service('recall')?.(reader, text)) ?? [],
     approve: options.approve ?? askInChats,
     within: traces.within,
   })
