@@ -102,12 +102,13 @@ export class TaskAgent {
   }
 
   async #run(call: ToolCall, specs: readonly ModelTool[]): Promise<string> {
-    const { name, input } = (call.name === TOOL_CALL && innerCall(call.input)) || call
+    const inner = call.name === TOOL_CALL ? innerCall(call.input, this.#around.scrub) : call
+    const { name, input } = 'problem' in inner ? call : inner
     const tool = name === TOOL_SEARCH ? searchTool(this.#tools, async () => specs) : this.#tools.find((one) => one.name === name)
     const note = (given: unknown, isOk: boolean) => this.calls.push({ tool: name, reply: this.#replies, input: given, isOk })
-    if (!tool) {
+    if ('problem' in inner || !tool) {
       note(input, false)
-      return `There is no tool "${name}".`
+      return 'problem' in inner ? inner.problem : `There is no tool "${name}".`
     }
     const parsed = parseToolInput(tool, input, this.#around.scrub)
     if ('problem' in parsed) {

@@ -39,6 +39,7 @@ test('many external tools are found and called, under their own name and policy'
     call('tool_call', { name: 'mcp_files_7', input: { from: 'desk' } }),
     call('tool_call', { name: 'mcp_file_7', input: {} }),
     call('tool_call', { input: {} }),
+    call('tool_call', { tool: 'mcp_files_7', arguments: '{"to":"shelf"}' }),
     { text: 'done' },
   ])
   const approve = async (asking: ToolApprovalRequest) => {
@@ -54,15 +55,19 @@ test('many external tools are found and called, under their own name and policy'
   expect(results[1]).toMatch(/<untrusted source="mcp_files_7"[\s\S]*copied 1/)
   expect(results[2]).toContain('"from" is unknown; did you mean "to"?')
   expect(results[3]).toContain('There is no tool "mcp_file_7". Similar names: mcp_files_7')
-  expect(results[4]).toContain('There is no tool "tool_call"')
-  expect(ran).toEqual(['desk'])
-  expect(asked.map(({ tool, summary }) => [tool, summary.includes('desk')])).toEqual([['mcp_files_7', true]])
+  expect(results[4]).toMatch(/^The input of tool_call is not valid:\n- name: /)
+  expect(ran).toEqual(['desk', 'shelf'])
+  expect(asked.map(({ tool, summary }) => [tool, /desk|shelf/.exec(summary)?.[0]])).toEqual([
+    ['mcp_files_7', 'desk'],
+    ['mcp_files_7', 'shelf'],
+  ])
   expect(heard.flatMap((part) => (part.type === 'tool_call' ? [part.name] : []))).toEqual([
     'tool_search',
     'mcp_files_7',
     'mcp_files_7',
     'tool_call',
     'tool_call',
+    'mcp_files_7',
   ])
 })
 

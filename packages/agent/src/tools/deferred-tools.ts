@@ -5,6 +5,8 @@
 import { defineTool, type ModelTool, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import { estimateTokens } from '../history/tokens.ts'
+import type { Scrub } from '../turn/scrub.ts'
+import { parseToolInput } from './tool-input.ts'
 
 export const TOOL_SEARCH = 'tool_search'
 export const TOOL_CALL = 'tool_call'
@@ -106,15 +108,10 @@ function bestMatches(query: string, specs: readonly ModelTool[]): ModelTool[] {
     .map(({ spec }) => spec)
 }
 
-/** Returns the call that `tool_call` makes; undefined when its input does not name a tool. */
-export function innerCall(json: string): { readonly name: string; readonly input: string } | undefined {
-  let raw: unknown
-  try {
-    raw = JSON.parse(json)
-  } catch {
-    return undefined
-  }
-  const { success, output } = v.safeParse(callInput, raw)
-  if (!success) return undefined
-  return { name: output.name, input: typeof output.input === 'string' ? output.input : JSON.stringify(output.input) }
+/** Returns the call that `tool_call` makes, or the problem of its input. */
+export function innerCall(json: string, scrub: Scrub): { readonly name: string; readonly input: string } | { readonly problem: string } {
+  const parsed = parseToolInput({ name: TOOL_CALL, input: callInput }, json, scrub)
+  if ('problem' in parsed) return parsed
+  const { name, input } = parsed.value
+  return { name, input: typeof input === 'string' ? input : JSON.stringify(input) }
 }

@@ -104,11 +104,12 @@ export class ToolExecutor {
   /** Validates a call. Without `repeats` the call may be made any number of times. Never throws. */
   prepare(scope: CallScope, call: ToolCall, repeats?: Repeats): PreparedCall {
     // A deferred tool is judged, shown and run under its own name.
-    const inner = call.name === TOOL_CALL && !scope.registry.tools.has(TOOL_CALL) ? innerCall(call.input) : undefined
-    const { name, input: json } = inner ?? call
+    const inner = call.name === TOOL_CALL && !scope.registry.tools.has(TOOL_CALL) ? innerCall(call.input, this.#deps.scrub) : call
+    const { name, input: json } = 'problem' in inner ? call : inner
     const tool = scope.registry.tools.get(name) ?? (name === TOOL_SEARCH ? this.#search(scope) : undefined)
     const refuse = (refusal: string): PreparedCall => ({ call, tool, input: undefined, halts: false, refusal })
     if (call.isCut) return refuse(CUT_CALL)
+    if ('problem' in inner) return refuse(inner.problem)
     if (!tool) return refuse(unknownTool(scope, name))
     const allowed = allowedTools(scope)
     if (allowed && name !== TOOL_SEARCH && !allowed.includes(tool.name)) return refuse(notAmong(allowed, tool.name))

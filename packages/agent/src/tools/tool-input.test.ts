@@ -41,6 +41,23 @@ describe('parseToolInput', () => {
     expect(parse(json)).toEqual({ problem: expect.stringContaining(`is not valid:\n${line}`) })
   })
 
+  test.each([
+    ['{"edits":[{"old_text":"a"}]}', ['- edits[0].new_text: Invalid key: Expected "new_text" but received undefined']],
+    ['{"edits":[{"old_text":"a","new_text":"b","all":"yes"}]}', ['- edits[0].all: Invalid type: Expected boolean but received "yes"']],
+    [
+      '{"edits":[{"old_text":"a","new_text":"b"},{"old_txt":"a","new_text":"b"}]}',
+      [
+        '- "old_txt" is unknown in edits[1]; did you mean "old_text"?',
+        '- edits[1].old_text: Invalid key: Expected "old_text" but received undefined',
+      ],
+    ],
+    ['7', ['- input: Invalid type: Expected Object but received 7']],
+  ])('names the places of %s as people write them', (json, lines) => {
+    const edits = v.array(v.object({ old_text: v.string(), new_text: v.string(), all: v.optional(v.boolean()) }))
+    const { problem } = parseToolInput({ name: 'edit', input: v.object({ edits }) }, json, (text) => text) as { readonly problem: string }
+    expect(problem.split('\n').slice(1)).toEqual(lines)
+  })
+
   test('masks secrets in an input that it shows, and cuts a long one', () => {
     expect(parse('{"text":"canary')).toEqual({ problem: expect.stringContaining('{"text":"***') })
     expect(parse(`{"text":"${'x'.repeat(9_000)}`)).toEqual({ problem: expect.stringMatching(/x{400,500}…$/) })

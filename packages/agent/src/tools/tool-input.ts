@@ -3,9 +3,12 @@ import { nearestName } from '@sluice/kit'
 import { errorText, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Scrub } from '../turn/scrub.ts'
+import { entriesOf, inputAsMeant, isClosed, isObject, itemOf } from './input-as-meant.ts'
 
 /** `raw` is the input of the model, `value` the validated input, and `halts` as in `Tool.haltOf`. */
-export type ParsedInput = { readonly raw: unknown; readonly value: unknown; readonly halts: boolean } | { readonly problem: string }
+export type ParsedInput<Value = unknown> =
+  | { readonly raw: unknown; readonly value: Value; readonly halts: boolean }
+  | { readonly problem: string }
 
 /** The part of an input that is not JSON which the model gets to see again. */
 const WRITTEN_CHARS_MAX = 500
@@ -13,7 +16,11 @@ const ISSUES_MAX = 5
 const ISSUE_CHARS_MAX = 200
 
 /** Parses the JSON and validates it with the schema of the tool. Empty text counts as an empty object. */
-export function parseToolInput(tool: Tool, json: string, scrub: Scrub): ParsedInput {
+export function parseToolInput<Schema extends v.GenericSchema>(
+  tool: Pick<Tool<Schema>, 'name' | 'input' | 'haltOf'>,
+  json: string,
+  scrub: Scrub,
+): ParsedInput<v.InferOutput<Schema>> {
   let raw: unknown
   try {
     raw = json.trim() === '' ? {} : parseArguments(json)
@@ -21,12 +28,13 @@ export function parseToolInput(tool: Tool, json: string, scrub: Scrub): ParsedIn
     const written = json.length > WRITTEN_CHARS_MAX ? `${json.slice(0, WRITTEN_CHARS_MAX)}…`.toWellFormed() : json
     return { problem: `The input of ${tool.name} is not JSON: ${errorText(error)}\nThe input was: ${scrub(written)}` }
   }
-  const halt = tool.haltOf?.(raw)
-  let result = v.safeParse(tool.input, halt ?? raw)
-  if (!result.success && halt === undefined) result = v.safeParse(tool.input, withParsedTexts(raw, result.issues))
+  const asMeant = inputAsMeant(tool.input, raw)
+  const halt = tool.haltOf?.(raw) ?? tool.haltOf?.(asMeant)
+  const meant = halt ?? asMeant
+  const result = v.safeParse(tool.input, meant)
   if (result.success) return { raw, value: result.output, halts: halt !== undefined }
   const others = result.issues.filter((issue) => !isUnknownName(issue)).map(issueText)
-  const issues = [...unknownNames(tool, halt ?? raw, result.issues), ...others]
+  const issues = [...unknownNames(tool.input, meant, result.issues), ...others]
   const more = issues.length - ISSUES_MAX
   const shown = issues.slice(0, ISSUES_MAX).map(clean(scrub))
   return { problem: `The input of ${tool.name} is not valid:\n${shown.join('\n')}${more > 0 ? `\nand ${more} more` : ''}` }
@@ -64,40 +72,39 @@ function firstObject(text: string): string | undefined {
   return undefined
 }
 
-/** Models also write a list or an object as a text of JSON. Returns the input with such members parsed; every other member stays as it is. */
-function withParsedTexts(raw: unknown, issues: readonly v.BaseIssue<unknown>[]): unknown {
-  const isMeant = ({ expected, input, path }: v.BaseIssue<unknown>): boolean =>
-    path?.length === 1 && typeof input === 'string' && (expected === 'Array' || expected === 'Object')
-  const members = issues.filter(isMeant).flatMap((issue): [string, unknown][] => {
-    const { input, path } = issue
-    try {
-      const value: unknown = JSON.parse(input as string)
-      return typeof value === 'object' ? [[String(path?.[0].key), value]] : []
-    } catch {
-      return []
-    }
-  })
-  return members.length === 0 ? raw : { ...(raw as object), ...Object.fromEntries(members) }
+/** Whether the issue is about a member that `unknownNames` names. */
+const isUnknownName = ({ type, expected }: v.BaseIssue<unknown>): boolean => type === 'strict_object' && expected === 'never'
+
+const issueText = (issue: v.BaseIssue<unknown>): string => `- ${placeOf(issue) || 'input'}: ${issue.message}`
+
+/** Returns the place of an issue as `edits[0].old_text`; empty for the whole input. */
+function placeOf({ path }: v.BaseIssue<unknown>): string {
+  const items: readonly v.IssuePathItem[] = path ?? []
+  return items.reduce((place, { key }) => memberAt(place, key), '')
 }
 
-/** Whether the issue is about a member of the input that `unknownNames` names. */
-const isUnknownName = ({ type, expected, path }: v.BaseIssue<unknown>): boolean =>
-  type === 'strict_object' && expected === 'never' && path?.length === 1
+function memberAt(place: string, key: unknown): string {
+  if (typeof key === 'number') return `${place}[${key}]`
+  return place === '' ? String(key) : `${place}.${String(key)}`
+}
 
-const issueText = (issue: v.BaseIssue<unknown>): string => `- ${v.getDotPath(issue) ?? 'input'}: ${issue.message}`
-
-/** Names the members of an input that its schema does not have, each with the member that was most likely meant. */
-function unknownNames({ input }: Tool, given: unknown, issues: readonly v.BaseIssue<unknown>[]): string[] {
-  const entries = 'entries' in input && typeof input.entries === 'object' ? input.entries : undefined
-  if (!entries || typeof given !== 'object' || given === null) return []
+/** Names the members that the schema does not have, in the order of the input, each with the member that was most likely meant. */
+function unknownNames(schema: v.GenericSchema, given: unknown, issues: readonly v.BaseIssue<unknown>[], place = ''): string[] {
+  const item = itemOf(schema)
+  if (item && Array.isArray(given)) return given.flatMap((one, at) => unknownNames(item, one, issues, memberAt(place, at)))
+  const entries = entriesOf(schema)
+  if (!entries || !isObject(given)) return []
   const free = Object.keys(entries).filter((name) => !Object.hasOwn(given, name))
-  const missing = issues.map((issue) => v.getDotPath(issue) ?? '').find((name) => free.includes(name))
-  return Object.keys(given)
-    .filter((name) => !Object.hasOwn(entries, name))
-    .map((name) => {
-      const meant = nearestName(name, free) ?? missing
-      return `- ${JSON.stringify(name)} is unknown${meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`}`
-    })
+  const places = new Set(issues.map(placeOf))
+  const missing = free.filter((name) => places.has(memberAt(place, name)))
+  return Object.entries(given).flatMap(([name, value]) => {
+    const member = Object.hasOwn(entries, name) ? entries[name] : undefined
+    if (member) return unknownNames(member, value, issues, memberAt(place, name))
+    if (!isClosed(schema) && missing.length === 0) return []
+    const meant = nearestName(name, free) ?? (missing.length === 1 ? missing[0] : undefined)
+    const where = place === '' ? '' : ` in ${place}`
+    return [`- ${JSON.stringify(name)} is unknown${where}${meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`}`]
+  })
 }
 
 const clean =
