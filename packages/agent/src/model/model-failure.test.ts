@@ -31,6 +31,15 @@ describe('retries', () => {
     })
     expect(failureOf(error)).toEqual({ reason: 'gave a reply that cannot be read', repeat: 'once', kind: 'provider' })
   })
+  test('a web page: once, with what to check', () => {
+    const error = {
+      name: 'AI_APICallError',
+      statusCode: 200,
+      responseBody: '\n<!DOCTYPE html><p>Sign in',
+      cause: { name: 'AI_JSONParseError' },
+    }
+    expect(failureOf(error)).toEqual({ reason: 'sent a web page in place of a reply: check base_url', repeat: 'once', kind: 'provider' })
+  })
   test('an error inside a stream: by its status', () => {
     expect(failureOf({ message: 'Overloaded', isRetryable: true })).toEqual({
       reason: 'answered an error: Overloaded',

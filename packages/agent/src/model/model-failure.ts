@@ -92,7 +92,11 @@ export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs:
     if (status !== undefined) return again(byStatus(status, { said: `an error (${name})`, message: clean(message) }))
     return again({ reason: `answered an error: ${clean(message)}`, repeat: isRetryable === true ? 'often' : 'once', kind: 'provider' })
   }
-  if (isInvalidReply(error)) return { reason: 'gave a reply that cannot be read', repeat: 'once', kind: 'provider' }
+  if (isInvalidReply(error)) {
+    const isPage = /^\s*<(?:!doctype|html)\b/i.test(plainBody(error) ?? '')
+    const what = isPage ? 'sent a web page in place of a reply: check base_url' : 'gave a reply that cannot be read'
+    return { reason: what, repeat: 'once', kind: 'provider' }
+  }
   const isOurs = error instanceof Error && isRetryable === undefined && !error.name.startsWith('AI_')
   if (isOurs) return { reason: 'failed unexpectedly', repeat: 'never', kind: 'fault', cause: error }
   return { reason: `failed: ${reason}`, repeat: isRetryable === true ? 'often' : 'never', kind: 'provider' }
