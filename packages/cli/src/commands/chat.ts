@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { ChatFrame, SessionLine } from '@sluice/http/answers'
 import { AppError, agentKey, errorText, MAIN_AGENT } from '@sluice/sdk'
 import { type Api, apiPath } from '../api/api.ts'
+import { ChatLines, costOf } from '../chat-lines.ts'
 import { Screen } from '../chat-screen.ts'
 import type { CliContext } from '../context.ts'
 import { sessionOption, textOption } from '../option-values.ts'
@@ -74,6 +75,7 @@ async function converse(conversation: Conversation): Promise<void> {
 async function answer({ api, context, screen, session, agent }: Conversation, message: string): Promise<'answered' | 'left'> {
   const { out } = context
   const left = new AbortController()
+  const lines = new ChatLines(out)
   let turnId: string | undefined
   let isStopped = false
   const stop = (): void => {
@@ -84,7 +86,7 @@ async function answer({ api, context, screen, session, agent }: Conversation, me
   const open = new Map<string, AbortController>()
   let asking = Promise.resolve()
   const ask = async (frame: Extract<ChatFrame, { type: 'approval_request' }>, signal: AbortSignal): Promise<void> => {
-    out.print(`\n${out.style('yellow', 'The agent wants to run')} ${frame.tool}:\n${frame.arguments_summary}`)
+    lines.print(`${out.style('yellow', 'The agent wants to run')} ${frame.tool}:\n${frame.arguments_summary}`)
     const input = await screen.ask('Allow it once? [y/N] ', signal)
     if (input === undefined) return out.print(out.style('dim', '\ndecided elsewhere'))
     // A person who leaves has decided nothing: the question stays open for the dashboard and other commands.
@@ -103,16 +105,16 @@ async function answer({ api, context, screen, session, agent }: Conversation, me
     if (frame.type === 'turn_start') {
       turnId = frame.turn_id
       if (isStopped) stop()
-    } else if (frame.type === 'chunk') out.write(frame.content)
-    else if (frame.type === 'tool_call') out.print(out.style('dim', `[${frame.name}]`))
+    } else if (frame.type === 'chunk') lines.write(frame.content)
+    else if (frame.type === 'tool_call') lines.print(out.style('dim', `[${frame.name}]`))
     else if (frame.type === 'approval_request') {
       const closed = new AbortController()
       open.set(frame.step_id, closed)
       asking = asking.then(() => ask(frame, closed.signal))
     } else if (frame.type === 'tool_result') close(frame.id)
-    else if (frame.type === 'aborted') out.print(out.style('dim', '\nstopped'))
-    else if (frame.type === 'error') out.print(`\n${out.style('red', frame.message)}`)
-    else if (frame.type === 'done') out.print(`\n${out.style('dim', costOf(frame))}`)
+    else if (frame.type === 'aborted') lines.print(out.style('dim', 'stopped'))
+    else if (frame.type === 'error') lines.print(out.style('red', frame.message))
+    else if (frame.type === 'done') lines.print(out.style('dim', costOf(frame)))
   }
   const body = { message, session_id: session, agent, ask: true, stays: true }
   const follow = async (): Promise<'answered'> => {
@@ -131,12 +133,7 @@ async function answer({ api, context, screen, session, agent }: Conversation, me
   } catch (error) {
     if (left.signal.aborted) return 'left'
     if (!(error instanceof AppError)) throw error
-    out.print(`\n${out.style('red', error.message)}`)
+    lines.print(out.style('red', error.message))
     return 'answered'
   }
-}
-
-const costOf = ({ model, input_tokens, output_tokens, cost_usd }: Extract<ChatFrame, { type: 'done' }>): string => {
-  const tokens = `${model}, ${input_tokens + output_tokens} tokens`
-  return cost_usd > 0 ? `${tokens}, $${cost_usd.toFixed(4)}` : tokens
 }
