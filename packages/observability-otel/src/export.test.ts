@@ -1,8 +1,8 @@
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '@sluice/qa/otlp-receiver'
 import type { Host, Observation, Observer, Parts, Trace } from '@sluice/sdk'
-import { testHost } from '@sluice/testkit/host'
+import { type TestHost, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import feature from './index.ts'
 
 const opened: { close?(): Promise<void> }[] = []
@@ -19,7 +19,6 @@ const receiver = async (): Promise<OtlpReceiver> => {
 const build = (host: Host, config: object): Parts & { readonly observer: Observer } => {
   const schema = feature.section?.schema ?? v.object({})
   const parts = feature.build(host, v.parse(schema, config))
-  opened.push(parts)
   const [observer] = parts.observers ?? []
   if (!observer) throw new Error('The feature has no observer')
   return { ...parts, observer }
@@ -28,18 +27,34 @@ const build = (host: Host, config: object): Parts & { readonly observer: Observe
 const TRACE: Trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', parentId: '00f067aa0ba902b7', state: 'v=1' }
 const span = { trace: TRACE, startMs: 1_767_225_600_000.25, tookMs: 1.5 }
 
-const exported = async (...observations: Observation[]): Promise<readonly ReceivedSpan[]> => {
-  const { url, until, refusals } = await receiver()
-  const host = testHost()
-  const { observer } = build(host, { otel_endpoint: url, otel_service_name: 'kitchen' })
-  for (const observation of observations) observer.record(observation)
-  await host.advance(1000)
-  const spans = await until(observations.length)
-  expect(refusals).toEqual([])
-  return spans
-}
-
 describe('observability-otel', () => {
+  // The thread of an exporter loads its libraries for longer than all of these tests take, so that they share one.
+  let collector: OtlpReceiver
+  let host: TestHost
+  let exporter: ReturnType<typeof build>
+  beforeAll(async () => {
+    collector = await startOtlpReceiver()
+    host = testHost()
+    exporter = build(host, { otel_endpoint: collector.url, otel_service_name: 'kitchen' })
+  })
+  afterAll(async () => {
+    await exporter.close?.()
+    await collector.close()
+  })
+
+  const exported = async (...observations: Observation[]): Promise<readonly ReceivedSpan[]> => {
+    const before = collector.spans.length
+    for (const observation of observations) exporter.observer.record(observation)
+    // A batch is sent some time after the one before it has arrived.
+    const arrived = async (): Promise<number> => {
+      await host.advance(1000)
+      return collector.spans.length - before
+    }
+    await expect.poll(arrived).toBe(observations.length)
+    expect(collector.refusals).toEqual([])
+    return collector.spans.slice(before)
+  }
+
   test('exports a span with its ids, parent, state, times and service name', async () => {
     const [seen] = await exported({ kind: 'tool_call', tool: 'shell', outcome: 'ok', span })
     expect(seen).toMatchObject({
@@ -146,8 +161,7 @@ describe('observability-otel', () => {
     const spans = await exported({ kind: 'tool_call', tool: 'shell', outcome: 'ok', span })
     expect(spans).toHaveLength(1)
     const { url, bodies } = await receiver()
-    const host = testHost()
-    const { observer, close } = build(host, { otel_endpoint: url })
+    const { observer, close } = build(testHost(), { otel_endpoint: url })
     const others: Observation[] = [
       { kind: 'rate_limited', route: '/x' },
       { kind: 'commit', units: 1, tookMs: 1 },

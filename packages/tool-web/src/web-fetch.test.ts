@@ -93,7 +93,7 @@ describe('web_fetch', () => {
   })
 
   test('says the status of an error, and reports it as a failure', async () => {
-    const { run, reports } = arrange(() => html('<p>gone', { status: 404, statusText: 'Not Found' }))
+    const { run, reports } = arrange(() => new Response('gone', { status: 404, statusText: 'Not Found' }))
     expect(await run({})).toBe('[HTTP 404 Not Found]\ngone')
     expect(reports).toEqual([{ failed: true, data: 'gone' }])
   })
@@ -105,7 +105,7 @@ describe('web_fetch', () => {
   })
 
   test.each(STANDINGS)('for %s', async (standing) => {
-    const { run, tool, requests, host } = arrange(() => html('<p>words'))
+    const { run, tool, requests, host } = arrange(() => new Response('words'))
     const by = { ...host.by, standing, signal: new AbortController().signal }
     const checked = (async () => tool.precheck?.({ url: 'https://a.example', offset: 0 }, by))()
     if (['stranger', 'unverified'].includes(standing)) {
