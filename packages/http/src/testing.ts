@@ -45,7 +45,7 @@ import {
 } from '@sluice/sdk'
 import type { LibrarySettings } from '@sluice/sop'
 import { ProcedureFiles } from '@sluice/sop/procedure-files'
-import { openStore } from '@sluice/store'
+import { openTestStore } from '@sluice/store/testing/test-store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
@@ -169,7 +169,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const file = join(folder, 'sluice.db')
   const clock = testClock()
   const { log, logs } = recordLog()
-  const opened = openStore({ file, clock, log })
+  const opened = openTestStore({ file, clock, log })
   const store = options.counters ? { ...opened, counters: options.counters } : opened
   const observations: Observation[] = []
   const snapshots = testSnapshots(options, observations)

@@ -22,7 +22,7 @@ import {
   type Outbound,
   type Store,
 } from '@sluice/sdk'
-import { openStore } from '@sluice/store'
+import { openTestStore } from '@sluice/store/testing/test-store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { agentWorkspace } from '@sluice/testkit/memory-workspace'
@@ -129,7 +129,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
   const clock = options.clock ?? testClock()
   const host = testHost({ clock })
   const { log } = host
-  const store = openStore({ file: join(folder, 'sluice.db'), clock, log })
+  const store = openTestStore({ file: join(folder, 'sluice.db'), clock, log })
   const bus = createEventBus({ clock, run: 'test' })
   const sent: SentMessage[] = []
   const turns: TurnRequest[] = []

@@ -6,7 +6,7 @@ import { People } from '@sluice/delivery'
 import { ShardOwnership } from '@sluice/ownership'
 import type { EventBus } from '@sluice/runtime'
 import type { Clock, Logger, Store } from '@sluice/sdk'
-import { openStore } from '@sluice/store'
+import { openTestStore } from '@sluice/store/testing/test-store'
 import { ApprovalRegistry } from '../registry.ts'
 
 export interface TestApprovals {
@@ -26,7 +26,7 @@ export function openTestApprovals(deps: {
   readonly pendingMax?: number
 }): TestApprovals {
   const folder = mkdtempSync(join(tmpdir(), 'approvals-'))
-  const store = openStore({ file: join(folder, 'sluice.db'), clock: deps.clock, log: deps.log })
+  const store = openTestStore({ file: join(folder, 'sluice.db'), clock: deps.clock, log: deps.log })
   const ownership = new ShardOwnership({ store, clock: deps.clock, log: deps.log })
   const none = (): readonly never[] => []
   const approvals = new ApprovalRegistry({

@@ -23,7 +23,7 @@ import {
   type Webhook,
   type Workspace,
 } from '@sluice/sdk'
-import { openStore } from '@sluice/store'
+import { openTestStore } from '@sluice/store/testing/test-store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { agentWorkspace } from '@sluice/testkit/memory-workspace'
@@ -58,7 +58,7 @@ export function setUpDeliveries(): void {
 }
 
 export const open = (): Store => {
-  const store = openStore({ file: join(folder, 'sluice.db'), clock, log: host.log })
+  const store = openTestStore({ file: join(folder, 'sluice.db'), clock, log: host.log })
   stores.push(store)
   return store
 }

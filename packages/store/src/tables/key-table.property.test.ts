@@ -7,7 +7,7 @@ import { testHost } from '@sluice/testkit/host'
 import { failedTurn, queuedTurn, turnEnd } from '@sluice/testkit/store-rules/samples'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { openStore } from '../open-store.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const LIMITS = { ttlMs: 4, keysMax: 3 }
 const folder = mkdtempSync(join(tmpdir(), 'key-table-'))
@@ -176,7 +176,7 @@ class Restarting implements fc.AsyncCommand<Model, Real> {
   check = () => true
   async run(model: Model, real: Real): Promise<void> {
     await real.store.close()
-    real.store = openStore({ file: real.file, clock: real.clock, log: testHost().log })
+    real.store = openTestStore({ file: real.file, clock: real.clock, log: testHost().log })
     // The first claim reads the disk. This one is released, so that only the room it took has an effect.
     await real.store.idempotency.claim(scoped('first'), LIMITS)
     await real.store.idempotency.release(scoped('first'))
@@ -207,7 +207,7 @@ test('idempotency keys follow the model in any sequence of events', { timeout: 1
     fc.asyncProperty(commands, async (sequence) => {
       const file = join(folder, `${runs++}.db`)
       const clock = testClock()
-      const real: Real = { store: openStore({ file, clock, log: testHost().log }), file, clock }
+      const real: Real = { store: openTestStore({ file, clock, log: testHost().log }), file, clock }
       try {
         await fc.asyncModelRun(() => ({ model: new Model(), real }), sequence)
       } finally {

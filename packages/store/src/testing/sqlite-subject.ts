@@ -6,7 +6,7 @@ import type { Clock, Store } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import type { StoreSubject } from '@sluice/testkit/store'
 import { afterAll } from 'vitest'
-import { openStore } from '../open-store.ts'
+import { openTestStore } from './test-store.ts'
 
 /** Lists of a file with at least `largeBytes` are read in a thread of their own. */
 export function sqliteSubject(name: string, largeBytes?: number): StoreSubject {
@@ -16,7 +16,7 @@ export function sqliteSubject(name: string, largeBytes?: number): StoreSubject {
   let opened = 0
 
   function open(file: string, clock: Clock): Store {
-    const store = openStore({ file, clock, log: testHost().log, largeBytes })
+    const store = openTestStore({ file, clock, log: testHost().log, largeBytes })
     files.set(store, file)
     return store
   }
