@@ -7,10 +7,12 @@ import offline from '@sluice/provider-offline'
 import openai from '@sluice/provider-openai'
 import { type Channel, type Deliver, defineFeature, type Inbound } from '@sluice/sdk'
 import { type ModelRequest, type ModelServer, startModelServer } from '@sluice/testkit/model-server'
+import * as v from 'valibot'
 
 /** The length of a token in characters, as both sides of a comparison count it. */
 const TOKEN_CHARS = 4
 const ACCOUNT = 'bot'
+const SECTION = { path: 'channels_config.x-room', schema: v.object({}) }
 const SUBJECTS = ['the release', 'lunch', 'the build', 'that ticket', 'the review', 'the demo']
 const VERBS = ['is done', 'looks good to me', 'needs another look', 'can wait until Monday', 'broke again this morning']
 
@@ -93,12 +95,14 @@ async function run(dataDir: string, model: ModelServer, messages: readonly Inbou
     },
   }
   const sluice = await createSluice({
-    features: [offline, openai, defineFeature({ id: 'x-room', build: () => ({ channels: [channel] }) })],
+    features: [offline, openai, defineFeature({ id: 'x-room', section: SECTION, build: () => ({ channels: [channel] }) })],
     dataDir,
     logger: false,
     config: {
       provider: { kind: 'openai', base_url: `${model.url}/v1`, model: 'small', context_window: 400_000 },
       limits: { loop_turns: 0 },
+      // Each message has an answer before the next one comes, so that a longer wait would find no more of them.
+      channels_config: { 'x-room': { batch_ms: 1 } },
     },
   })
   try {
