@@ -188,7 +188,7 @@ test('several processes can create a store at the same time', async () => {
   const store = open(file)
   expect(await store.keyValue('test').list('', 10)).toHaveLength(3)
   await store.close()
-}, 20_000)
+})
 
 test('a check finds a damaged page', async () => {
   const file = join(folder, 'sluice.db')
