@@ -11,8 +11,11 @@ import { memoryKeyValue } from '../memory-store.ts'
 /** How a platform fails: it cannot be reached, or it accepts connections and breaks each of them after some milliseconds. */
 export type Outage = 'unreachable' | { readonly lastsMs: number }
 
-/** The real time without progress after which the clock moves: an attempt then waits for time and not for the platform. */
-const IDLE_MS = 40
+/**
+ * The rounds of the event loop, each of at least a millisecond, after which the clock moves: an attempt then waits for time and not for the
+ * platform, which runs in this process. A busy machine makes the rounds longer, and not fewer.
+ */
+const IDLE_ROUNDS = 20
 const STEP_MS = 250
 /** The real time after which an expected state counts as missing, unless a test of the rules sets a shorter one. */
 const LIMIT_MS = 10_000
@@ -78,17 +81,20 @@ export class OutageBench {
     return () => listening.stop()
   }
 
-  /** Lets time pass until `holds`, at most until the clock shows `endMs`. Returns the time of the clock. */
-  async until(holds: () => boolean, endMs = Number.POSITIVE_INFINITY): Promise<number> {
+  /** Lets time pass in steps of `stepMs` until `holds`, at most until the clock shows `endMs`. Returns the time of the clock. */
+  async until(holds: () => boolean, endMs = Number.POSITIVE_INFINITY, stepMs = STEP_MS): Promise<number> {
     const { clock } = this.host
     const startedMs = performance.now()
-    for (let idleMs = 0; !holds() && clock.monotonicMs() < endMs; ) {
+    for (let rounds = 0; !holds() && clock.monotonicMs() < endMs; ) {
       const retryAtMs = this.#listening?.retryAtMs
       const nowMs = clock.monotonicMs()
-      if (retryAtMs !== undefined) await clock.advance(Math.min(retryAtMs, endMs) - nowMs)
-      else if (idleMs >= IDLE_MS) await clock.advance(Math.min(STEP_MS, endMs - nowMs))
-      if (retryAtMs !== undefined || idleMs >= IDLE_MS) idleMs = 0
-      else idleMs += await realTick()
+      if (retryAtMs === undefined && rounds < IDLE_ROUNDS) {
+        rounds += 1
+        await sleep(1)
+      } else {
+        rounds = 0
+        await clock.advance(Math.min(retryAtMs ?? nowMs + stepMs, endMs) - nowMs)
+      }
       if (endMs === Number.POSITIVE_INFINITY && performance.now() - startedMs > this.#limitMs) throw new Error(`never true: ${holds}`)
     }
     return clock.monotonicMs()
@@ -130,10 +136,4 @@ export class OutageBench {
     await this.#listening?.stop()
     await this.platform.fake.close()
   }
-}
-
-async function realTick(): Promise<number> {
-  const startedMs = performance.now()
-  await sleep(1)
-  return performance.now() - startedMs
 }

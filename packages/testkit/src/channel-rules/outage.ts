@@ -19,8 +19,9 @@ const BACK_MS_MAX = 5000
 const SILENT_MS_MAX = 120_000
 const SILENT_STEP_MS = 4000
 const SILENT_WAIT_MS = 1000
-/** Longer than the pause between two writes of the positions. */
+/** Longer than the pause between two writes of the positions, and a part of it. */
 const POSITIONS_STORED_MS = 6000
+const POSITIONS_STEP_MS = 2000
 
 /** `limitMs` is the real time after which an expected state counts as missing. */
 export function outageRules(subject: ChannelSubject, listen: ListenSubject, limitMs?: number): Rules {
@@ -107,7 +108,7 @@ export function outageRules(subject: ChannelSubject, listen: ListenSubject, limi
           const { clock } = bench.host
           for (const endMs = clock.monotonicMs() + SILENT_MS_MAX; bench.texts.length < 2 && clock.monotonicMs() < endMs; ) {
             await clock.advance(SILENT_STEP_MS)
-            await bench.until(() => bench.texts.length === 2, clock.monotonicMs() + SILENT_WAIT_MS)
+            await bench.until(() => bench.texts.length === 2, clock.monotonicMs() + SILENT_WAIT_MS, SILENT_WAIT_MS / 2)
           }
           expect(bench.texts).toEqual(['before', 'meanwhile'])
         }),
@@ -122,7 +123,7 @@ export function outageRules(subject: ChannelSubject, listen: ListenSubject, limi
         await bench.poke()
         await bench.until(() => bench.delivered.length > 0)
         // A position beyond the message would be stored by now.
-        await bench.until(() => false, bench.host.clock.monotonicMs() + POSITIONS_STORED_MS)
+        await bench.until(() => false, bench.host.clock.monotonicMs() + POSITIONS_STORED_MS, POSITIONS_STEP_MS)
         const killed = kill()
         let isDelivered = false
         bench.listen(async () => {
