@@ -22,7 +22,8 @@ const only = SLUICE_SLOW === '1' ? [SLOW] : SLUICE_POSTGRES === '1' ? [POSTGRES]
 const left = [...configDefaults.exclude, SLOW, POSTGRES, DAEMONS]
 // These files run in a process of their own: they count the objects of the whole heap, lower its priority, or load a library that changes globals.
 const APART = [
-  'packages/{channel-chatapp-web,channel-fedchat,plugins-wasm,tool-pdf,webauthn}/src/**/*.test.ts',
+  'packages/channel-chatapp-web/src/{conformance,link,xeddsa}.test.ts',
+  'packages/channel-fedchat/src/{conformance,encryption,interop,crypto/indexed-db}.test.ts',
   'packages/channel-dingtalk/src/official-sdk.test.ts',
   'packages/channel-qq/src/independent.test.ts',
   'packages/cli/src/api/next-to-daemon.test.ts',
@@ -30,8 +31,11 @@ const APART = [
   'packages/delivery/src/deliveries.test.ts',
   'packages/hardware-boards/src/{firmware-micropython,repl/main-file}.test.ts',
   'packages/kit/src/time/signal-scope.test.ts',
+  'packages/plugins-wasm/src/index.test.ts',
   'packages/tool-browser-native/src/index.test.ts',
   'packages/tool-browser/src/native/native-driver.test.ts',
+  'packages/tool-pdf/src/{conformance,hostile,pdf-read,pdf-reader}.test.ts',
+  'packages/webauthn/src/{daemon,register.negative,sign-in.negative,webauthn}.test.ts',
   'qa/src/{channels,channel-guides}.test.ts',
   // Playwright changes `fs` and `process`. Without a browser, these files have nothing to do.
   ...(SLUICE_BROWSER ? ['{packages,qa}/**/src/**/*.browser.test.ts'] : []),
@@ -41,8 +45,9 @@ const ALL = ['packages/*/src/**/*.test.ts', 'qa/src/**/*.test.ts']
 const selections = only
   ? [{ name: 'all', include: only, isolate: true }]
   : [
-      { name: 'all', include: ALL, exclude: [...left, ...APART], isolate: false },
+      // Vitest runs projects in the order of their names. The many short files come last, so that no worker waits for one long file at the end.
       { name: 'apart', include: APART, exclude: left, isolate: true },
+      { name: 'together', include: ALL, exclude: [...left, ...APART], isolate: false },
     ]
 const projects = selections.map((selection) => ({
   extends: true as const,
@@ -71,6 +76,8 @@ export default defineConfig({
   test: {
     env,
     projects,
+    // No module uses `require` or `__dirname`, and making them for each module of each file takes seconds.
+    injectCjsGlobals: false,
     maxWorkers,
     maxConcurrency,
     reporters: ['default', runReport(import.meta.dirname, { seed, file: SLUICE_TEST_REPORT, shuffles })],
