@@ -13,7 +13,7 @@ export interface CorpusReply {
 
 /** What no platform shows to people: the marks of Markdown and of HTML outside of `CorpusReply.literals`. */
 export const RAW_MARK =
-  /<\/?(?:b|i|s|u|em|strong|code|sub|sup|br|div|details|summary)>|<!--|&[a-z]+;|[：。]\*|\*\*|~~|`|\]\(|^#{1,6} |^> |^\s*[-*+] |^\s*\|.*\||^\|?[-: ]+\|[-: |]+$/m
+  /<\/?(?:b|i|s|u|em|strong|code|sub|sup|br|div|details|summary|ul|ol|li|table|tr|th|td|blockquote)>|<!--|&[a-z]+;|[：。]\*|\*\*|~~|`|\]\(|^#{1,6} |^> |^\s*[-*+] |^\s*\|.*\||^\|?[-: ]+\|[-: |]+$/m
 
 const TAGS = ['b', 'i', 's', 'u', 'em', 'strong', 'code', 'sub', 'sup', 'div']
 
@@ -24,7 +24,7 @@ export function replyCorpus(count: number, seed = 44): readonly CorpusReply[] {
 }
 
 class Writer {
-  readonly #random: Random
+  #random: Random
   readonly #at: number
   #next = 0
   readonly #words: string[] = []
@@ -38,6 +38,9 @@ class Writer {
 
   reply(): CorpusReply {
     const blocks = Array.from({ length: this.#random.within(1, 8) }, () => this.#block())
+    // The blocks of the next replies stay the same when one is added to those below.
+    this.#random = createRandom(this.#at)
+    blocks.push(this.#laterBlock(), this.#laterBlock())
     return { markdown: blocks.join('\n\n'), words: this.#words, literals: this.#literals, addresses: this.#addresses }
   }
 
@@ -122,6 +125,31 @@ class Writer {
     return this.#random.pick(blocks)()
   }
 
+  /** Returns a block with lists and tables of HTML, notes, tasks, formulas, deep quotes, or both directions of writing. */
+  #laterBlock(): string {
+    const blocks: readonly (() => string)[] = [
+      () => this.#tags('ul', ['li'], () => `${this.#word()} ${this.#tagged('b')} [${this.#word()}](${this.#address()})`),
+      () => `${this.#word()}\n${this.#tags('ol', ['li'], () => `${this.#word()}${this.#tags('ul', ['li'], () => this.#word())}`)}`,
+      () => this.#tags('table', ['tr', this.#random.pick(['th', 'td'])], () => this.#word()),
+      () => `<blockquote>${this.#word()}<br>${this.#word()}</blockquote>`,
+      () => this.#table(2, () => `${this.#word()}<br>${this.#tags('ul', ['li'], () => this.#word()).replaceAll('\n', '')}`),
+      () => `${this.#word()}[^${this.#at}]\n\n[^${this.#at}]: ${this.#word()} ${this.#word()}`,
+      () => `- [ ] ${this.#word()}\n  - [x] **${this.#word()}** ${this.#word()}\n- [ ] ${this.#word()}`,
+      () => `$$\n\\frac{${this.#word()}}{2}\n$$\n\n$x = ${this.#word()}$`,
+      () => `> ${this.#word()}\n>\n> > ${this.#word()}\n> >\n> > \`\`\`js\n> > ${this.#word()}\n> > \`\`\`\n>\n> ${this.#word()}`,
+      () => `${this.#word('שלום')} **${this.#word('plain')} ${this.#word('مرحبا')}** \`${this.#word('code')}\` ${this.#word('עולם')}`,
+    ]
+    return this.#random.pick(blocks)()
+  }
+
+  /** Returns two of the innermost tags within each of the others. */
+  #tags(outer: string, inner: readonly string[], words: () => string): string {
+    const [name, ...rest] = inner
+    if (name === undefined) return `<${outer}>${words()}</${outer}>`
+    const within = (): string => this.#tags(name, rest, words)
+    return `<${outer}>\n${within()}\n${within()}\n</${outer}>`
+  }
+
   #list(marker: string, indent: string): string {
     const items = Array.from({ length: this.#random.within(1, 4) }, () => {
       const nested = this.#random.chance(0.4) ? `\n${indent}- ${this.#line()}\n${indent}  - ${this.#word()}` : ''
@@ -130,9 +158,8 @@ class Writer {
     return items.join('\n')
   }
 
-  #table(columns: number): string {
-    const row = (cell: () => string): string => `| ${Array.from({ length: columns }, cell).join(' | ')} |`
-    const cell = (): string => (this.#random.chance(0.2) ? `**${this.#word()}**` : this.#word())
+  #table(columns: number, cell = (): string => (this.#random.chance(0.2) ? `**${this.#word()}**` : this.#word())): string {
+    const row = (words: () => string): string => `| ${Array.from({ length: columns }, words).join(' | ')} |`
     return [row(cell), row(() => '---'), row(cell), row(cell)].join('\n')
   }
 }

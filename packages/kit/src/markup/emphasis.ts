@@ -9,6 +9,8 @@ const ENDS_WITH_PUNCTUATION = /[\p{P}\p{S}]$/u
 const OPENS_BRACKET = /[\p{Ps}\p{Pi}]$/u
 const BEGINS_WITH_PUNCTUATION = /^[\p{P}\p{S}]/u
 const LETTER = /^\p{L}/u
+/** Two characters of one unit each, of which no mark follows the first. */
+const BMP_LETTER_THEN_WORDS = /^[^\ud800-\udfff][^*~]/
 const DIGIT = /^\d$/
 /** The characters that are looked at before a mark: a letter with its combining marks. */
 const BEFORE_CHARS = 4
@@ -17,8 +19,9 @@ const BEFORE_CHARS = 4
 const RUN = /\*+|~~+/g
 
 /**
- * Takes the text of a paragraph, in which code and links are masked already. Returns a text of the same length, in which a letter stands for
- * punctuation before a mark that ends marked text, a space for the letter before one that begins it, and a letter for an asterisk between digits.
+ * Takes the text of a paragraph, in which code and links are masked already. Returns a text of the same length, in which a space stands for the
+ * letter behind a mark that ends marked text with punctuation, or a letter for the punctuation, a space for the letter before a mark that begins
+ * marked text, and a letter for an asterisk between digits.
  */
 export function maskEmphasis(masked: string): string {
   const characters = masked.split('')
@@ -32,7 +35,10 @@ export function maskEmphasis(masked: string): string {
     if (open.has(mark) && /\S$/.test(before)) {
       open.delete(mark)
       const isInWord = (mark === '*' ? WITHOUT_SPACES : LETTER).test(Array.from(after)[0] ?? '')
-      if (isInWord && ENDS_WITH_PUNCTUATION.test(before) && !OPENS_BRACKET.test(before)) characters[index - 1] = 'a'
+      if (!isInWord || !ENDS_WITH_PUNCTUATION.test(before) || OPENS_BRACKET.test(before)) continue
+      // A mark between two letters could begin marked text too, and marks around it would not fit then.
+      if (BMP_LETTER_THEN_WORDS.test(after)) characters[index + run.length] = ' '
+      else characters[index - 1] = 'a'
     } else if (!open.has(mark) && /^\S/.test(after)) {
       const isBesidePunctuation = BEGINS_WITH_PUNCTUATION.test(after)
       if (!isBesidePunctuation || !/[\p{L}\p{N}\p{M}]$/u.test(before)) {

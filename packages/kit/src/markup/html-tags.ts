@@ -1,6 +1,7 @@
 /** Reads the tags of HTML that models write within Markdown. */
 import type { StyleKind } from '@sluice/sdk'
 import type { Token, Tokens } from 'marked'
+import { BLOCK_TAGS, besideBlocks, blockOf, endedBy, isPart } from './html-blocks.ts'
 import { decoded } from './references.ts'
 
 /** Words between two tags that belong together, with the style that the tags mean, or with the address of a link. */
@@ -101,18 +102,25 @@ function aloneOf(name: string, raw: string): Partial<Tokens.Generic> {
 /** Turns those of the `html` tokens into `tag` tokens that are not shown: comments, and tags that have a partner in the text. */
 export function markTags(tokens: readonly Token[]): void {
   const open = new Map<string, Token[]>()
+  // The parts of lists and tables, and for each open block how many of them stand before it.
+  const parts: Token[] = []
+  const before = new Map<Token, number>()
   for (const token of htmlOf(tokens)) {
     const { isClosing, name } = tagOf(token)
+    if (isPart(name)) parts.push(token)
     if (COMMENT.test(token.raw)) token.type = 'tag'
     else if (ALONE.includes(name)) Object.assign(token, aloneOf(name, token.raw))
-    else if (!Object.hasOwn(STYLES, name)) continue
+    else if (!Object.hasOwn(STYLES, name) && !BLOCK_TAGS.has(name)) continue
     else if (!isClosing) {
-      const before = open.get(name)
-      if (before) before.push(token)
+      before.set(token, parts.length)
+      const same = open.get(name)
+      if (same) same.push(token)
       else open.set(name, [token])
     } else {
       const partner = open.get(name)?.pop()
-      if (partner) partner.type = token.type = 'tag'
+      if (!partner) continue
+      partner.type = token.type = 'tag'
+      if (BLOCK_TAGS.has(name)) for (const part of parts.splice(before.get(partner) ?? 0)) part.type = 'tag'
     }
   }
 }
@@ -123,32 +131,40 @@ export function readTags(tokens: readonly Token[]): readonly Token[] {
   const root: Token[] = []
   const open: { readonly name: string; readonly token: Token; readonly tokens: Token[] }[] = []
   const top = (): Token[] => open.at(-1)?.tokens ?? root
+  /** Closes the tag at this place, and all within it: other tags than parts of blocks mean no style there. */
+  const close = (at: number): void => {
+    while (open.length > at) {
+      const frame = open.pop()
+      if (!frame) return
+      const isPair = open.length === at || isPart(frame.name)
+      top().push(...(isPair ? pairOf(frame.name, frame.token.raw, frame.tokens) : frame.tokens))
+    }
+  }
   for (const token of tokens) {
     if (token.type !== 'tag') {
       top().push(token)
       continue
     }
     const { isClosing, name } = tagOf(token)
+    const at = isClosing ? open.findLastIndex((frame) => frame.name === name) : endedPart(open, name)
+    if (at >= 0) close(at)
     if (name !== '' && !isClosing && open.length < DEPTH_MAX) open.push({ name, token, tokens: [] })
-    const at = isClosing ? open.findLastIndex((frame) => frame.name === name) : -1
-    if (at >= 0) {
-      const [frame, ...unclosed] = open.splice(at)
-      if (frame)
-        top().push(
-          ...pairOf(
-            frame.name,
-            frame.token.raw,
-            [frame, ...unclosed].flatMap((each) => each.tokens),
-          ),
-        )
-    }
   }
   for (const { tokens: rest } of open) root.push(...rest)
-  return withoutBlankEnds(root)
+  return besideBlocks(root)
+}
+
+/** Returns the place of the outermost part of the same block that ends where one of this name begins; -1 when there is none. */
+function endedPart(open: readonly { readonly name: string }[], name: string): number {
+  const ends = endedBy(name)
+  const block = open.findLastIndex((frame) => BLOCK_TAGS.has(frame.name))
+  return open.findIndex((frame, at) => at > block && ends.includes(frame.name))
 }
 
 /** Returns the words between two tags with what the tags mean. */
 function pairOf(name: string, raw: string, tokens: Token[]): readonly Token[] {
+  const block = blockOf(name, raw, tokens)
+  if (block) return block
   const style = STYLES[name]
   const href = name === 'a' ? attributeOf(raw, HREF) : undefined
   if (style !== undefined || href !== undefined) return [{ type: 'pair', raw, style, href, tokens } as unknown as Token]
@@ -164,17 +180,3 @@ function scriptOf(name: 'sub' | 'sup', tokens: Token[]): Token[] {
   if (name === 'sub' || SUFFIX.test(token.text)) return tokens
   return [textToken(token.text.length === 1 ? `^${token.text}` : `^(${token.text})`)]
 }
-
-/** Returns the tokens of a paragraph without white space that dropped tags leave at its ends. */
-function withoutBlankEnds(tokens: readonly Token[]): readonly Token[] {
-  const first = tokens.findIndex((token) => !isBlank(token))
-  if (first < 0) return []
-  const kept = tokens.slice(first, tokens.findLastIndex((token) => !isBlank(token)) + 1)
-  return kept.map((token, at) => {
-    if (token.type !== 'text') return token
-    const from = at === 0 ? token.text.trimStart() : token.text
-    return textToken(at === kept.length - 1 ? from.trimEnd() : from)
-  })
-}
-
-const isBlank = (token: Token): boolean => token.type === 'text' && token.text.trim() === ''

@@ -83,6 +83,8 @@ class Layout {
   readonly #open = new Set<StyleKind>()
   /** Whether the text ends with a line break. Looking at the text itself would copy it each time. */
   #isLineStart = false
+  /** Whether the text ends with a block that stands among words. */
+  #isBlockEnd = false
 
   constructor(markup: Pick<Markup, 'shows' | 'spoken'>) {
     this.#markup = markup
@@ -129,6 +131,9 @@ class Layout {
     const marks = this.#markup.spoken ? ['', ''] : ['“', '”']
     this.#write(marks[0] ?? '')
     this.blocks(tokens, '\n\n')
+    // The mark that ends code stands alone in its line on many platforms.
+    const code = this.styles.at(-1)
+    if (code?.kind === 'pre' && code.to === this.text.length) this.#write('\n')
     this.#write(marks[1] ?? '')
   }
 
@@ -194,9 +199,23 @@ class Layout {
     else if (type === 'html') this.#write(raw)
     else if (type === 'pair') this.#pair(token as unknown as PairedTag)
     else if (type === 'code') this.#code(text)
+    else if (type === 'list' || type === 'table' || type === 'blockquote') this.#blockWithin(token)
+    else if (type === 'part') this.#part(tokens)
     else if (type === 'checkbox') return
     else if (tokens.length > 0) this.#inline(tokens)
     else this.#write(decoded(text || raw))
+  }
+
+  /** Adds a block that stands among words. */
+  #blockWithin(token: Tokens.Generic): void {
+    if (this.text !== '' && !this.#isLineStart) this.#write('\n')
+    this.#block(token)
+    this.#isBlockEnd = true
+  }
+
+  /** Adds a part of a list or a table whose other parts stand in other paragraphs. */
+  #part(tokens: readonly Token[]): void {
+    this.#blockWithin({ type: 'list', raw: '', items: [{ tokens: [{ type: 'text', raw: '', text: '', tokens }] }] })
   }
 
   #pair({ style, href, tokens }: PairedTag): void {
@@ -246,12 +265,14 @@ class Layout {
 
   #write(text: string): void {
     if (text === '') return
+    if (this.#isBlockEnd && text[0] !== '\n') this.#add('\n')
     if (this.#isLineStart && text[0] !== '\n') this.text += this.#indent
     this.#add(text.replace(/\n(?=[^\n])/g, `\n${this.#indent}`))
   }
 
   #add(text: string): void {
     this.text += text
+    this.#isBlockEnd = false
     this.#isLineStart = text.endsWith('\n')
   }
 }

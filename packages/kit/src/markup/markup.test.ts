@@ -30,6 +30,31 @@ describe('reading Markdown', () => {
         ['code', 'd'],
       ],
     ],
+    ['a list of HTML', 'Before:\n<ul>\n<li>one</li>\n<li><b>two</b></li>\n</ul>\nafter', 'Before:\n• one\n• two\nafter', [['bold', 'two']]],
+    ['lists of HTML in a line', '<ol start="3"><li>a<ul><li>b</li></ul></li><li>c</li></ol> d', '3. a\n   ◦ b\n4. c\nd', []],
+    ['a list of HTML in several paragraphs', '<ul>\n\n<li>one</li>\n\n<li>two</li>\n\n</ul>', '• one\n\n• two', []],
+    ['a list of HTML without closing tags', '<ul>\n<li>one\n<li>two\n</ul>', '• one\n• two', []],
+    ['words of a list that no item has', '<ul>a<li>b</li></ul>', '• a\n• b', []],
+    ['descriptions of HTML', '<dl><dt>Term</dt><dd>Meaning</dd></dl>', '• Term: Meaning', []],
+    [
+      'a table of HTML',
+      '<table>\n<thead><tr><th>Name</th><th>Age</th></tr></thead>\n<tr><td>Ada</td><td>36</td></tr>\n</table>',
+      'Name  Age\n────  ───\nAda   36',
+      [['pre', 'Name  Age\n────  ───\nAda   36']],
+    ],
+    ['a table of HTML without closing tags', '<table><tr><td>a<td>b<tr><td>c<td>d</table>', 'a  b\nc  d', [['pre', 'a  b\nc  d']]],
+    ['a list in a cell', '| k |\n|---|\n| <ul><li>a</li><li>b</li></ul> |', '• k: \n  • a\n  • b', [['bold', 'k']]],
+    [
+      'code at the end of a quote within a quote',
+      '> a\n>\n> > ```\n> > b\n> > ```',
+      'a\n\n“\nb\n”',
+      [
+        ['quote', 'a\n\n“\nb\n”'],
+        ['pre', 'b'],
+      ],
+    ],
+    ['a quote of HTML', 'x\n<blockquote>a<br>b</blockquote>\ny', 'x\na\nb\ny', [['quote', 'a\nb']]],
+    ['names of tags in a sentence', 'Use <li> within <ul>, and <td> for cells.', 'Use <li> within <ul>, and <td> for cells.', []],
     ['emphasis within a word', 'un**believ**able', 'unbelievable', [['bold', 'believ']]],
     ['names with underscores', 'snake_case_name __init__', 'snake_case_name init', [['bold', 'init']]],
     [
@@ -51,6 +76,15 @@ describe('reading Markdown', () => {
     ['a mark that is never closed', '**a', '**a', []],
     ['emphasis that ends with punctuation before a word', '**注意：**请先备份', '注意：请先备份', [['bold', '注意：']]],
     ['the same in a script with spaces', '**Note:**text', 'Note:text', [['bold', 'Note:']]],
+    [
+      'the same within other emphasis',
+      '**見て *注意：*東京 です**',
+      '見て 注意：東京 です',
+      [
+        ['bold', '見て 注意：東京 です'],
+        ['italic', '注意：'],
+      ],
+    ],
     ['quoted emphasis behind a word', '这是**“重点”**内容', '这是“重点”内容', [['bold', '“重点”']]],
     ['a particle behind emphasis', '**한국어(Korean)**는', '한국어(Korean)는', [['bold', '한국어(Korean)']]],
     [
