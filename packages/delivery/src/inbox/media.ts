@@ -15,6 +15,7 @@ import {
   type NewAttachment,
   type Transcribe,
 } from '@sluice/sdk'
+import type { FileLine, FilesRead } from './files-read.ts'
 
 export interface MediaOptions {
   readonly channel: Channel
@@ -23,6 +24,8 @@ export interface MediaOptions {
   readonly keep: Pick<NewAttachment, 'owner' | keyof FileShare>
   /** Absent: recordings are files like any other. */
   readonly transcribe: Transcribe | undefined
+  /** The lines that earlier attempts of the message have got. Absent: each file is read. */
+  readonly filesRead?: FilesRead
   readonly log: Logger
   readonly clock: Clock
   /** Aborts when the turn or the daemon stops. */
@@ -30,7 +33,7 @@ export interface MediaOptions {
 }
 
 /** What saving needs of the options: the name of the channel is for the log. */
-export type SaveOptions = Omit<MediaOptions, 'channel'> & { readonly channel: Pick<Channel, 'name'> }
+export type SaveOptions = Omit<MediaOptions, 'channel' | 'filesRead'> & { readonly channel: Pick<Channel, 'name'> }
 
 /** The most attachments of one message; the line after them gives the number of the others. */
 export const ATTACHMENTS_MAX = 10
@@ -60,17 +63,22 @@ export async function textWithMedia({ text, attachments = [] }: Inbound, options
 }
 
 async function lineOf(attachment: Attachment, options: MediaOptions): Promise<string> {
+  const { channel, filesRead } = options
   const label = labelOf(attachment)
-  if (!options.channel.fetchMedia) return `${label} ${shownUrl(attachment)}`.trimEnd()
+  if (!channel.fetchMedia) return `${label} ${shownUrl(attachment)}`.trimEnd()
+  const known = filesRead?.lineOf(attachment)
+  if (known !== undefined) return known
   const fetched = await tried('fetched', () => fetchBytes(attachment, options), { ...options, kind: attachment.kind })
-  return 'failure' in fetched ? `${label} ${fetched.failure}` : (await lineOfMedia(attachment, fetched.value, options)).line
+  const read: MediaLine =
+    'failure' in fetched ? { line: `${label} ${fetched.failure}`, isFailed: true } : await lineOfMedia(attachment, fetched.value, options)
+  await filesRead?.keep(attachment, read)
+  return read.line
 }
 
 const labelOf = ({ kind, name }: Pick<Attachment, 'kind' | 'name'>): string => `[${LABELS[kind]}: ${shownName(name)}]`
 
 /** The line of an attachment, and the reason why it was not saved. */
-export interface MediaLine {
-  readonly line: string
+export interface MediaLine extends FileLine {
   readonly error?: unknown
 }
 
@@ -96,7 +104,8 @@ export async function lineOfMedia(
   // The name of the file is not the one that the sender gives, because that could be the name of another file.
   const extension = mediaExtension(name, mime, fetchedMime)
   const saved = await tried('saved', () => workspace.attach({ ...keep, bytes, extension }), trial)
-  return 'failure' in saved ? { line: `${label} ${saved.failure}`, error: saved.error } : { line: `${label} ${saved.value}${note}` }
+  if ('failure' in saved) return { line: `${label} ${saved.failure}`, isFailed: true, error: saved.error }
+  return { line: `${label} ${saved.value}${note}`, ...(note !== '' && { isFailed: true }) }
 }
 
 async function fetchBytes(attachment: Attachment, { channel, clock, signal }: MediaOptions): Promise<Media> {

@@ -26,6 +26,7 @@ import { startTyping } from '../outbox/typing.ts'
 import { acknowledge } from './acknowledge.ts'
 import type { ArrivedMessages } from './arrived-messages.ts'
 import type { Attempts } from './attempts.ts'
+import { type FilesRead, filesReadOf } from './files-read.ts'
 import { lateChanges } from './late-changes.ts'
 import { PIECES_MAX, type PiecesOptions, piecesSince, wholeAlbums } from './pieces.ts'
 import { resetIfDue } from './reset.ts'
@@ -202,14 +203,14 @@ export class MessageTurns {
     const isResumed = checkpoint.length > 0
     const reader = { channel: channel.name, sender: message.sender, standing: client.standing, turnId, isResumed }
     const late = await lateChanges(owned, started.session, reader)
-    const textOf = async (said: Inbound): Promise<string> => {
+    const textOf = async (said: Inbound, filesRead?: FilesRead): Promise<string> => {
       const asked = await withStoredQuote(features.channels(), owned, { ...started, message: said })
-      return telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory }))
+      return telemetry.within(trace, () => textForModel(asked, { ...media, isInHistory, ...(filesRead && { filesRead }) }))
     }
     const { overheard } = this.#options
     const about = { owned, overheard, channel, session: started.session, writer: client, language: room?.rule.language }
     const around = await roomText({ ...about, turn: { turnId, atMs: receivedAtMs, isResumed } })
-    const text = `${late.text}${around}${await textOf(message)}`
+    const text = `${late.text}${around}${await textOf(message, filesReadOf(owned, started, clock))}`
     const tools = room && toolsOf(room)
     const isSteered = features.pacing(channel.name).steering !== 'queue'
     const models = features.models(agent)

@@ -20,6 +20,7 @@ import {
   type Outbound,
   type OwnedStore,
   type Store,
+  type Transcribe,
   type Webhook,
   type Workspace,
 } from '@sluice/sdk'
@@ -141,6 +142,8 @@ export interface DeliveryBenchOptions {
   /** Returns whether procedures have no room for a run. */
   readonly isFull?: () => boolean
   readonly restoredAtMs?: number
+  /** Recordings are files like any other unless given. */
+  readonly transcribe?: Transcribe
 }
 
 export async function bench(options: DeliveryBenchOptions = {}): Promise<DeliveryBench> {
@@ -195,7 +198,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
         return workspace && agentWorkspace(workspace)
       },
       endCommands: async (session) => void endedCommands.push(session),
-      transcribe: () => undefined,
+      transcribe: () => options.transcribe,
       procedures: () =>
         options.triggers && {
           matches: (_source, path) => options.triggers?.includes(path) === true,

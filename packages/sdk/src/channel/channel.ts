@@ -85,6 +85,11 @@ export interface Inbound {
   /** Set by the daemon for a message that an edit changed: when the platform says that the edit was made. */
   readonly editedAtMs?: number
   readonly attachments?: readonly Attachment[]
+  /**
+   * Set by the daemon for a message whose files an attempt has read: the line of each for the model, by `lastingId`, else by the JSON of
+   * `source`. `failedAtMs` is when reading it failed.
+   */
+  readonly filesRead?: Readonly<Record<string, { readonly line: string; readonly failedAtMs?: number }>>
   /** The platform's id of the message that this one quotes, where the platform reports it. */
   readonly inReplyTo?: string
   /**

@@ -257,6 +257,8 @@ export interface InboxStore {
   limit(number: number, refused: RefusedMessage): Promise<{ readonly isNews: boolean; readonly replies: readonly number[] }>
   /** Stores the platform's id of the draft message, so that a later attempt continues with it. */
   draft(number: number, providerId: string): Promise<void>
+  /** Stores the message with what its attempts have read of its files. Changes nothing unless the turn is that of the message, which has not ended. */
+  keepRead(number: number, turnId: string, message: Inbound): Promise<void>
   /** Makes the message a dead letter; its turn has failed. The same commit queues the notice if it is news. Resolves to the outbox numbers of the notice. */
   markDead(number: number, failed: RefusedMessage): Promise<readonly number[]>
   /** Lists rows, newest first. */
@@ -301,6 +303,9 @@ export interface OwnedInboxStore extends InboxStore {
  * operator decided not to send it again.
  */
 export type OutboxState = 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead' | 'discarded'
+
+/** The error of a reply that a stop of the daemon interrupted while it was sent. */
+export const INTERRUPTED_SEND = 'The daemon stopped while this was being sent.'
 
 /** A reply whose attempt begins. */
 export interface StartedReply extends NewReply {

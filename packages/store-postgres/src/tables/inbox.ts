@@ -70,6 +70,7 @@ const withNews = (changes: string, first: number): string => `
 const RETRY_WITH_NEWS = withNews(`changed AS (${REQUEUED}), requeued AS (${REQUEUE_TURN})`, 5)
 const LIMIT_WITH_NEWS = withNews(`changed AS (${LIMIT})`, 4)
 const DRAFT = 'UPDATE inbox SET draft = $2 WHERE number = $1 AND ended_at IS NULL'
+const KEEP_READ = 'UPDATE inbox SET message_json = $3 WHERE number = $1 AND turn_id = $2 AND ended_at IS NULL'
 const DEAD = `
   UPDATE inbox SET state = 'dead', marked = 'dead', next_at = NULL, ended_at = $2, error = $3 WHERE number = $1 AND ended_at IS NULL
   RETURNING turn_id`
@@ -179,6 +180,9 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
     },
     async draft(number, providerId) {
       await writer.write(sql(DRAFT, number, providerId))
+    },
+    async keepRead(number, turnId, message) {
+      await writer.write(sql(KEEP_READ, number, turnId, JSON.stringify(message)))
     },
     async markDead(number, { error, atMs, news }) {
       const values = [number, atMs, error, JSON.stringify({ code: 'internal', message: error })]

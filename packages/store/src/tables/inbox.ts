@@ -34,6 +34,7 @@ const LIMIT = "UPDATE inbox SET state = 'limited', next_at = NULL, ended_at = ?,
 const FAIL_TURN = `
   UPDATE turns SET status = 'failed', error_json = ?, ended_at = ?, checkpoint_json = NULL WHERE id = ? AND ended_at IS NULL`
 const DRAFT = 'UPDATE inbox SET draft = ? WHERE number = ? AND ended_at IS NULL'
+const KEEP_READ = 'UPDATE inbox SET message_json = ? WHERE number = ? AND turn_id = ? AND ended_at IS NULL'
 const CONTENT = `
   SELECT verdict, message_json, trace, joined, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
   FROM inbox AS message WHERE number = ?`
@@ -126,6 +127,10 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
     },
     async draft(number, providerId) {
       await writer.write(() => db.run(DRAFT, providerId, number))
+    },
+    async keepRead(number, turnId, message) {
+      const json = JSON.stringify(message)
+      await writer.write(() => db.run(KEEP_READ, json, number, turnId))
     },
     async markDead(number, { error, atMs, news }) {
       const errorJson = JSON.stringify({ code: 'internal', message: error })

@@ -39,6 +39,29 @@ export const inboxRules: StoreRules = {
     expect(await inbox.get(second)).toMatchObject({ state: 'pending', turnId: null })
   },
 
+  'what the turn of a message has read of its files is kept until the message is changed': async ({ store, restart }) => {
+    const [first = 0, second = 0] = (await store.inbox.keep(bodyArrival(['m1', 'm2']))) as number[]
+    const read = { ...inbound('m1'), filesRead: { f1: { line: '[Voice] words' }, f2: { line: '[Image: a]', failedAtMs: 7 } } }
+    await store.inbox.keepRead(first, 't1', read)
+    expect(await store.inbox.get(first)).toMatchObject({ message: null })
+    await store.inbox.start(first, 't1', STARTS_MAX, inbound('m1'))
+    await store.inbox.keepRead(first, 'other', inbound('m1'))
+    await store.inbox.keepRead(first, 't1', read)
+    await store.inbox.retry(first, { error: 'e', atMs: 1 })
+    const { inbox } = await restart()
+    expect(await inbox.start(first, 't1', STARTS_MAX, inbound('m1'))).toMatchObject({ message: read })
+    await inbox.markDead(first, { error: 'e', atMs: 2 })
+    await inbox.keepRead(first, 't1', inbound('m1'))
+    expect(await inbox.replay(first)).toBe(true)
+    expect(await inbox.get(first)).toMatchObject({ message: read })
+    expect(await inbox.get(second)).toMatchObject({ message: null, raw: bodyOf('m1 m2') })
+    await inbox.keep(arrival('change'))
+    const report = (await inbox.find('roomchat', inbound('change')))?.number ?? 0
+    const edited = inbound('m1', { text: 'edited' })
+    expect(await inbox.change(report, { number: first, was: read, message: edited, atMs: 3 })).toBe(true)
+    expect(await inbox.start(first, 't2', STARTS_MAX, inbound('m1'))).toMatchObject({ message: edited })
+  },
+
   'a message whose request is stored runs as the caller has parsed it, again after a replay': async ({
     store: { inbox, turns },
     restart,

@@ -2,7 +2,7 @@
 import { isLeaseLost, type LeaseName, type Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'
-import { arrival, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
+import { arrival, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd, user } from './samples.ts'
 import { ended, sopRun, startOf } from './sop-samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
@@ -118,6 +118,7 @@ export const leaseRules: StoreRules = {
       'release of a message': () => owned.inbox.release(number),
       'end of a message': () => owned.inbox.done(number, 1, [reply('late')]),
       draft: () => owned.inbox.draft(number, 'p'),
+      'files that were read': () => owned.inbox.keepRead(number, 't1', inbound('m1')),
       'dead letter': () => owned.inbox.markDead(number, { error: 'e', atMs: 1 }),
       'new reply': () => owned.outbox.add([reply('late')]),
       'start of a reply': () => owned.outbox.start(reply1),

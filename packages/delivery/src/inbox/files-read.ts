@@ -1,0 +1,45 @@
+/**
+ * The lines that stand for the files of a message. They are kept with the message, so that a later attempt neither fetches nor transcribes
+ * a file again, and its turn reads the same words.
+ */
+import type { Attachment, Clock, Inbound, OwnedStore, StartedMessage } from '@sluice/sdk'
+
+/** A file whose reading failed is read again after this time, and then each time when twice the time since the receipt has passed. */
+const AGAIN_MS_MIN = 60_000
+
+/** The line of a file. */
+export interface FileLine {
+  readonly line: string
+  /** True when it was not fetched, not saved, or not transcribed although it is a recording. */
+  readonly isFailed?: true
+}
+
+export interface FilesRead {
+  /** Returns the line of a file that was read before; undefined when the file should be read now. */
+  lineOf(file: Attachment): string | undefined
+  /** Keeps the line of a file that was read now. */
+  keep(file: Attachment, read: FileLine): Promise<void>
+}
+
+/** Returns what earlier attempts of a message have read. */
+export function filesReadOf(
+  owned: Pick<OwnedStore, 'inbox'>,
+  { number, turnId, message, sinceMs }: Pick<StartedMessage, 'number' | 'turnId' | 'message' | 'sinceMs'>,
+  clock: Pick<Clock, 'nowMs'>,
+): FilesRead {
+  let read: NonNullable<Inbound['filesRead']> = message.filesRead ?? {}
+  return {
+    lineOf(file) {
+      const known = read[keyOf(file)]
+      if (known?.failedAtMs === undefined) return known?.line
+      const passedMs = Math.abs(clock.nowMs() - known.failedAtMs)
+      return passedMs < Math.max(AGAIN_MS_MIN, known.failedAtMs - sinceMs) ? known.line : undefined
+    },
+    async keep(file, { line, isFailed }) {
+      read = { ...read, [keyOf(file)]: { line, ...(isFailed && { failedAtMs: clock.nowMs() }) } }
+      await owned.inbox.keepRead(number, turnId, { ...message, filesRead: read })
+    },
+  }
+}
+
+const keyOf = ({ lastingId, source }: Attachment): string => lastingId ?? JSON.stringify(source)
