@@ -186,6 +186,7 @@ export type {
   Waiting,
   WaitingMessage,
 } from './store/delivery-store.ts'
+export { INTERRUPTED_SEND } from './store/delivery-store.ts'
 export type { EventFollower, EventLog, LoggedEvent } from './store/event-log.ts'
 export type { Claim, IdempotencyKey, IdempotencyStore } from './store/idempotency.ts'
 export { type FolderMark, type NodeFolder, type NodeProgram, type NodeReport, parseNodeReport } from './store/node-report.ts'
@@ -211,7 +212,7 @@ export type {
   TriggerKind,
   TriggerWebhook,
 } from './store/sop.ts'
-export { maySeeRun, mayStartByName, ownerOfRun, SOP_ENDED, wasStartedIn } from './store/sop.ts'
+export { maySeeRun, mayStartByName, ownerOfRun, SOP_ENDED, SOP_REPLAYABLE, wasStartedIn } from './store/sop.ts'
 export { judgeStart, SOP_RANKS, type SopLimits, type SopLoad, type StartVerdict, takenLimit } from './store/sop-limits.ts'
 export type { AuditKind, AuditRow, NewAudit, OwnedSopStore, SopStart, SopStore, WaitingSopRun } from './store/sop-store.ts'
 export type {

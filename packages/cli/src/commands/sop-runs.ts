@@ -147,7 +147,7 @@ export const cancel = async (context: CliContext): Promise<number> =>
     { config: true },
   )
 
-/** `sluice sop replay`: starts the procedure of an expired run once more. */
+/** `sluice sop replay`: starts the procedure of a run once more that failed, was cancelled or expired. */
 export const replay = async (context: CliContext): Promise<number> =>
   withApi(
     context,

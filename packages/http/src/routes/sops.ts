@@ -176,7 +176,7 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
   defineRoute({
     method: 'POST',
     path: '/api/sops/runs/:id/replay',
-    summary: 'Start the procedure of an expired run once more with the same event',
+    summary: 'Start the procedure of a failed, cancelled or expired run once more with the same event',
     auth: 'operator',
     answers: { 200: { description: 'The new run, the same one for each replay', schema: begunSchema } },
     async handle({ by, params: { id = '' } }) {

@@ -89,7 +89,7 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
     case 'sop_run': {
       const { run_id, sop, status, reason } = event
       if (status === 'failed') {
-        const text = `A run of the procedure ${sop} failed: ${withFullStop(oneLine(reason ?? 'no reason is known', REASON_CHARS_MAX))} \`sluice sop status ${run_id}\` shows it.`
+        const text = `A run of the procedure ${sop} failed: ${withFullStop(oneLine(reason ?? 'no reason is known', REASON_CHARS_MAX))} \`sluice sop status ${run_id}\` shows it, and \`sluice sop replay ${run_id}\` starts it again.`
         return { kind: 'given_up', about: `procedure ${sop}`, text }
       }
       if (status !== 'expired') return undefined

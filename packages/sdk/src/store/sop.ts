@@ -188,6 +188,8 @@ export const ownerOfRun = ({ event: { starter } }: Pick<SopRun, 'event'>): strin
   starter?.startsWith(DEVICE) ? starter.slice(DEVICE.length) : undefined
 
 export const SOP_ENDED: readonly SopRunStatus[] = ['completed', 'failed', 'cancelled', 'expired']
+/** The states of a run that did not do all that its event asked for: it can be replayed. */
+export const SOP_REPLAYABLE: readonly SopRunStatus[] = ['failed', 'cancelled', 'expired']
 
 /** A procedure as lists show it. */
 export interface SopSummary {
@@ -242,8 +244,8 @@ export interface Sops {
   /** Cancels a run. Throws `not_found`, or `conflict` when the run has ended. */
   cancel(runId: string, by: string, reason: string): Promise<SopRun>
   /**
-   * Starts the procedure of an expired run once more with the same event; resolves to the id of the new run, the same one each time.
-   * Throws `not_found`, `conflict` for any other run, and what `run` throws.
+   * Starts the procedure of a failed, cancelled or expired run once more, from its first step and with the same event; resolves to the id of
+   * the new run, the same one each time. Throws `not_found`, `conflict` for any other run, and what `run` throws.
    */
   replay(runId: string, by: string): Promise<string>
 }

@@ -32,6 +32,37 @@ describe('triggers', () => {
     expect(await store.runs({ limit: 10 })).toHaveLength(1)
   })
 
+  test('start again for a run that failed or was cancelled, once each, from the first step and with the same event', async () => {
+    const bench = await sopBench([sop('a', { cooldownSecs: 3600 })])
+    const { engine, agent } = bench
+    const failed = await bench.fire('a')
+    await expect(engine.replay(failed, 'cli:anna')).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('running') })
+    agent.end(bench.turnOf(failed), { status: 'aborted' })
+    await bench.settle()
+    const again = await engine.replay(failed, 'cli:anna')
+    await bench.settle()
+    const { event: before } = await bench.run(failed)
+    expect(before.by).not.toBe('cli:anna')
+    expect(await bench.run(again)).toMatchObject({
+      status: 'running',
+      step: 1,
+      event: { payload: before.payload, topic: '/a', by: 'cli:anna' },
+    })
+    expect(await engine.replay(failed, 'cli:bob')).toBe(again)
+    expect(await bench.store.audit({ limit: 10 })).toContainEqual(
+      expect.objectContaining({ kind: 'run_started', run: again, by: 'cli:anna' }),
+    )
+    await engine.cancel(again, 'cli:anna', 'enough')
+    const third = await engine.replay(again, 'cli:anna')
+    await bench.settle()
+    agent.end(bench.turnOf(third), { status: 'done', response: 'ok' })
+    await bench.settle()
+    await expect(engine.replay(third, 'cli:anna')).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('failed, cancelled or expired'),
+    })
+  })
+
   test('record a start before its first step, and a skipped trigger', async () => {
     const bench = await sopBench([sop('a', { maxWaiting: 0 })])
     const runId = await bench.fire('a')

@@ -8,6 +8,7 @@ import { nearestName } from '@sluice/kit'
 import {
   AppError,
   type FireOptions,
+  SOP_REPLAYABLE,
   type SopDispatch,
   type SopEvent,
   type SopRun,
@@ -179,7 +180,8 @@ export class SopEngine implements Sops {
 
   async replay(runId: string, by: string): Promise<string> {
     const run = await this.#runs.read(runId)
-    if (run.status !== 'expired') throw new AppError('conflict', `Only an expired run is replayed, and the run ${runId} is ${run.status}`)
+    if (!SOP_REPLAYABLE.includes(run.status))
+      throw new AppError('conflict', `Only a failed, cancelled or expired run is replayed, and the run ${runId} is ${run.status}`)
     const { library, clock } = this.#ports
     await library.loaded()
     const definition = library.get(run.sop)

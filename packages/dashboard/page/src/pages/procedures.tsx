@@ -18,6 +18,7 @@ import { duration, Time, usd } from '../ui/values.tsx'
 const ROWS = '30'
 const RUN_STATES = ['waiting', 'running', 'waiting_approval', 'paused_checkpoint', 'completed', 'failed', 'cancelled', 'expired'] as const
 const ENDED: readonly string[] = ['completed', 'failed', 'cancelled', 'expired']
+const REPLAYABLE: readonly string[] = ['failed', 'cancelled', 'expired']
 type RunState = (typeof RUN_STATES)[number]
 type Run = Got<'/api/sops/runs'>['runs'][number]
 type Definition = Got<'/api/sops/{name}/definition'>
@@ -478,6 +479,9 @@ export function RunPage() {
   const deviceName = useDeviceNames()
   const isActive = run.data !== undefined && !ENDED.includes(run.data.status)
   const replay = async () => {
+    const isBegun = (run.data?.results.length ?? 0) > 0
+    const text = 'The new run begins at the first step. What this one has done may be done once more.'
+    if (isBegun && !(await confirmed('Start it again?', text, 'Start it again'))) return
     const body = { params: { path: { id } } }
     const done = await attempt(() => answered(api.POST('/api/sops/runs/{id}/replay', body)), 'A new run has the same event.')
     if (!done) return
@@ -489,7 +493,7 @@ export function RunPage() {
       title={run.data ? `Run of ${run.data.sop}` : 'Run'}
       about={run.data && <a href={to('procedures', run.data.sop)}>The procedure</a>}
       actions={
-        run.data?.status === 'expired' ? (
+        run.data && REPLAYABLE.includes(run.data.status) ? (
           <Act class="primary" work={replay}>
             Start it again
           </Act>
