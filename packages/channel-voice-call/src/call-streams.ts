@@ -60,6 +60,7 @@ export class CallStreams {
         threshold: config.energy_threshold,
         silenceMs: config.pause_ms,
         msMax: UTTERANCE_MS_MAX,
+        notUnderstood: config.not_understood.trim(),
         onStart: (session) => void this.#connected(found, session),
         onText: (words) => this.#said(found, words),
         onActivity: () => {

@@ -53,6 +53,13 @@ const schema = v.object({
   ),
   greeting: v.optional(v.pipe(text, v.description('What callers hear first')), 'Hello. How can I help you?'),
   silence_prompt: v.optional(v.pipe(text, v.description('What a silent caller hears')), 'Are you still there?'),
+  not_understood: v.optional(
+    v.pipe(
+      v.string(),
+      v.description('What a caller hears on a media stream whose words could not be recognised or kept; an empty text says nothing'),
+    ),
+    'Sorry, I could not understand that. Please say it again.',
+  ),
   goodbye: v.optional(v.pipe(text, v.description('What a caller hears before the call is ended')), 'Goodbye.'),
   tts_voice: v.optional(v.pipe(text, v.description('The voice of the provider; the voice of [speech] has its own key'))),
   language: v.optional(v.pipe(text, v.description('The language of the provider’s voice and recognition, such as en-US')), 'en-US'),

@@ -1,6 +1,6 @@
 /** Media streams: what is heard becomes messages, replies are spoken and can be interrupted, for the messages of all providers. */
 
-import type { FeatureSocket, Inbound, SocketListener } from '@sluice/sdk'
+import { AppError, type FeatureSocket, type Inbound, type SocketListener } from '@sluice/sdk'
 import { rawRequest } from '@sluice/sdk/webhook'
 import { toneWav } from '@sluice/speech/testing'
 import { type TestHost, testHost } from '@sluice/testkit/host'
@@ -19,6 +19,9 @@ const CALL = { CallSid: 'CA01', From: CALLER, To: OUR_NUMBER, Direction: 'inboun
 /** 20 ms of the tone that the caller speaks, and of silence, as μ-law. */
 const LOUD = toMulaw(fromWav(toneWav(20, RATE)))
 const QUIET = toMulaw(new Int16Array(160))
+
+/** An utterance that cannot be recognised. */
+const UNHEARD = '(unheard)'
 
 interface Sent {
   readonly event: string
@@ -49,7 +52,9 @@ async function stream(
     services: {
       transcribe: async ({ bytes }) => {
         heard.push(bytes)
-        return waiting.shift() ?? ''
+        const text = waiting.shift() ?? ''
+        if (text === UNHEARD) throw new AppError('unavailable', 'the service is away')
+        return text
       },
       speak: async (text) => {
         spoken.push(text)
@@ -204,6 +209,23 @@ describe('a media stream', () => {
     gate.resolve(toneWav(1000))
     await sending
     expect(eventsOf(call.sent)).toEqual(['media', 'mark', 'clear'])
+  })
+
+  test('words that cannot be recognised are answered, unless the text for that is empty', async () => {
+    const call = await stream([UNHEARD, 'Book a table.'])
+    const listener = call.connect(await call.post(CALL))
+    await expect.poll(() => call.spoken.length).toBe(1)
+    speakTo(listener)
+    await expect.poll(() => call.spoken.at(-1)).toBe('Sorry, I could not understand that. Please say it again.')
+    speakTo(listener)
+    await expect.poll(() => call.messages.map(({ text }) => text)).toEqual(['Book a table.'])
+    const silent = await stream([UNHEARD, 'Book a table.'], { not_understood: '' })
+    const other = silent.connect(await silent.post(CALL))
+    await expect.poll(() => silent.spoken.length).toBe(1)
+    speakTo(other)
+    speakTo(other)
+    await expect.poll(() => silent.messages.length).toBe(1)
+    expect(silent.spoken).toHaveLength(1)
   })
 
   test('noise that is no speech, and our own voice, are not recognised', async () => {

@@ -32,6 +32,8 @@ export interface MediaSessionOptions {
   readonly threshold: number
   readonly silenceMs: number
   readonly msMax: number
+  /** Spoken after words that were not recognised or not stored; empty: nothing. */
+  readonly notUnderstood: string
   /** The platform has connected the audio of the call. */
   onStart(session: MediaSession): void
   /** Resolves when the text is stored. */
@@ -137,6 +139,16 @@ export class MediaSession implements SocketListener {
     this.#socket.send(this.#options.codec.clear(this.#stream))
   }
 
+  /** The caller would wait for an answer that never comes. */
+  #sayNotUnderstood(): void {
+    const { call, log, notUnderstood } = this.#options
+    if (notUnderstood === '') return
+    void this.say(notUnderstood, this.#ended.signal).catch((error: unknown) => {
+      if (!this.#ended.signal.aborted)
+        log.warn('a caller could not be told that the words were not understood', { call, error: errorText(error) })
+    })
+  }
+
   #recognise(samples: Int16Array): void {
     const { log, transcribe, workspace, onText, onActivity, call } = this.#options
     if (this.#waiting >= WAITING_MAX) {
@@ -151,7 +163,9 @@ export class MediaSession implements SocketListener {
         if (text !== '') await onText(text)
       })
       .catch((error: unknown) => {
-        if (!this.#ended.signal.aborted) log.warn('what a caller said could not be recognised', { call, error: errorText(error) })
+        if (this.#ended.signal.aborted) return
+        log.warn('what a caller said could not be recognised', { call, error: errorText(error) })
+        this.#sayNotUnderstood()
       })
       .finally(() => {
         this.#waiting--
