@@ -25,8 +25,26 @@ test.each<[html: string, text: string]>([
   ['a<p', 'a'],
   ['<headline>a</headline>', 'a'],
   ['', ''],
+  ['see <a href="https://a.example/x?b=1&amp;c=2">this</a>.', 'see this (https://a.example/x?b=1&c=2).'],
+  ["<A class=x HREF='http://a.example'><b>this</b> page</A>", 'this page (http://a.example)'],
+  ['<a href=https://a.example/x>a<br></a>b', 'a (https://a.example/x)b'],
+  ['<a href="https://www.a.example/">a.example</a> <a href="https://a.example/x">https://a.example/x</a>', 'a.example https://a.example/x'],
+  ['<a href="mailto:ada@a.example">Ada</a> <a name="x">b</a> <a href="javascript:x()">c</a> <a href="#d">d</a>', 'Ada b c d'],
+  ['<a href="https://a.example"><img src=x></a>e', 'e'],
+  ['<a href="https://a.example/one">one<a href="https://a.example/two">two</a>', 'one (https://a.example/one)two (https://a.example/two)'],
+  ['<abbr href="https://a.example">f</abbr><a href="https://a.example/a b">g</a>', 'fg'],
+  ['<a href="https://a.example">h<blockquote>i</blockquote></a>', 'h\n\n> i'],
+  ['<a href="https://a.example/&#xe000;x">j</a>', 'j'],
+  [`<a title=" href=https://b.example" data-href='https://c.example' href = "https://a.example">k</a>`, 'k (https://a.example)'],
+  ['<a href="https://a.example>l</a>', 'l'],
 ])('htmlToText(%j) is %j', (html, text) => {
   expect(htmlToText(html)).toBe(text)
+})
+
+test('adds at most 100 addresses, and none of more than 500 characters', () => {
+  const link = (address: string) => `<a href="https://a.example/${address}">x</a> `
+  expect(htmlToText(link('y').repeat(200)).match(/\(/g)).toHaveLength(100)
+  expect(htmlToText(link('y'.repeat(500)))).toBe('x')
 })
 
 test('returns trimmed text for any input', () => {
@@ -67,7 +85,20 @@ function msOf(html: string): number {
 }
 
 // Sixteen times the length takes sixteen times as long. With quadratic work it would take 256 times as long.
-test.each(['<', '<!--', '<script>', '<p', '&', '</', '<a ', '<style><'])('the time to read %j grows with its length', (piece) => {
+test.each([
+  '<',
+  '<!--',
+  '<script>',
+  '<p',
+  '&',
+  '</',
+  '<a ',
+  '<a href="https://a.example">b</a>',
+  '<a href="https://a.example">',
+  `<a ${'x='.repeat(2000)}>`,
+  '<a x=x x',
+  '<style><',
+])('the time to read %j grows with its length', (piece) => {
   const [short, long] = [65_536, 1_048_576].map((size) => msOf(piece.repeat(size / piece.length)))
   expect(long).toBeLessThan(64 * Math.max(short ?? 0, 1))
 })

@@ -28,19 +28,83 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ])
 const REFERENCE = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z][a-z\d]{1,9}));/gi
 
-/** Returns the text with one line for each block, with `>` before quoted lines, and without scripts, styles and comments. */
+/** The name of an attribute, and the quotation mark before its value if it has one. */
+const ATTRIBUTE = /([^\s"'<>/=]{1,20})\s{0,3}=\s{0,3}(["']?)/g
+/** The begin of the tag of a link, or its end. */
+const LINK_TAG = /^<(\/?)a(?![a-z\d])/i
+const LINK_TAG_CHARS = 4
+const TAG_CHARS_MAX = 2000
+const ADDRESS_CHARS_MAX = 500
+/** The addresses of further links are left out. */
+const LINKS_MAX = 100
+
+/** A link whose element is open, and the length of the text before it. */
+interface OpenLink {
+  readonly address: string
+  readonly start: number
+}
+
+/**
+ * Returns the text with one line for each block, with `>` before quoted lines, with the addresses of links that their words do not say, and
+ * without scripts, styles and comments.
+ */
 export function htmlToText(html: string): string {
   let text = ''
   let at = 0
+  let link: OpenLink | undefined
+  let links = 0
   MARKUP.lastIndex = 0
   for (let open = MARKUP.exec(html); open; open = MARKUP.exec(html)) {
     const { end, replacement } = readMarkup(html, open.index)
-    text += plainText(html.slice(at, open.index)) + replacement
+    text += plainText(html.slice(at, open.index))
+    const tag = links < LINKS_MAX || link ? LINK_TAG.exec(html.slice(open.index, open.index + LINK_TAG_CHARS)) : null
+    if (tag) {
+      if (link) text = withAddress(text, link)
+      const address = tag[1] === '' ? addressIn(html.slice(open.index, Math.min(end, open.index + TAG_CHARS_MAX))) : undefined
+      link = address === undefined ? undefined : { address, start: text.length }
+      if (link) links += 1
+    }
+    text += replacement
     at = end
     MARKUP.lastIndex = end
   }
   return tidy(text + plainText(html.slice(at)))
 }
+
+/** Returns the address of a page in the tag of a link; undefined for any other address and for a long one. */
+function addressIn(tag: string): string | undefined {
+  const address = decodeEntities(hrefOf(tag)).trim()
+  return address.length <= ADDRESS_CHARS_MAX && /^https?:\/\/[^\s\p{Cc}\p{Co}]+$/iu.test(address) ? address : undefined
+}
+
+/** Returns the value of the first `href`; an empty text if there is none, or none that ends. */
+function hrefOf(tag: string): string {
+  ATTRIBUTE.lastIndex = 0
+  for (let found = ATTRIBUTE.exec(tag); found; found = ATTRIBUTE.exec(tag)) {
+    const [, name = '', quote = ''] = found
+    const from = ATTRIBUTE.lastIndex
+    const length = quote === '' ? tag.slice(from).search(/[\s>]/) : tag.indexOf(quote, from) - from
+    if (length < 0) return ''
+    if (name.toLowerCase() === 'href') return tag.slice(from, from + length)
+    ATTRIBUTE.lastIndex = from + length + quote.length
+  }
+  return ''
+}
+
+/** Returns the text with the address after the words of the link, unless it has no words, the address is among them, or a quote begins or ends there. */
+function withAddress(text: string, { address, start }: OpenLink): string {
+  const words = text.slice(start)
+  const isSaid = bareAddress(words).includes(bareAddress(address))
+  return words.trim() === '' || /[\ue000\ue001]/.test(words) || isSaid ? text : `${text.trimEnd()} (${address})`
+}
+
+/** Returns an address without what people leave out of it. */
+const bareAddress = (address: string): string =>
+  address
+    .trim()
+    .toLowerCase()
+    .replace(/^https?:\/\/(?:www\.)?/, '')
+    .replace(/\/$/, '')
 
 /** Returns where the markup that starts at a `<` ends, and the text that replaces it. */
 function readMarkup(html: string, open: number): { end: number; replacement: string } {

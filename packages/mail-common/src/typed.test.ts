@@ -16,6 +16,7 @@ test.each([
   ['yes\n\nFrom my iPhone 6', 'yes'],
   ['yes\n\nFrom my phone I see the log.', 'yes\n\nFrom my phone I see the log.'],
   ['yes\n\n<<sent by phone>>', 'yes'],
+  ['yes\n\nSent from a mail program of a phone (https://example.com/a-page-with-a-long-address?of=a-maker)', 'yes'],
   ['yes\n\nHanki Outlook for Android<https://example.com>', 'yes'],
   ['yes \n\n Lähetetty puhelimesta \n\n > quoted', 'yes'],
   ['yes\n\nSent from my phone\nGet Outlook for iOS\n________________________________\nFrom: Agent <a@example.com>\nSent: today', 'yes'],

@@ -9,7 +9,7 @@ const TYPED_CHARS_MAX = 5000
 const DELIMITER = /^-- ?$/
 /** The lines that mail programs of phones write, some with an excuse. A longer sentence is the sender's own. */
 const FROM_PHONE =
-  /^(?:(?:Sent (?:from|via|with)|Get Outlook for|Hanki Outlook|Holen Sie sich Outlook|Obtenir Outlook|Von meinem|Gesendet (?:von|mit)|Envoyé (?:de|depuis)|Télécharger Outlook|Enviado desde|Enviado d[eo]|Obtener Outlook|Inviato da|Verzonden (?:vanaf|met)|Skickat från|Sendt fra|Lähetetty|Wysłane? z|Отправлено (?:с|из)|发自我的|從我的|Diese Nachricht wurde von meinem) ?[^,]{1,60}?(?:<https?:[^\s<>]{1,200}>|, (?:please |kindly |sorry|excuse|apologies).{0,60})?|From [Mm]y [Ii][Pp]hone(?: \S{1,10})?|.{1,40}から送信|[(<]{1,2}[Ss]ent (?:from|by|via|with) [^()<>]{1,60}[)>]{1,2})$/u
+  /^(?:(?:Sent (?:from|via|with)|Get Outlook for|Hanki Outlook|Holen Sie sich Outlook|Obtenir Outlook|Von meinem|Gesendet (?:von|mit)|Envoyé (?:de|depuis)|Télécharger Outlook|Enviado desde|Enviado d[eo]|Obtener Outlook|Inviato da|Verzonden (?:vanaf|met)|Skickat från|Sendt fra|Lähetetty|Wysłane? z|Отправлено (?:с|из)|发自我的|從我的|Diese Nachricht wurde von meinem) ?[^,]{1,60}?(?:<https?:[^\s<>]{1,200}>| \(https?:[^\s()]{1,500}\)|, (?:please |kindly |sorry|excuse|apologies).{0,60})?|From [Mm]y [Ii][Pp]hone(?: \S{1,10})?|.{1,40}から送信|[(<]{1,2}[Ss]ent (?:from|by|via|with) [^()<>]{1,60}[)>]{1,2})$/u
 
 /**
  * Returns what the sender typed above the first quote, else what stands below or between the quotes of a body that keeps their marks (see
