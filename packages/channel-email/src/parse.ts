@@ -75,6 +75,7 @@ export function readMail(mail: FetchedMail, policy: MailPolicy): Reading {
   const { text: body, marksAreKept } = bodyOf(mail)
   const text = messageText({ subject, body })
   const attachments = attachmentsOf(mail)
+  const hasAttachedMail = attachmentParts(mail.structure).some(({ type }) => type === 'message/rfc822' || type === 'message/global')
   const [messageId] = messageIds(headers('message-id').join(' '))
   const [inReplyTo] = messageIds(headers('in-reply-to').join(' '))
   const references = referencesOf([...headers('references'), ...headers('message-id')])
@@ -97,9 +98,9 @@ export function readMail(mail: FetchedMail, policy: MailPolicy): Reading {
       addressed: 'direct',
       text,
       // The subject of an answer is not what its sender typed.
-      typed: typedIn(inReplyTo === undefined ? subject : '', body, marksAreKept),
+      typed: typedIn(inReplyTo === undefined ? subject : '', body, marksAreKept, hasAttachedMail),
       ...(!isVerified && { unverified: true }),
-      ...quotesIn(text, marksAreKept, subject),
+      ...quotesIn(text, marksAreKept, subject, hasAttachedMail),
       sentAtMs: mail.receivedAtMs,
       // An unverified mail must not answer a question that was put to the verified sender.
       ...(inReplyTo !== undefined && isVerified && { inReplyTo }),

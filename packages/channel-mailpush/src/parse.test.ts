@@ -169,6 +169,13 @@ test('takes no words of an attached mail from the snippet of the API', () => {
   expect(text).toBe('Subject: Hello')
 })
 
+test('takes the subject of a mail that passes another one on as an attachment for words of others, but not a new subject', () => {
+  const passedOn = (subject: string) => inbound(multi('mixed', attachedMail(bare('theirs'))), { Subject: subject })
+  expect(passedOn('TR: Pay me')).toMatchObject({ typed: '', quotedFrom: 0 })
+  expect(passedOn('Sum it up')).toMatchObject({ typed: 'Sum it up' })
+  expect(passedOn('Sum it up')).not.toHaveProperty('quotedFrom')
+})
+
 test('decodes 80,000 characters of all attached mails together', () => {
   const long = part('text/html', '<b>'.repeat(25_000), { From: 'eve@evil.test', Subject: 'Long' })
   const last = part('text/plain', 'late', { From: 'eve@evil.test', Subject: 'Last' })

@@ -21,8 +21,9 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
   const isRead = policy.isAllowed(sender)
   const { text: found, marksAreKept } = isRead ? bodyOf(payload) : NOTHING
   const attached = isRead ? forwardedMails(payload, mail.id) : {}
+  const hasAttachedMail = attached.forwarded !== undefined
   // The snippet may have the words of an attached mail.
-  const body = found || (attached.forwarded ? '' : decodeEntities(mail.snippet))
+  const body = found || (hasAttachedMail ? '' : decodeEntities(mail.snippet))
   const text = messageText({ subject, body })
   return {
     inbound: {
@@ -33,9 +34,9 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
       to: { ...threadOf(mail, policy.ownAddress, subject), to: replyAddress(payload, sender, policy) },
       addressed: 'direct',
       text,
-      typed: typedIn(subject, body, marksAreKept),
+      typed: typedIn(subject, body, marksAreKept, hasAttachedMail),
       ...(!passesDmarc(payload) && { unverified: true }),
-      ...quotesIn(text, marksAreKept, subject),
+      ...quotesIn(text, marksAreKept, subject, hasAttachedMail),
       ...attached,
       ...(mail.internalDate !== undefined && { sentAtMs: Number(mail.internalDate) }),
       ...(attachments.length > 0 && { attachments }),

@@ -64,7 +64,10 @@ test('counts the subject of a forward, and of an answer with a quote, as words o
   expect(quotesIn(forward, false, 'Fwd: Pay me')).toEqual({ quotedFrom: 0, ownBelow: [{ from: 22, to: 35 }] })
   expect(forward.slice(22, 35)).toBe('what is it?\n\n')
   expect(quotesIn('Subject: Fwd: Pay me', false, 'Fwd: Pay me')).toEqual({ quotedFrom: 0 })
-  expect(quotesIn('Subject: TR: x\n\nsee', false, 'TR: x')).toEqual({ quotedFrom: 0, ownBelow: [{ from: 16, to: 19 }] })
+  expect(quotesIn('Subject: TR: x\n\nsee\n\n> y', false, 'TR: x')).toEqual({ quotedFrom: 0, ownBelow: [{ from: 16, to: 21 }] })
+  expect(quotesIn('Subject: TR: x\n\nsee', false, 'TR: x', true)).toEqual({ quotedFrom: 0, ownBelow: [{ from: 16, to: 19 }] })
+  expect(quotesIn('Subject: I: think\n\nof milk', false, 'I: think')).toEqual({})
+  expect(quotesIn('Subject: Sum it up\n\nplease', false, 'Sum it up', true)).toEqual({})
   const answer = 'Subject: Re: x\n\n> One?\n\nYes'
   expect(quotesIn(answer, true, 'Re: x')).toEqual({ quotedFrom: 0, ownBelow: [{ from: 24, to: 27 }] })
   expect(quotesIn('Subject: Re: x\n\nYes', true, 'Re: x')).toEqual({})

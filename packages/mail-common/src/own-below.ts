@@ -32,12 +32,12 @@ export const keepsMarks = ({
 
 /**
  * Returns the members of a message that say where the words of others are in its text, as `messageText` makes it; no member without any.
- * The subject of a forward, and of an answer with a quote, counts as words of others.
+ * The subject of a forward, and of an answer with a quote or an attached mail, counts as words of others.
  */
-export function quotesIn(text: string, marksAreKept: boolean, subject = ''): Pick<Inbound, 'quotedFrom' | 'ownBelow'> {
+export function quotesIn(text: string, marksAreKept: boolean, subject = '', hasAttachedMail = false): Pick<Inbound, 'quotedFrom' | 'ownBelow'> {
   const quotedFrom = quoteStart(text)
   const below = quotedFrom >= 0 && marksAreKept ? ownBelow(text) : []
-  if (!isForwardSubject(subject) && !(isCopiedSubject(subject) && quotedFrom >= 0)) {
+  if (!isForwardSubject(subject) && !(isCopiedSubject(subject, true) && (quotedFrom >= 0 || hasAttachedMail))) {
     return quotedFrom < 0 ? {} : { quotedFrom, ...(below.length > 0 && { ownBelow: below }) }
   }
   const subjectEnd = text.indexOf(BODY)

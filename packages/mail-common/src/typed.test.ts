@@ -33,6 +33,8 @@ test('takes the subject of a mail without a text, unless it answers another mail
   expect(typedIn('/status', '')).toBe('/status')
   expect(typedIn('yes, deploy it', '> quoted')).toBe('yes, deploy it')
   for (const mark of ['Re', 'AW', 'Sv', 'Fwd', 'WG']) expect(typedIn(`${mark}: yes, deploy it`, '> quoted')).toBe('')
+  expect(typedIn('I: think of milk', '')).toBe('I: think of milk')
+  expect(typedIn('I: think of milk', '', false, true)).toBe('')
 })
 
 test('cuts a long text, so that it is not a command and needs little room', () => {

@@ -16,11 +16,11 @@ const FROM_PHONE =
  * `keepsMarks`). Returns the subject of a mail whose sender typed no text, unless it is the subject of the mail that it answers, which
  * somebody else may have written.
  */
-export function typedIn(subject: string, body: string, marksAreKept = false): string {
+export function typedIn(subject: string, body: string, marksAreKept = false, hasAttachedMail = false): string {
   const quoted = quoteStart(body)
   const above = typedOf(quoted < 0 ? body : body.slice(0, quoted))
   const below = above === '' && marksAreKept ? ownBelow(body).map(({ from, to }) => body.slice(from, to)) : []
-  return above || typedOf(below.join('\n')) || (isCopiedSubject(subject) ? '' : subject)
+  return above || typedOf(below.join('\n')) || (isCopiedSubject(subject, quoted >= 0 || hasAttachedMail) ? '' : subject)
 }
 
 const typedOf = (text: string): string => aboveSignature(text.slice(0, TYPED_CHARS_MAX)).trim()
