@@ -30,9 +30,7 @@ const REFERENCE = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z][a-z\d]{1,9}));/gi
 
 /** The name of an attribute, and the quotation mark before its value if it has one. */
 const ATTRIBUTE = /([^\s"'<>/=]{1,20})\s{0,3}=\s{0,3}(["']?)/g
-/** The begin of the tag of a link, or its end. */
-const LINK_TAG = /^<(\/?)a(?![a-z\d])/i
-const LINK_TAG_CHARS = 4
+/** A longer tag is read up to here. */
 const TAG_CHARS_MAX = 2000
 const ADDRESS_CHARS_MAX = 500
 /** The addresses of further links are left out. */
@@ -55,12 +53,11 @@ export function htmlToText(html: string): string {
   let links = 0
   MARKUP.lastIndex = 0
   for (let open = MARKUP.exec(html); open; open = MARKUP.exec(html)) {
-    const { end, replacement } = readMarkup(html, open.index)
+    const { end, replacement, link: begins } = readMarkup(html, open.index)
     text += plainText(html.slice(at, open.index))
-    const tag = links < LINKS_MAX || link ? LINK_TAG.exec(html.slice(open.index, open.index + LINK_TAG_CHARS)) : null
-    if (tag) {
+    if (begins !== undefined && (links < LINKS_MAX || link)) {
       if (link) text = withAddress(text, link)
-      const address = tag[1] === '' ? addressIn(html.slice(open.index, Math.min(end, open.index + TAG_CHARS_MAX))) : undefined
+      const address = begins ? addressIn(html.slice(open.index, Math.min(end, open.index + TAG_CHARS_MAX))) : undefined
       link = address === undefined ? undefined : { address, start: text.length }
       if (link) links += 1
     }
@@ -106,14 +103,23 @@ const bareAddress = (address: string): string =>
     .replace(/^https?:\/\/(?:www\.)?/, '')
     .replace(/\/$/, '')
 
-/** Returns where the markup that starts at a `<` ends, and the text that replaces it. */
-function readMarkup(html: string, open: number): { end: number; replacement: string } {
+interface Markup {
+  readonly end: number
+  /** The text that replaces it. */
+  readonly replacement: string
+  /** True for the begin of a link, false for its end. */
+  readonly link?: boolean
+}
+
+/** Returns the markup that starts at a `<`. */
+function readMarkup(html: string, open: number): Markup {
   if (html.startsWith('<!--', open)) return { end: after(html, '-->', open + 4), replacement: '' }
   const closing = html[open + 1] === '/'
   const from = open + (closing ? 2 : 1)
   const name = /^[a-z][a-z\d]*/i.exec(html.slice(from, from + NAME_CHARS_MAX))?.[0].toLowerCase()
   const end = after(html, '>', open)
   if (name === undefined) return { end, replacement: '' }
+  if (name === 'a') return { end, replacement: '', link: !closing }
   if (!closing && IGNORED_ELEMENTS.has(name)) return { end: afterElement(html, name, end), replacement: '' }
   if (name === 'blockquote') return { end, replacement: `\n${closing ? UNQUOTE : QUOTE}\n` }
   if (name === 'li' && !closing) return { end, replacement: '\n- ' }
