@@ -49,7 +49,7 @@ function createWorkchat(host: Host, config: WorkchatConfig, path: string): Chann
     limits: { text: TEXT_BYTES_MAX, unit: 'byte', dedupesForMs: UUID_MS, attachments: { count: FILES_MAX, bytesMax: FILE_BYTES_MAX } },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     ...(config.ack_reactions && { acknowledge: (message, signal) => acknowledge(api, message, signal) }),
-    fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
+    fetchMedia: (attachment, limits) => fetchMedia(api, config.app_id, attachment, limits),
   }
 }
 

@@ -4,6 +4,8 @@ import { text } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Media } from '@sluice/sdk'
 import type { WorkchatApi } from './api.ts'
 import type { Payload } from './card.ts'
+import { MERGED_TYPE } from './content.ts'
+import { fetchPassedOn } from './passed-on.ts'
 
 /** The largest file and picture that the platform accepts. A larger picture is sent as a file. */
 export const FILE_BYTES_MAX = 30_000_000
@@ -24,9 +26,16 @@ const FILE_TYPES: Readonly<Record<string, string>> = {
   pptx: 'ppt',
 }
 
-/** See `Channel.fetchMedia`. The source is `<message>/<image or file>/<key>`. */
-export function fetchMedia(api: WorkchatApi, { source }: Attachment, bytesMax: number, signal: AbortSignal): Promise<Media> {
+interface FetchLimits {
+  readonly bytesMax: number
+  readonly signal: AbortSignal
+}
+
+/** See `Channel.fetchMedia`. The source is `<message>/<image or file>/<key>`, or that of `passedOnFile`. */
+export function fetchMedia(api: WorkchatApi, account: string, { source }: Attachment, limits: FetchLimits): Promise<Media> {
+  const { bytesMax, signal } = limits
   const [message = '', type = '', key = '', ...more] = 'id' in source ? source.id.split('/') : []
+  if (type === MERGED_TYPE && key === '') return fetchPassedOn(api, { id: message, bot: { account, openId: undefined }, bytesMax, signal })
   if (more.length > 0 || !['image', 'file'].includes(type)) throw new AppError('invalid_request', 'The attachment has no id of workchat')
   const path = `/im/v1/messages/${pathSegment(message)}/resources/${pathSegment(key)}` as const
   return downloadFile({

@@ -92,7 +92,7 @@ export function asEvent(item: Members, chatType: string): Members {
 }
 
 /** Returns the content of a message of anybody, as the history has it; undefined for a recalled one, and for one without content. */
-export function readMessage(item: Members, bot: Bot): ReadMessage | undefined {
+export function readMessage(item: Members, bot: Pick<Bot, 'account' | 'openId'>): ReadMessage | undefined {
   const [id, sender] = [text(item.message_id), members(item.sender)]
   const content = item.deleted === true ? undefined : contentOf(text(item.msg_type), textAt(item, 'body.content'), id)
   if (!content) return undefined

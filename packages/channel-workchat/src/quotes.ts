@@ -5,9 +5,9 @@ import { errorText, forwardedPart, type Host, type Inbound, namePart } from '@sl
 import type { WorkchatApi } from './api.ts'
 import { MERGED, MERGED_TYPE } from './content.ts'
 import { type Bot, readMessage } from './parse.ts'
-import { passedOnWords } from './passed-on.ts'
+import { passedOnFile, passedOnWords, readItems } from './passed-on.ts'
 
-/** The platform expects its acknowledgement within 3 s. */
+/** The platform expects its acknowledgement within 3 s. Messages that are passed on and take longer are read when the turn begins. */
 const WAIT_MS = 1500
 
 export interface CompletingOptions {
@@ -31,25 +31,23 @@ export function createCompleting({ host, api, bot, isAllowed }: CompletingOption
       return textAt(await api.call({ method: 'GET', path: `/contact/v3/users/${pathSegment(sender)}`, query, signal }), 'user.name')
     },
   })
-  const itemsOf = async (id: string, signal: AbortSignal): Promise<unknown> =>
-    (await api.call({ method: 'GET', path: `/im/v1/messages/${pathSegment(id)}`, signal })).items
   const order = new ConversationOrder()
   const passingOn = async (message: Inbound): Promise<Pick<Inbound, 'forwarded'>> => {
     if (message.forwarded?.text !== MERGED || message.overheardOnly) return {}
     const id = message.changes?.message ?? message.id
     try {
       using limit = signalScope([], WAIT_MS, host.clock)
-      return forwardedPart({ text: passedOnWords(await itemsOf(id, limit.signal), id, bot) })
+      return forwardedPart({ text: passedOnWords(await readItems(api, id, limit.signal), id, bot) })
     } catch (error) {
-      host.log.info('messages that were passed on not read', { channel: 'workchat', message: id, reason: errorText(error) })
-      return {}
+      host.log.info('messages that were passed on not read yet', { channel: 'workchat', message: id, reason: errorText(error) })
+      return forwardedPart({ text: MERGED, attachments: [passedOnFile(id)] })
     }
   }
   const quotes = new QuotedMessages({
     host,
     channel: 'workchat',
     async read(id, conversation, signal) {
-      const items = await itemsOf(id, signal)
+      const items = await readItems(api, id, signal)
       const item = list(items)
         .map(members)
         .find(({ message_id }) => message_id === id)

@@ -68,12 +68,19 @@ test('messages that a person passes on together, or quotes, bring their words an
   expect(await webhook.parse(asked)).toMatchObject([{ text: 'what is it?', quoted: { text: `Forwarded: ${words}` } }])
 })
 
-test('messages that a person passes on together and that cannot be read arrive as a line', async () => {
-  const { webhook } = channelWith()
+test('messages that a person passes on together and that cannot be read yet arrive as a file, which is read when the turn begins', async () => {
+  const { channel, webhook } = channelWith()
   const all = fake.say({ type: 'merge_forward', content: 'Merged and Forwarded Message', isLost: true })
   const event = encrypted(fake.eventOf(all))
+  fake.say({ user: 'ou_bob', text: 'ticket 4711 burns', passedOnIn: all })
   fake.fail({ fault: 'reset' })
-  expect(await webhook.parse(event)).toMatchObject([{ text: '', forwarded: { text: '[merge_forward]' } }])
+  const [message] = await webhook.parse(event)
+  expect(message).toMatchObject({ text: '', forwarded: { text: '[merge_forward]', attachments: [{ name: 'forwarded-messages.txt' }] } })
+  const [file] = message?.forwarded?.attachments ?? []
+  if (!file) throw new Error('The message has no file')
+  const fetched = (bytesMax: number) => channel.fetchMedia?.(file, { bytesMax, signal: new AbortController().signal })
+  expect(Buffer.from((await fetched(1000))?.bytes ?? []).toString()).toBe('ou_bob: ticket 4711 burns')
+  await expect(fetched(10)).rejects.toMatchObject({ code: 'too_large' })
 })
 
 describe('a mention of the bot', () => {
