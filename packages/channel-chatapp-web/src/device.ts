@@ -2,7 +2,7 @@
 import { BoundedMap } from '@sluice/kit'
 import { proxyAgent } from '@sluice/kit/proxy'
 import { AppError, errorText, type Logger } from '@sluice/sdk'
-import type { BinaryNode, ConnectionState, GroupMetadata, SocketConfig, WASocket } from '@whiskeysockets/baileys'
+import type { BinaryNode, ConnectionState, GroupMetadata, proto, SocketConfig, WASocket } from '@whiskeysockets/baileys'
 import { Arrivals } from './arrivals.ts'
 import type { Ending } from './close-codes.ts'
 import type { ChatappWebConfig } from './config.ts'
@@ -134,9 +134,10 @@ export class Device {
       for (const { id } of groups) forgetGroup(id)
     })
     ev.on('messages.upsert', ({ messages, requestId }) => {
-      // The phone has sent the content of a message that the platform could not deliver to this device.
-      if (requestId === undefined) return
-      for (const { key, message, messageTimestamp, pushName } of messages) {
+      for (const { key, message: given, messageTimestamp, pushName } of messages) {
+        // The phone has sent the content of a message that the platform could not deliver to this device.
+        const sentByPhone = requestId === undefined ? undefined : given
+        const message = sentByPhone ?? (!given && key.isViewOnce ? ONLY_ON_PHONE : undefined)
         if (!message || !key.id) continue
         const content = Buffer.from(library.proto.Message.encode(message).finish()).toString('base64')
         const kept = this.state.keeping(this.state.nextName(), {
@@ -173,6 +174,9 @@ export class Device {
     return known && performance.now() - known.atMs < GROUP_AGE_MS_MAX ? known.group : undefined
   }
 }
+
+/** What stands for a message to be viewed once, whose content the platform gives to phones only. */
+const ONLY_ON_PHONE: proto.IMessage = { placeholderMessage: { type: 0 } }
 
 /** Statuses, channels and lists of recipients are ignored. */
 const isIgnored = (jid: string): boolean => !/@(?:s\.whatsapp\.net|lid|hosted|hosted\.lid|g\.us)$/.test(jid)

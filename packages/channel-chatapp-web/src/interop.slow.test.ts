@@ -54,6 +54,17 @@ describe('incoming', () => {
     expect((await inbound((one) => one.id.endsWith(second))).sender).toBe(ADA)
   })
 
+  test('a message to be viewed once, which the platform gives to phones only, arrives as a line', async () => {
+    const { fake, inbound } = await start()
+    const id = fake.say({ isViewOnce: true })
+    const { sender, text, things } = await inbound((one) => one.id.endsWith(id))
+    expect({ sender, text, things }).toEqual({
+      sender: ADA,
+      text: '',
+      things: [{ kind: 'unknown', text: 'one that WhatsApp shows only on the phone, such as a picture to be viewed once' }],
+    })
+  })
+
   test('messages that come at the same time keep their order', async () => {
     const { fake, got, until } = await start()
     const texts = Array.from({ length: 12 }, (_, index) => `${index}`)

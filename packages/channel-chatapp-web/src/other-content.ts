@@ -13,7 +13,7 @@ export interface OtherContent {
 
 /** Members that carry keys, acknowledgements, updates between devices and the number of pictures in an album, and no message of a person. */
 const IGNORED =
-  /^(?:senderKeyDistributionMessage|messageContextInfo|albumMessage|protocolMessage|reactionMessage|encReactionMessage|pollUpdateMessage|keepInChatMessage|pinInChatMessage|deviceSentMessage|fastRatchetKeySenderKeyDistributionMessage|chat|placeholderMessage|stickerSyncRmrMessage|secretEncryptedMessage|encCommentMessage|encEventResponseMessage|callLogMesssage|initialSecurityNotificationSettingSync|extendedTextMessage|conversation)$/
+  /^(?:senderKeyDistributionMessage|messageContextInfo|albumMessage|protocolMessage|reactionMessage|encReactionMessage|pollUpdateMessage|keepInChatMessage|pinInChatMessage|deviceSentMessage|fastRatchetKeySenderKeyDistributionMessage|chat|stickerSyncRmrMessage|secretEncryptedMessage|encCommentMessage|encEventResponseMessage|callLogMesssage|initialSecurityNotificationSettingSync|extendedTextMessage|conversation)$/
 
 /** Messages that programs of businesses and of the platform write. */
 const OF_PROGRAMS = /^(?:interactiveMessage|templateMessage|buttonsMessage|listMessage|highlyStructuredMessage|richResponseMessage)$/
@@ -36,6 +36,9 @@ const KINDS: Readonly<Record<string, ThingKind>> = {
   eventMessage: 'event',
 }
 
+/** A message that WhatsApp gives to phones only, such as one to be viewed once. */
+const ONLY_ON_PHONE = 'one that WhatsApp shows only on the phone, such as a picture to be viewed once'
+
 /** Undefined for messages that need no answer. */
 export function otherContent(message: proto.IMessage): OtherContent | undefined {
   const { pollCreationMessage, pollCreationMessageV2, pollCreationMessageV3, pollCreationMessageV5 } = message
@@ -51,6 +54,7 @@ export function otherContent(message: proto.IMessage): OtherContent | undefined 
     const context = contextOf(value)
     const words = wordsIn(value)
     if (OF_PROGRAMS.test(member)) return { text: words.join('\n') || `[${member}]`, context, isOfProgram: true }
+    if (member === 'placeholderMessage') return { things: [unknownThing(ONLY_ON_PHONE)] }
     const kind = KINDS[member]
     return { things: [kind === undefined ? unknownThing([member, ...words].join(', ')) : thing(kind, ...words)], context }
   }

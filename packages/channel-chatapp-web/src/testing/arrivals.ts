@@ -182,6 +182,16 @@ export const chatappWebArrivals: ArrivalSubject = {
       { requestPaymentMessage: { noteMessage: { extendedTextMessage: { text: 'for the tea' } }, currencyCodeIso4217: 'EUR' } },
       { things: [{ kind: 'payment', text: 'for the tea' }] },
     ),
+    arrival(
+      'a message that only phones show',
+      { placeholderMessage: { type: 'MASK_LINKED_DEVICES' } },
+      { things: [{ kind: 'unknown', text: 'one that WhatsApp shows only on the phone, such as a picture to be viewed once' }] },
+    ),
+    arrival(
+      'a pack of stickers',
+      { stickerPackMessage: { name: 'Cats', publisher: 'Ada', caption: 'for you' } },
+      { things: [{ kind: 'sticker', text: 'Cats, Ada, for you' }] },
+    ),
     arrival('an answer to a question', { questionResponseMessage: { text: 'the second' } }, { text: 'the second' }),
     arrival('a kind that is not known', { bcallMessage: { sessionId: 'x' } }, { things: [{ kind: 'unknown', text: 'bcallMessage' }] }),
   ],

@@ -51,6 +51,8 @@ export interface WebSay {
    */
   readonly address?: 'number' | 'lid' | 'hidden'
   readonly id?: string
+  /** The stanza has no content, as other devices than phones get a message to be viewed once. */
+  readonly isViewOnce?: true
   /** Attributes of the stanza. */
   readonly attrs?: Readonly<Record<string, string>>
 }
@@ -236,16 +238,20 @@ export async function startWebFake({ nowMs = Date.now, isLinked = true }: WebFak
     nodes.add(node)
     client.noise.send(node)
   }
+  const putContent = (id: string, from: Readonly<Record<string, string>>, content: BinaryNode[]): void => {
+    waiting.push({ id, node: { tag: 'message', attrs: { ...from, id, t: String(Math.floor(nowMs() / 1000)), type: 'text' }, content } })
+    deliver()
+  }
   const put = (id: string, from: Readonly<Record<string, string>>, encrypted: readonly Encrypted[], count?: number): void => {
     const content = encrypted.map(({ type, ciphertext }) => ({
       tag: 'enc',
       attrs: { v: '2', type, ...(count !== undefined && { count: String(count) }) },
       content: ciphertext,
     }))
-    waiting.push({ id, node: { tag: 'message', attrs: { ...from, id, t: String(Math.floor(nowMs() / 1000)), type: 'text' }, content } })
-    deliver()
+    putContent(id, from, content)
   }
-  const write = ({ text, from = '15550002222', group, message, address = 'number', id: given, attrs: more = {} }: WebSay): string => {
+  const write = (said: WebSay): string => {
+    const { text, from = '15550002222', group, message, address = 'number', id: given, isViewOnce, attrs: more = {} } = said
     const author = person(from)
     const id = given ?? randomBytes(ID_BYTES).toString('hex').toUpperCase()
     const names =
@@ -261,6 +267,10 @@ export async function startWebFake({ nowMs = Date.now, isLinked = true }: WebFak
       notify: 'Somebody',
       ...(address !== 'number' && { addressing_mode: 'lid' }),
       ...more,
+    }
+    if (isViewOnce) {
+      putContent(id, attrs, [{ tag: 'unavailable', attrs: { type: 'view_once' } }])
+      return id
     }
     const words = message ?? { conversation: text ?? '' }
     // A phone tells the other devices of its account what it wrote to whom.
