@@ -65,10 +65,21 @@ export const fedchatArrivals: ArrivalSubject = {
       'a live location',
       3489,
       'org.matrix.msc3672.beacon_info',
-      { description: 'on my way', live: true, timeout: 60_000 },
       {
-        things: [{ kind: 'location', text: 'shared live, on my way' }],
+        description: 'on my way',
+        live: true,
+        'org.matrix.msc3488.ts': 1_767_225_600_000,
+        timeout: 60_000,
+        'org.matrix.msc3488.asset': { type: 'm.self' },
       },
+      { things: [{ kind: 'location', text: 'shared live, on my way' }] },
+    ),
+    beyond(
+      'a live location without a description',
+      3489,
+      'm.beacon_info',
+      { live: true, 'm.ts': 1_767_225_600_000, timeout: 60_000, 'm.asset': { type: 'm.self' } },
+      { things: [{ kind: 'location', text: 'shared live' }] },
     ),
     arrival('a text', 'mtext', { msgtype: 'm.text', body: 'hi' }, { text: 'hi', addressed: 'overheard' }),
     arrival(

@@ -10,6 +10,7 @@ import { pubkeyOf, secretKeyOfPerson } from './people.ts'
 const NIPS = 'https://github.com/nostr-protocol/nips/blob/master'
 const [BOT, ADA, BOB] = ['bot', 'ada', 'bob'].map(pubkeyOf) as [string, string, string]
 const EARLIER = 'e'.repeat(64)
+const RELAY = 'wss://relay.example'
 
 interface Written {
   readonly kind?: number
@@ -47,7 +48,8 @@ const attachment = {
   },
 }
 const post = rumorOf('bob', { kind: 1, content: 'the words of Bob', to: [] })
-const repostToBob = { kind: 6, content: JSON.stringify(post), to: [BOB, BOT], tags: [['e', post.id]] }
+const article = rumorOf('bob', { kind: 30_023, content: 'the words of Bob', to: [] })
+const repostToBob = { kind: 6, content: JSON.stringify(post), to: [BOB, BOT], tags: [['e', post.id, RELAY]] }
 const passedOn = { from: { kind: 'person' as const, id: BOB }, text: 'the words of Bob' }
 
 /** The text of a legacy message was decrypted from its content, which here is the text itself. */
@@ -61,7 +63,8 @@ export const relaynetArrivals: ArrivalSubject = {
   never: { quoted: 'Nostr sends only the id of the message that is answered; the daemon adds the words that it knows' },
   recorded: [
     arrival('a text', 17, { content: 'hi' }, { text: 'hi', addressed: 'direct' }),
-    arrival('a reply', 17, { content: 'yes', tags: [['e', EARLIER, '', 'reply']] }, { text: 'yes', inReplyTo: EARLIER }),
+    arrival('a reply', 17, { content: 'yes', tags: [['e', EARLIER, RELAY]] }, { text: 'yes', inReplyTo: EARLIER }),
+    arrival('a reply with a marker', 17, { content: 'yes', tags: [['e', EARLIER, RELAY, 'reply']] }, { text: 'yes', inReplyTo: EARLIER }),
     arrival('a text in a group', 17, { content: 'lunch?', to: [BOT, BOB] }, { text: 'lunch?', addressed: 'overheard' }),
     arrival('a text with a new subject', 17, { content: 'hi', tags: [['subject', 'Lunch']] }, { text: 'hi' }),
     arrival('a legacy text', 4, { kind: 4, content: 'hi' }, { text: 'hi', addressed: 'direct' }),
@@ -80,14 +83,26 @@ export const relaynetArrivals: ArrivalSubject = {
       { text: '[A file that cannot be decrypted, because its encryption is not supported]' },
     ),
     arrival('a deletion', 9, { kind: 5, tags: [['e', EARLIER]] }, { changes: { message: EARLIER, what: 'deleted' } }),
-    arrival('a repost', 18, { kind: 6, content: JSON.stringify(post), tags: [['e', post.id]] }, { text: '', forwarded: passedOn }),
+    arrival('a repost', 18, { kind: 6, content: JSON.stringify(post), tags: [['e', post.id, RELAY]] }, { text: '', forwarded: passedOn }),
     arrival('a repost that names its author as a person concerned', 18, repostToBob, {
       to: { to: ADA, replyTo: rumorOf('ada', repostToBob).id },
       addressed: 'direct',
       forwarded: passedOn,
     }),
-    arrival('a repost of another kind', 18, { kind: 16, content: JSON.stringify(post), tags: [['k', '1']] }, { forwarded: passedOn }),
-    arrival('a repost without its event', 18, { kind: 6, tags: [['e', post.id]] }, unknown('kind 6')),
+    arrival(
+      'a repost of another kind',
+      18,
+      {
+        kind: 16,
+        content: JSON.stringify(article),
+        tags: [
+          ['e', article.id, RELAY],
+          ['k', '30023'],
+        ],
+      },
+      { forwarded: passedOn },
+    ),
+    arrival('a repost without its event', 18, { kind: 6, tags: [['e', post.id, RELAY]] }, unknown('kind 6')),
     arrival('a repost of something else', 18, { kind: 6, content: '{"content":"?"}' }, { forwarded: { text: '{"content":"?"}' } }),
     arrival('a note', 10, { kind: 1, content: 'to everybody' }, { ...unknown('kind 1'), forwarded: { text: 'to everybody' } }),
     arrival(
