@@ -200,6 +200,7 @@ function quoteIn(
   if (message.reply_to_story !== undefined) return storyIn(members(members(message.reply_to_story).chat))
   const external = members(message.external_reply)
   const shown = message.external_reply === undefined ? repliedTo(message) : external
+  if (message.quote === undefined && Object.keys(shown).length === 0) return {}
   const origin = members(external.origin)
   const room = members(shown.sender_chat ?? origin.sender_chat ?? origin.chat)
   const isByWay = isOfOther(shown, bot) && shown.forward_origin === undefined
