@@ -5,7 +5,7 @@
  */
 import type { Inbound } from '@sluice/sdk'
 import { isCopiedSubject, isForwardSubject } from './copied-subject.ts'
-import { type FoundQuote, firstQuote, type Line, linesOf, quoteStart } from './quote-start.ts'
+import { type FoundQuote, firstQuote, type Line, linesOf } from './quote-start.ts'
 
 /** A part of a text: the index of its first character, and the one after its last. */
 export interface Span {
@@ -34,9 +34,16 @@ export const keepsMarks = ({
  * Returns the members of a message that say where the words of others are in its text, as `messageText` makes it; no member without any.
  * The subject of a forward, and of an answer with a quote or an attached mail, counts as words of others.
  */
-export function quotesIn(text: string, marksAreKept: boolean, subject = '', hasAttachedMail = false): Pick<Inbound, 'quotedFrom' | 'ownBelow'> {
-  const quotedFrom = quoteStart(text)
-  const below = quotedFrom >= 0 && marksAreKept ? ownBelow(text) : []
+export function quotesIn(
+  text: string,
+  marksAreKept: boolean,
+  subject = '',
+  hasAttachedMail = false,
+): Pick<Inbound, 'quotedFrom' | 'ownBelow'> {
+  const lines = linesOf(text)
+  const quote = firstQuote(lines)
+  const quotedFrom = quote?.at ?? -1
+  const below = quote && marksAreKept ? belowQuote(text, lines, quote) : []
   if (!isForwardSubject(subject) && !(isCopiedSubject(subject, true) && (quotedFrom >= 0 || hasAttachedMail))) {
     return quotedFrom < 0 ? {} : { quotedFrom, ...(below.length > 0 && { ownBelow: below }) }
   }
@@ -49,15 +56,21 @@ export function quotesIn(text: string, marksAreKept: boolean, subject = '', hasA
 
 /** Returns the parts of a text behind its first quote that are the sender's own words, in their order. Call it only if `keepsMarks`. */
 export function ownBelow(text: string): readonly Span[] {
+  const lines = linesOf(text)
+  const quote = firstQuote(lines)
+  return quote ? belowQuote(text, lines, quote) : []
+}
+
+function belowQuote(text: string, lines: readonly Line[], first: FoundQuote): readonly Span[] {
   const spans: Span[] = []
-  let lines = linesOf(text)
-  let quote = firstQuote(lines)
+  let rest = lines
+  let quote: FoundQuote | undefined = first
   for (let count = 0; quote && count < QUOTES_MAX; count++) {
-    const end = endOf(lines, quote)
+    const end = endOf(rest, quote)
     if (end === undefined) break
-    lines = lines.slice(end)
-    quote = firstQuote(lines)
-    const [from, to] = [lines[0]?.at ?? text.length, quote?.at ?? text.length]
+    rest = rest.slice(end)
+    quote = firstQuote(rest)
+    const [from, to] = [rest[0]?.at ?? text.length, quote?.at ?? text.length]
     if (text.slice(from, to).trim() !== '') spans.push({ from, to })
   }
   return spans

@@ -30,6 +30,7 @@ function aboveSignature(text: string): string {
   const lines = text.split('\n')
   const first = lines.findIndex((line, index) => {
     if (DELIMITER.test(line)) return true
+    if (!FROM_PHONE.test(line.trim())) return false
     const below = lines.slice(index).findIndex((each) => !FROM_PHONE.test(each.trim()))
     return below < 0 || (below > 0 && lines[index + below]?.trim() === '')
   })
