@@ -838,6 +838,13 @@ const memory = [
     ['packages/runtime/src/retention.test.ts'],
   ),
   bug(
+    'retention: a clock that is set far ahead deletes what is young',
+    'packages/runtime/src/retention.ts',
+    '(await isAhead(nowMs)) ? withoutAges(configured) : configured',
+    'configured',
+    ['packages/runtime/src/retention.test.ts'],
+  ),
+  bug(
     'erasure: an erased conversation is still served from memory',
     `${STORE}/tables/conversation-eraser.ts`,
     '() => cache.delete(id)',

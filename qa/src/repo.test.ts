@@ -247,6 +247,8 @@ describe('house rules', () => {
       'packages/kit/src/platform/request-progress.ts',
       'packages/sdk/src/values/secret.ts',
     ]
+    // When each clock was set.
+    homes.push('packages/kit/src/time/steady-age.ts')
     // Whether a feature is loaded.
     homes.push('packages/sdk/src/feature/later-feature.ts')
     // In each folder of attachments, one file is stored at a time, and files of earlier releases are moved once.

@@ -2,6 +2,7 @@
 import { type LimitedClient, newTurnId } from '@sluice/agent'
 import { deliverySection, gatewaySection } from '@sluice/config'
 import type { Deliveries } from '@sluice/delivery'
+import { ageMs } from '@sluice/kit'
 import {
   AppError,
   gatewayText,
@@ -79,10 +80,11 @@ async function accept(runtime: OpenRuntime, tell: Tell, turn: Starting): ReturnT
   if (row?.endedAtMs === null) return later(begun)
   if (row) {
     const retryAtMs = row.endedAtMs + delayMs(row.endedAtMs - sinceMs)
-    const state = afterAttempt(row, { counted, ageMs: nowMs - sinceMs, ...runtime.config().core(deliverySection) })
+    const state = afterAttempt(row, { counted, ageMs: ageMs(clock, sinceMs), ...runtime.config().core(deliverySection) })
     if (state === 'ended') return 'known'
     if (state === 'given up') return giveUp(runtime, tell, turn, row)
-    if (retryAtMs > nowMs) return { attempt: begun, counted, sinceMs, atMs: retryAtMs }
+    // A time beyond the longest delay means that the clock was set back.
+    if (retryAtMs > nowMs && retryAtMs - nowMs <= LONGEST_DELAY_MS) return { attempt: begun, counted, sinceMs, atMs: retryAtMs }
     if (state === 'counted') counted++
   }
   const person = parseAgentKey(caller).key

@@ -117,6 +117,11 @@ export class DeliveryQueue {
     return true
   }
 
+  /** As `end`, also for a row that is not here; a row that runs is left as it is. */
+  async ending(number: number, end: () => Promise<void>): Promise<void> {
+    if (!(await this.end(number, end)) && !this.has(number)) await end()
+  }
+
   /** Removes the rows under a lost lease. An attempt under way ends without a retry, and its lane continues after it. */
   drop(owned: OwnedStore): void {
     const lost = [...this.#jobs.values()].filter((job) => job.owned === owned)

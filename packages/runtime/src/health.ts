@@ -38,6 +38,8 @@ export interface Reasons {
 /** The beginning of every warning about a proxy. */
 export const FORWARDING_IGNORED = 'a forwarding header was ignored'
 
+/** A clock that was set is worth a look for this long. */
+const CLOCK_MS = 3_600_000
 /** A commit this recent shows that the disk takes writes. */
 const COMMIT_AGE_MS_MAX = 5000
 /** After this long without a commit, `look` starts a probe, so that a full disk is noticed before a message arrives. */
@@ -55,7 +57,10 @@ export class HealthWatch {
   #provider: Health['provider']['state'] = 'unknown'
   /** The reasons of faults, which `look` leaves out because it needs no credential. */
   #reasons: Reasons = {}
-  readonly #channelSinceMs = new Map<string, number>()
+  /** When the clock was set last, by the monotonic clock. */
+  #jumpedMs = Number.NEGATIVE_INFINITY
+  /** The channels that do not work. */
+  readonly #channels = new Map<string, { readonly sinceMs: number; readonly detail: string | null }>()
   #isConfigValid = true
   #probing: Promise<string | null> | undefined
   #probedMs = Number.NEGATIVE_INFINITY
@@ -71,10 +76,12 @@ export class HealthWatch {
         this.#provider = 'failing'
         this.#reasons = { ...this.#reasons, provider: { sinceMs, ...this.#reasons.provider, error: event.error } }
       } else if (event.type === 'config_rejected') this.#reasons = { ...this.#reasons, config: { error: event.error, sinceMs } }
-      else if (event.type === 'clock_jumped') this.#reasons = { ...this.#reasons, jumped: { ms: event.ms, sinceMs } }
-      else if (event.type === 'channel_health') {
-        if (event.state === 'ok') this.#channelSinceMs.delete(event.channel)
-        else if (!this.#channelSinceMs.has(event.channel)) this.#channelSinceMs.set(event.channel, sinceMs)
+      else if (event.type === 'clock_jumped') {
+        this.#reasons = { ...this.#reasons, jumped: { ms: event.ms, sinceMs } }
+        this.#jumpedMs = sources.clock.monotonicMs()
+      } else if (event.type === 'channel_health') {
+        if (event.state === 'ok') this.#channels.delete(event.channel)
+        else this.#channels.set(event.channel, { sinceMs, ...this.#channels.get(event.channel), detail: event.detail })
       }
     })
   }
@@ -105,9 +112,22 @@ export class HealthWatch {
     return this.#reasons
   }
 
+  /** Whether the clock was set, or the machine slept, within the last hour. */
+  hasJumped(): boolean {
+    return this.#sources.clock.monotonicMs() - this.#jumpedMs < CLOCK_MS
+  }
+
   /** Since when a channel does not work; undefined while it does. */
   channelSinceMs(channel: string): number | undefined {
-    return this.#channelSinceMs.get(channel)
+    return this.#channels.get(channel)?.sinceMs
+  }
+
+  /** The channels that were reported as down and are not among the configured ones: messages or replies wait for them. */
+  absentChannels(): readonly { readonly name: string; readonly sinceMs: number; readonly detail: string }[] {
+    const present = new Set(this.#sources.snapshot().channels.map(({ name }) => name))
+    return [...this.#channels].flatMap(([name, { sinceMs, detail }]) =>
+      detail === null || present.has(name) ? [] : [{ name, sinceMs, detail }],
+    )
   }
 
   /** Cheap: reads no file and waits for nothing. On an idle daemon it starts a probe of the store, at most twice a minute. */
@@ -135,6 +155,7 @@ export class HealthWatch {
       warnings: [
         ...[...this.ignoredForwarding].map((setting) => `${FORWARDING_IGNORED}: see [gateway] ${setting}`),
         ...sandboxWarnings(this.#sources.sandbox()),
+        ...(this.hasJumped() ? ['the clock of the machine jumped within the last hour: see sluice doctor'] : []),
       ],
     }
   }

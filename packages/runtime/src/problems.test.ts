@@ -97,10 +97,28 @@ test('store, leases, features and the sandbox are named, and what stops work com
   expect(problems()[0]?.text).toBe('The store cannot write: database or disk is full.')
 })
 
+test('a channel that is not there and for which messages wait is named until none waits', () => {
+  const { clock, bus, problems, at } = arrange()
+  const about = { type: 'channel_health', channel: 'gone' } as const
+  bus.emit({ ...about, state: 'down', detail: 'it was removed; 2 messages wait' })
+  expect(problems()).toMatchObject([
+    {
+      about: 'channel',
+      name: 'gone',
+      state: 'failing',
+      text: 'gone is not there: it was removed; 2 messages wait.',
+      since: at(clock.nowMs()),
+    },
+  ])
+  bus.emit({ ...about, state: 'ok', detail: null })
+  expect(problems()).toEqual([])
+})
+
 test('a clock that was set is named for an hour', async () => {
-  const { clock, bus, problems } = arrange()
+  const { clock, bus, health, problems } = arrange()
   bus.emit({ type: 'clock_jumped', ms: -7_200_000 })
   expect(problems()).toMatchObject([{ about: 'clock', text: expect.stringContaining('set back by 7200 s') }])
+  expect(health.look().warnings).toEqual([expect.stringContaining('the clock of the machine jumped')])
   await clock.advance(3_600_000)
   expect(problems()).toEqual([])
 })

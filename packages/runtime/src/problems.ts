@@ -21,8 +21,6 @@ export const problemSchema = v.object({
 
 export type Problem = v.InferOutput<typeof problemSchema>
 
-/** A clock that was set is worth a look for this long. */
-const CLOCK_MS = 3_600_000
 const BACKUP_DAYS_MAX = 8
 const DAY_MS = 86_400_000
 
@@ -87,6 +85,11 @@ export function problemsOf({ health, dataDir, clock, vitals }: ProblemSources, {
         more,
       )
   }
+  for (const { name, sinceMs, detail } of health.absentChannels())
+    add('channel', 'failing', withFullStop(`${name} is not there: ${detail}`), 'configure it again, or discard what waits for it', {
+      name,
+      sinceMs,
+    })
   for (const { name, state } of links())
     if (state === 'down' || state === 'degraded')
       add('link', 'failing', `The connection ${name} is ${state}.`, "run 'sluice doctor'", { name })
@@ -103,7 +106,7 @@ export function problemsOf({ health, dataDir, clock, vitals }: ProblemSources, {
     add('sandbox', sandbox.state === 'refusing' ? 'failing' : 'warning', sentence(sandbox.detail), "run 'sluice doctor'")
   for (const warning of warnings)
     if (warning.startsWith('a forwarding header')) add('proxy', 'warning', sentence(warning), 'set it in the configuration')
-  if (jumped && clock.nowMs() - jumped.sinceMs < CLOCK_MS)
+  if (jumped && health.hasJumped())
     add(
       'clock',
       'warning',

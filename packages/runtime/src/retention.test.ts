@@ -1,7 +1,7 @@
 import { parseConfig } from '@sluice/config'
 import type { Ownership } from '@sluice/ownership'
-import type { DeletedRows, OwnedStore, Retention, StoreUsage } from '@sluice/sdk'
-import { testClock } from '@sluice/testkit/clock'
+import type { DeletedRows, KeyValue, OwnedStore, Retention, StoreUsage } from '@sluice/sdk'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
 import { heldUntilMs, retentionOf, startRetention } from './retention.ts'
@@ -13,14 +13,19 @@ const NONE: DeletedRows = { messages: 0, contents: 0, replies: 0, approvals: 0, 
 const configOf = (toml: string) => parseConfig({ features: [], dataDir: '/', configFile: 'config.toml', env: {} }, toml)
 
 /** Starts retention on a store that returns `answers` one after the other, then nothing. */
-async function pruning(upgradedAtMs: number | null, answers: readonly Partial<DeletedRows>[] = []) {
-  const clock = testClock(NOW_MS)
+async function pruning(
+  upgradedAtMs: number | null,
+  answers: readonly Partial<DeletedRows>[] = [],
+  { clock = testClock(NOW_MS), values = new Map<string, unknown>() } = {},
+) {
   const stop = new AbortController()
   const asked: Retention[] = []
   const left = [...answers]
   const usage: StoreUsage = { bytes: 0, fileBytes: 0, upgradedAtMs, copies: [] }
   const config = await configOf('')
+  const keys = { get: async (key: string) => values.get(key), set: async (key: string, value: unknown) => void values.set(key, value) }
   const store = {
+    keyValue: () => keys as unknown as KeyValue,
     usage: async () => usage,
     async prune(retention: Retention) {
       asked.push(retention)
@@ -47,8 +52,18 @@ async function pruning(upgradedAtMs: number | null, answers: readonly Partial<De
     },
     stop.signal,
   )
-  return { clock, stop, asked }
+  return { clock, stop, asked, values }
 }
+
+/** The clock as a process sees it that starts now. */
+const shifted = (clock: TestClock): TestClock => ({
+  ...clock,
+  nowMs: () => clock.nowMs(),
+  monotonicMs: () => clock.monotonicMs(),
+  get sleeping() {
+    return clock.sleeping
+  },
+})
 
 describe('retention', () => {
   test('keeps deliveries, turns and runs for seven days, conversations permanently', async () => {
@@ -81,6 +96,34 @@ describe('retention', () => {
     await clock.advance(60_000)
     expect(asked[1]).toMatchObject({ endedBeforeMs: NOW_MS + 120_000 - 7 * DAY_MS, bytesMax: 512 * 1024 * 1024 })
     stop.abort()
+  })
+
+  test('deletes nothing because of its age in the seven days after the clock was set far ahead, also after a restart', async () => {
+    const first = await pruning(null)
+    const { clock, values } = first
+    await clock.advance(60_000)
+    const limits = { endedBeforeMs: NOW_MS + 60_000 - 7 * DAY_MS, bytesMax: 512 * 1024 * 1024 }
+    expect(first.asked.at(-1)).toMatchObject(limits)
+    clock.jump(365 * DAY_MS)
+    const held = { endedBeforeMs: Number.NEGATIVE_INFINITY, historyBeforeMs: Number.NEGATIVE_INFINITY, bytesMax: limits.bytesMax }
+    await clock.advance(60_000)
+    expect(first.asked.at(-1)).toMatchObject(held)
+    first.stop.abort()
+    const second = await pruning(null, [], { clock: shifted(clock), values })
+    await clock.advance(60_000)
+    expect(second.asked.at(-1)).toMatchObject(held)
+    clock.jump(-365 * DAY_MS)
+    await clock.advance(60_000)
+    expect(second.asked.at(-1)).toMatchObject({ ...limits, endedBeforeMs: clock.nowMs() - 7 * DAY_MS })
+    clock.jump(DAY_MS)
+    await clock.advance(60_000)
+    expect(second.asked.at(-1)).toMatchObject({ ...limits, endedBeforeMs: clock.nowMs() - 7 * DAY_MS })
+    clock.jump(365 * DAY_MS)
+    await clock.advance(60_000)
+    expect(second.asked.at(-1)).toMatchObject(held)
+    await clock.advance(7 * DAY_MS)
+    expect(second.asked.at(-1)).toMatchObject({ ...limits, endedBeforeMs: clock.nowMs() - 7 * DAY_MS })
+    second.stop.abort()
   })
 
   test('does not hold a store that was never upgraded, or whose clock was set back', () => {

@@ -3,7 +3,7 @@
 import type { LoadedConfig } from '@sluice/config'
 import { deliverySection, gatewaySection, sessionsSection } from '@sluice/config'
 import type { Overheard, People } from '@sluice/delivery'
-import { every } from '@sluice/kit'
+import { every, followClock, jumpedMs } from '@sluice/kit'
 import type { Ownership } from '@sluice/ownership'
 import type { Clock, DeletedRows, Logger, Retention, Store } from '@sluice/sdk'
 import type { OwnedFiles } from './workspace/owned-files.ts'
@@ -12,8 +12,15 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const PRUNE_MS = 60_000
 const PRUNE_ROWS = 2000
-/** For this long after an upgrade nothing is deleted: the operator may want to go back, or to change the policy first. */
+/**
+ * For this long after an upgrade nothing is deleted: the operator may want to go back, or to change the policy first. For as long after the
+ * clock was set far ahead nothing is deleted because of its age: the clock may be wrong.
+ */
 const UPGRADE_HOLD_DAYS = 7
+/** A machine sleeps for less, most of the time. */
+const FAR_AHEAD_MS = 2 * DAY_MS
+const AHEAD_OWNER = 'retention'
+const AHEAD_KEY = 'clock-set-ahead'
 
 /** The limits at this time, by the retention settings of the configuration. */
 export function retentionOf(config: LoadedConfig, nowMs: number): Retention {
@@ -30,25 +37,27 @@ export function retentionOf(config: LoadedConfig, nowMs: number): Retention {
   }
 }
 
-/** The end of the hold after an upgrade; undefined: there is none, or it is over. */
-export function heldUntilMs(upgradedAtMs: number | null, nowMs: number): number | undefined {
-  if (upgradedAtMs === null) return undefined
-  const endMs = upgradedAtMs + UPGRADE_HOLD_DAYS * DAY_MS
+/** The end of the hold that began with an upgrade, or when the clock was set ahead; undefined: there is none, or it is over. */
+export function heldUntilMs(fromMs: number | null, nowMs: number): number | undefined {
+  if (fromMs === null) return undefined
+  const endMs = fromMs + UPGRADE_HOLD_DAYS * DAY_MS
   // A clock that was set back does not prolong the hold.
-  return nowMs < endMs && nowMs >= upgradedAtMs - DAY_MS ? endMs : undefined
+  return nowMs < endMs && nowMs >= fromMs - DAY_MS ? endMs : undefined
 }
 
-/** Deletes nothing but values that have an expiry of their own. */
-const withoutDeletions = (retention: Retention): Retention => ({
+/** Deletes nothing because of its age, but values that have an expiry of their own. */
+const withoutAges = (retention: Retention): Retention => ({
   ...retention,
   endedBeforeMs: Number.NEGATIVE_INFINITY,
   historyBeforeMs: Number.NEGATIVE_INFINITY,
-  bytesMax: Number.MAX_SAFE_INTEGER,
 })
+
+/** Deletes nothing but values that have an expiry of their own. */
+const withoutDeletions = (retention: Retention): Retention => ({ ...withoutAges(retention), bytesMax: Number.MAX_SAFE_INTEGER })
 
 export interface RetentionSources {
   readonly ownership: Pick<Ownership, 'whileHolding'>
-  readonly store: Pick<Store, 'prune' | 'usage'>
+  readonly store: Pick<Store, 'keyValue' | 'prune' | 'usage'>
   readonly clock: Clock
   readonly log: Logger
   config(): LoadedConfig
@@ -70,10 +79,27 @@ export function startRetention(sources: RetentionSources, signal: AbortSignal): 
 }
 
 async function pruneEveryMinute({ store, clock, log, config }: RetentionSources, signal: AbortSignal): Promise<void> {
+  followClock(clock)
+  const ahead = store.keyValue(AHEAD_OWNER)
+  /** How far the clock was ahead when that was recorded last. */
+  let recordedMs = 0
+  /** Resolves to whether the clock was set far ahead lately, also in a run of the daemon before. */
+  const isAhead = async (nowMs: number): Promise<boolean> => {
+    const jumped = jumpedMs(clock)
+    recordedMs = Math.min(recordedMs, jumped)
+    if (jumped - recordedMs >= FAR_AHEAD_MS) {
+      await ahead.set(AHEAD_KEY, nowMs)
+      recordedMs = jumped
+      log.warn('the clock was set far ahead: nothing is deleted because of its age for some days', { days: UPGRADE_HOLD_DAYS })
+    }
+    const fromMs = await ahead.get(AHEAD_KEY)
+    return typeof fromMs === 'number' && heldUntilMs(fromMs, nowMs) !== undefined
+  }
   const prune = async (): Promise<void> => {
     for (let more = true; more && !signal.aborted; ) {
       const nowMs = clock.nowMs()
-      const retention = retentionOf(config(), nowMs)
+      const configured = retentionOf(config(), nowMs)
+      const retention = (await isAhead(nowMs)) ? withoutAges(configured) : configured
       const isHeld = heldUntilMs((await store.usage()).upgradedAtMs, nowMs) !== undefined
       more = isFull(await store.prune(isHeld ? withoutDeletions(retention) : retention))
     }

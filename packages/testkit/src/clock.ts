@@ -5,6 +5,8 @@ import type { Clock } from '@sluice/sdk'
 export interface TestClock extends Clock {
   /** Moves time forward, ending each sleep in order at its own time. Resolves after the woken code has run. */
   advance(ms: number): Promise<void>
+  /** Sets the wall clock ahead, or back by a negative number. No time passes. */
+  jump(ms: number): void
   /** The number of sleeps that have not ended. */
   readonly sleeping: number
 }
@@ -20,6 +22,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 /** Creates a clock at `startMs` milliseconds since 1970; `monotonicMs` starts at 0. */
 export function testClock(startMs = Date.UTC(2026, 0, 1)): TestClock {
   let passedMs = 0
+  let jumpedMs = 0
   const sleepers = new Set<Sleeper>()
 
   const nextUntil = (endMs: number): Sleeper | undefined => {
@@ -29,8 +32,11 @@ export function testClock(startMs = Date.UTC(2026, 0, 1)): TestClock {
   }
 
   return {
-    nowMs: () => startMs + passedMs,
+    nowMs: () => startMs + passedMs + jumpedMs,
     monotonicMs: () => passedMs,
+    jump(ms) {
+      jumpedMs += ms
+    },
     get sleeping() {
       return sleepers.size
     },

@@ -123,6 +123,7 @@ const settling = (clock: TestClock, settle: () => Promise<void>): TestClock => (
   nowMs: clock.nowMs,
   monotonicMs: clock.monotonicMs,
   sleep: clock.sleep,
+  jump: clock.jump,
   get sleeping() {
     return clock.sleeping
   },

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { newTurnId } from '@sluice/agent'
-import { BoundedMap, type JobOutcome } from '@sluice/kit'
+import { ageMs as ageOf, BoundedMap, type JobOutcome } from '@sluice/kit'
 import {
   AppError,
   errorText,
@@ -94,7 +94,7 @@ export class Attempts {
     }
     const { max_attempts, max_age_hours, notice_after_secs } = features.config()
     const nowMs = clock.nowMs()
-    const ageMs = nowMs - started.sinceMs
+    const ageMs = ageOf(clock, started.sinceMs)
     // A limit in dollars is reached. The message waits until it has room again, however long that takes.
     const isOverBudget = failure?.code === 'rate_limited'
     // The model was away or the turn was refused, so the attempt does not count either.
@@ -120,7 +120,7 @@ export class Attempts {
     const isLong = notice_after_secs > 0 && Math.max(ageMs, retryAtMs - nowMs) >= notice_after_secs * 1000
     const told = isLong ? this.newsFor({ ...started, lane }, 'waiting') : undefined
     // Once for this message, however long it waits.
-    const news = told && { ...told, quietMs: Math.max(told.quietMs, ageMs) }
+    const news = told && { ...told, quietMs: Math.max(told.quietMs, nowMs - started.sinceMs) }
     const uncounted = isAway || isOverBudget
     const replies = await owned.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted, ...(news && { news }) })
     onReplies(waitingReplies(news?.notice ?? [], replies))

@@ -104,6 +104,40 @@ describe('a message', () => {
     expect(await states(made)).toMatchObject({ inbox: ['done'] })
   })
 
+  test('is not given up because the clock is a year ahead for a while, and runs when the model is back', async () => {
+    const YEAR_MS = 365 * 24 * 3_600_000
+    let isAway = true
+    const made = await bench({
+      turn({ text }) {
+        if (isAway) throw new AppError('upstream', 'the model is overloaded', { isPassing: true })
+        return text
+      },
+      send: async () => {
+        if (isAway) throw new AppError('unavailable', 'the platform is away')
+        return { id: 'p' }
+      },
+    })
+    await made.receive(message('m1'))
+    const pass = async (minutes: number) => {
+      for (let minute = 0; minute < minutes; minute++) {
+        await clock.advance(60_000)
+        await settle()
+      }
+    }
+    await pass(2)
+    clock.jump(YEAR_MS)
+    await pass(2)
+    await made.receive(message('m2', { sender: '+15550003333', to: { to: '+15550003333' } }))
+    await pass(2)
+    expect(await states(made)).toEqual({ inbox: ['pending', 'pending'], outbox: ['failed', 'failed'] })
+    clock.jump(-YEAR_MS)
+    isAway = false
+    await pass(2)
+    expect((await states(made)).inbox).toEqual(['done', 'done'])
+    expect(made.sent.map(({ text }) => text)).toEqual(expect.arrayContaining(['text of m1', 'text of m2']))
+    expect((await states(made)).outbox).toEqual(['sent', 'sent', 'sent', 'sent'])
+  })
+
   test('is dead when the model was away for max_age_hours', async () => {
     const made = await bench({
       config: { max_age_hours: 1 },

@@ -118,6 +118,11 @@ export class InboxWorker {
     return this.#messages.has(number) || this.#besideQueue.has(number)
   }
 
+  /** Ends a message; see `DeliveryQueue.ending`. */
+  ending({ number }: Waiting, end: () => Promise<void>): Promise<void> {
+    return (this.#besideQueue.has(number) ? this.#besideQueue : this.#messages).ending(number, end)
+  }
+
   /** Removes the messages under a lost lease. Attempts under way end without effect. */
   drop(owned: OwnedStore): void {
     for (const queue of [this.#messages, this.#besideQueue]) queue.drop(owned)
@@ -213,7 +218,7 @@ export class InboxWorker {
     // A message without a kind is classified now.
     const procedures = kind === 'turn' ? undefined : features.procedures()
     const ageMsMax = features.config().max_age_hours * HOUR_MS
-    const taken = await fireProcedures({ ...this.#options, store: owned, procedures, nowMs, ageMsMax }, channel, number, message, client)
+    const taken = await fireProcedures({ ...this.#options, store: owned, procedures, ageMsMax }, channel, number, message, client)
     if (taken === true) return 'done'
     if (taken) return this.#attempts.withoutRun(owned, { channel: channel.name, lane, message }, taken)
     return this.#turns.run(row, { channel, message, pieces, client, attempt, room })

@@ -62,7 +62,7 @@ async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engi
       return dispatched
     },
   }
-  const options = { store, log: testHost().log, procedures: engine ? sops : undefined, nowMs: 9, ageMsMax: 1000 }
+  const options = { store, log: testHost().log, procedures: engine ? sops : undefined, clock: testClock(9), ageMsMax: 1000 }
   const take = () => fireProcedures(options, channel, number ?? 0, message, clientOf(channel, message, []))
   return { taken: await take(), take, fired, number: number ?? 0 }
 }
@@ -112,14 +112,17 @@ test('a message that no procedure has room for is offered again until it is too 
       throw new AppError('unavailable', 'full', { retryAfterSecs: 30 })
     },
   }
-  const take = (nowMs: number) =>
+  const clock = testClock(9)
+  const take = () =>
     fireProcedures(
-      { store, log: testHost().log, procedures: sops, nowMs, ageMsMax: 1000 },
+      { store, log: testHost().log, procedures: sops, clock, ageMsMax: 1000 },
       ...([CHANNEL, number, MESSAGE, clientOf(CHANNEL, MESSAGE, [])] as const),
     )
-  expect(await take(9)).toEqual({ ageMs: 0, retryAtMs: 30_009 })
-  await take(1008)
-  await take(1009)
+  expect(await take()).toEqual({ ageMs: 0, retryAtMs: 30_009 })
+  await clock.advance(999)
+  await take()
+  await clock.advance(1)
+  await take()
   expect(asked).toEqual([true, true, false])
 })
 
@@ -157,7 +160,7 @@ test('a message that an operator replays starts its procedure again', async () =
   }
   const take = () =>
     fireProcedures(
-      { store, log: testHost().log, procedures: sops, nowMs: 9, ageMsMax: 1000 },
+      { store, log: testHost().log, procedures: sops, clock: testClock(9), ageMsMax: 1000 },
       CHANNEL,
       number,
       MESSAGE,

@@ -1,6 +1,7 @@
 /** Gives a message to the procedures that have a trigger for its path, instead of to the agent. */
 import type { LimitedClient } from '@sluice/agent'
-import { AppError, type Channel, type Inbound, type Logger, type SopDispatch, type Store } from '@sluice/sdk'
+import { ageMs as ageOf } from '@sluice/kit'
+import { AppError, type Channel, type Clock, type Inbound, type Logger, type SopDispatch, type Store } from '@sluice/sdk'
 import type { Procedures } from '../delivery-options.ts'
 
 /** Whether a loaded procedure has a trigger for the path of the channel's webhook. */
@@ -15,7 +16,7 @@ export interface FiringOptions {
   readonly store: Pick<Store, 'inbox'>
   readonly procedures: Procedures | undefined
   readonly log: Logger
-  readonly nowMs: number
+  readonly clock: Pick<Clock, 'monotonicMs' | 'nowMs'>
   /** A message that no procedure has room for waits this long; then it is recorded as skipped. */
   readonly ageMsMax: number
 }
@@ -29,7 +30,7 @@ const FULL_DELAY_MS = 30_000
  * An `Unstarted`: as many runs wait as may, so the message stays in the inbox until its time; or it is done and no run was started.
  */
 export async function fireProcedures(
-  { store, procedures, log, nowMs, ageMsMax }: FiringOptions,
+  { store, procedures, log, clock, ageMsMax }: FiringOptions,
   channel: Channel,
   number: number,
   message: Inbound,
@@ -51,7 +52,7 @@ export async function fireProcedures(
     ...(entry.trace !== undefined && { trace: entry.trace }),
     origin: { channel: channel.name, account, to, sender },
   } as const
-  const ageMs = nowMs - entry.receivedAtMs
+  const ageMs = ageOf(clock, entry.receivedAtMs)
   const repeats = ageMs < ageMsMax
   let dispatched: readonly SopDispatch[]
   try {
@@ -59,7 +60,7 @@ export async function fireProcedures(
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'unavailable' || error.retryAfterSecs === undefined) throw error
     log.warn('message waits for its procedures', { channel: channel.name, inbox: number, reason: error.message })
-    return { ageMs, retryAtMs: nowMs + FULL_DELAY_MS }
+    return { ageMs, retryAtMs: clock.nowMs() + FULL_DELAY_MS }
   }
   if (dispatched.length === 0) return false
   if (!repeats && dispatched.every(({ status }) => status === 'skipped')) {

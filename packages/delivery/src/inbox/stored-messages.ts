@@ -1,5 +1,5 @@
 /** The messages of queued rows that are not in memory: their channel reads them from the store again. */
-import type { JobOutcome } from '@sluice/kit'
+import { ageMs, type JobOutcome } from '@sluice/kit'
 import type { Channel, Inbound, Webhook } from '@sluice/sdk'
 import type { OwnedRow } from '../delivery-queue.ts'
 import type { ArrivedMessages } from './arrived-messages.ts'
@@ -51,7 +51,7 @@ export class StoredMessages {
     const { clock, features, log } = this.#options
     const { unreadable, receivedAtMs } = found
     const nowMs = clock.nowMs()
-    if (nowMs - receivedAtMs >= features.config().max_age_hours * HOUR_MS) {
+    if (ageMs(clock, receivedAtMs) >= features.config().max_age_hours * HOUR_MS) {
       const error = unreadable ?? noSuchMessage(channel)
       return this.#attempts.giveUp(owned, { number, channel, attempts: interruptions }, { error })
     }

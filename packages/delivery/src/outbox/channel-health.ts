@@ -1,11 +1,12 @@
 /** The health of channels: of a channel that listens, as its listener sees it; of others, as they report it. */
-import type { Channel, ChannelHealth } from '@sluice/sdk'
+import type { Channel, ChannelHealth, Clock } from '@sluice/sdk'
 
 const listening = new WeakMap<Channel, () => ChannelHealth>()
 const sentAtMs = new WeakMap<Channel, number>()
 /** The replies in a row of which the platform may or may not have got each. */
 const ambiguousInRow = new WeakMap<Channel, number>()
-const DEGRADED_AFTER = 3
+/** From this number on a channel is degraded. */
+export const DEGRADED_AFTER = 3
 
 /** A reply that was not sent and is tried again later. */
 export interface UnsentReply {
@@ -21,6 +22,8 @@ export interface UnsentReply {
 /** A time in which the platform took no reply and refused none for good. */
 interface Unsent {
   readonly sinceMs: number
+  /** The first failure and the last one, by the monotonic clock. */
+  readonly beganMs: number
   readonly lastMs: number
   readonly last: UnsentReply
   /** The conversations of the replies that wait, by their numbers in the outbox. */
@@ -44,12 +47,13 @@ export function observeSent(channel: Channel, atMs: number): void {
   unsent.delete(channel)
 }
 
-/** Records that a reply was not sent at this time. */
-export function observeUnsent(channel: Channel, atMs: number, reply: UnsentReply): void {
-  const { sinceMs = atMs, waiting = new Map() } = unsent.get(channel) ?? {}
+/** Records that a reply was not sent just now. */
+export function observeUnsent(channel: Channel, clock: Pick<Clock, 'monotonicMs' | 'nowMs'>, reply: UnsentReply): void {
+  const [atMs, lastMs] = [clock.nowMs(), clock.monotonicMs()]
+  const { sinceMs = atMs, beganMs = lastMs, waiting = new Map() } = unsent.get(channel) ?? {}
   waiting.set(reply.number, reply.to)
   // A time before the first failure means that the clock was set back.
-  unsent.set(channel, { sinceMs: Math.min(sinceMs, atMs), lastMs: atMs, last: reply, waiting })
+  unsent.set(channel, { sinceMs: Math.min(sinceMs, atMs), beganMs, lastMs, last: reply, waiting })
 }
 
 /** Records that a reply is given up. `isRefused`: the platform refused it for good, so it can be reached. */
@@ -60,16 +64,22 @@ export function observeGivenUp(channel: Channel, number: number, isRefused: bool
 }
 
 /** Records that a reply may or may not have been sent. */
-export const observeAmbiguous = (channel: Channel): void => void ambiguousInRow.set(channel, (ambiguousInRow.get(channel) ?? 0) + 1)
+export const observeAmbiguous = (channel: Channel): void => void ambiguousInRow.set(channel, ambiguousOf(channel) + 1)
+
+/** Returns the replies in a row of which the platform may or may not have got each, as far as this process knows. */
+export const ambiguousOf = (channel: Channel): number => ambiguousInRow.get(channel) ?? 0
+
+/** Replaces the number that `ambiguousOf` returns. */
+export const recallAmbiguous = (channel: Channel, inRow: number): void => void ambiguousInRow.set(channel, inRow)
 
 /** Returns the known health. Makes no request. A channel that reports none and does not listen is `ok`. */
 export function healthOf(channel: Channel): ChannelHealth {
   const lastSentAtMs = sentAtMs.get(channel)
   const unknown: ChannelHealth = { state: channel.listen ? 'connecting' : 'ok' }
   const health = channel.health?.() ?? listening.get(channel)?.() ?? unknown
-  const inRow = ambiguousInRow.get(channel) ?? 0
+  const inRow = ambiguousOf(channel)
   const outage = unsent.get(channel)
-  const isDown = outage !== undefined && outage.lastMs - outage.sinceMs >= DOWN_AFTER_MS && isOfAll(outage)
+  const isDown = outage !== undefined && outage.lastMs - outage.beganMs >= DOWN_AFTER_MS && isOfAll(outage)
   return {
     ...(lastSentAtMs !== undefined && { lastSentAtMs }),
     ...health,

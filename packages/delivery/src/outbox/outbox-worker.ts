@@ -2,7 +2,7 @@
  * Sends the replies of one account. Each reply is sent once, as far as its outcome is known. A reply whose outcome cannot be
  * known is ambiguous and left to the operator.
  */
-import { type Attempt, type JobOutcome, LaneQueue, signalScope } from '@sluice/kit'
+import { type Attempt, ageMs as ageOf, type JobOutcome, LaneQueue, signalScope } from '@sluice/kit'
 import {
   AppError,
   type Channel,
@@ -15,6 +15,7 @@ import {
   type OwnedStore,
   type Sent,
   type StartedReply,
+  type Waiting,
 } from '@sluice/sdk'
 import { channelNamed, type DeliveryOptions } from '../delivery-options.ts'
 import { DeliveryQueue, type OwnedRow } from '../delivery-queue.ts'
@@ -72,7 +73,12 @@ export class OutboxWorker {
       if (this.#pace.pauseMs > 0) void this.#wakeAfterPause()
       return outcome
     }
-    this.queue = new DeliveryQueue({ lanes: this.#lanes, clock, log, work })
+    // Also a reply of a lost shard, which another node sends, says nothing more of the channel.
+    const onDone = ({ number, channel: name }: Waiting): void => {
+      const channel = channelNamed(options.features, name)
+      if (channel) observeGivenUp(channel, number, false)
+    }
+    this.queue = new DeliveryQueue({ lanes: this.#lanes, clock, log, work, onDone })
   }
 
   /** A timer may fire a fraction of a millisecond early. A wake within the pause would start no send, and no other wake would follow. */
@@ -206,7 +212,7 @@ export class OutboxWorker {
     const askedSecs = error instanceof AppError ? error.retryAfterSecs : undefined
     if (code === 'unavailable') this.#pace.away(startedMs, askedSecs)
     else if (code === 'rate_limited' || code === 'upstream_timeout') this.#pace.refused(startedMs, askedSecs)
-    const ageMs = clock.nowMs() - started.sinceMs
+    const ageMs = ageOf(clock, started.sinceMs)
     const { dedupesClientIds, dedupesForMs = 0 } = channel.limits
     // The next attempt is made before the age has doubled. An edit may be repeated any number of times.
     const isSafe = dedupesClientIds === true || 2 * ageMs < dedupesForMs || started.extras?.edits !== undefined
@@ -220,18 +226,15 @@ export class OutboxWorker {
       const delayMs = isOurs ? retryDelayMs(attempts) : Math.max(this.#pace.pauseMs, awayDelayMs(ageMs, askedSecs))
       const atMs = clock.nowMs() + delayMs
       const closed = closedReason(started, channel, atMs)
-      if (closed !== undefined) {
-        observeGivenUp(channel, number, false)
-        return this.#giveUp(stateAfter(code), `${reason}; ${closed}`, { owned, started, channel, ended })
-      }
-      if (NOT_SENT.has(code)) observeUnsent(channel, clock.nowMs(), { number, to: started.to.to, reason, isPause: code === 'rate_limited' })
+      if (closed !== undefined) return this.#giveUp(stateAfter(code), `${reason}; ${closed}`, { owned, started, channel, ended })
+      if (NOT_SENT.has(code)) observeUnsent(channel, clock, { number, to: started.to.to, reason, isPause: code === 'rate_limited' })
       const repeats = error instanceof AppError && error.mayHaveArrived && !isSafe
       await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isCounted, repeats }))
       if (repeats) telemetry.observe({ kind: 'reply', channel: channel.name, what: 'repeated' })
       ended('error')
       return { retryAtMs: atMs }
     }
-    observeGivenUp(channel, number, REFUSED.has(code))
+    if (REFUSED.has(code)) observeGivenUp(channel, number, true)
     return this.#giveUp(stateAfter(code), reason, { owned, started, channel, ended })
   }
 

@@ -6,6 +6,16 @@ export function fastClock(factor: number): TestClock {
   const startMs = testClock().nowMs()
   const startedMs = performance.now()
   const passedMs = (): number => (performance.now() - startedMs) * factor
+  let jumpedMs = 0
   const sleep: TestClock['sleep'] = (ms, signal) => systemClock.sleep(ms / factor, signal)
-  return { nowMs: () => startMs + passedMs(), monotonicMs: passedMs, sleep, advance: (ms) => sleep(ms), sleeping: 0 }
+  return {
+    nowMs: () => startMs + passedMs() + jumpedMs,
+    monotonicMs: passedMs,
+    sleep,
+    advance: (ms) => sleep(ms),
+    jump(ms) {
+      jumpedMs += ms
+    },
+    sleeping: 0,
+  }
 }

@@ -2,7 +2,7 @@
  * A step that the agent carries out. Each attempt is one turn, whose id the run stores before the agent gets it, so that a crash
  * at any moment neither loses nor doubles the turn.
  */
-import { untilAborted } from '@sluice/kit'
+import { ageMs, untilAborted } from '@sluice/kit'
 import { AppError, type SopRun, type SopStep } from '@sluice/sdk'
 import { jsonOrText } from '../definition/json-text.ts'
 import { outputProblem } from '../definition/output-schema.ts'
@@ -82,8 +82,8 @@ async function concludeAttempt({ ports, runs, run: { id }, execution }: StepCont
   const { attempt } = run
   if (attempt?.turnId !== turnId) return
   const awayMs = ports.config().max_age_hours * HOUR_MS
-  const ageMs = ports.clock.nowMs() - (attempt.firstStartedAtMs ?? attempt.startedAtMs)
-  const input = turn && inputFromTurn(run, { ...attempt, turnId }, turn, { newTurnId: ports.newId, isPatient: ageMs < awayMs })
+  const isPatient = ageMs(ports.clock, attempt.firstStartedAtMs ?? attempt.startedAtMs) < awayMs
+  const input = turn && inputFromTurn(run, { ...attempt, turnId }, turn, { newTurnId: ports.newId, isPatient })
   if (!input) throw new AppError('unavailable', `The turn ${turnId} has neither ended nor does it run`)
   await runs.apply(id, input.type === 'attemptEnded' ? await withOutputChecked(run, input) : input)
   if (input.type === 'retry') await ports.clock.sleep(ATTEMPT_DELAYS_MS[attempt.number - 1] ?? AWAY_DELAY_MS, execution.signal)

@@ -139,6 +139,17 @@ describe('a run that a limit holds back', () => {
     await expect(made.engine.replay(replayed, 'cli:anna')).rejects.toMatchObject({ code: 'conflict' })
   })
 
+  test('does not expire because the clock is a year ahead for a while', async () => {
+    const { made, fireOne, end, statusOf } = await bench([sop('a')])
+    const [first, second] = [await fireOne('a'), await fireOne('a')]
+    made.host.clock.jump(365 * 24 * HOUR_MS)
+    await made.host.advance(HOUR_MS)
+    expect(await statusOf(second.runId)).toBe('waiting')
+    made.host.clock.jump(-365 * 24 * HOUR_MS)
+    await end(first.runId)
+    expect(await statusOf(second.runId)).toBe('running')
+  })
+
   test('can be cancelled, and then never begins', async () => {
     const { made, fireOne, end, statusOf } = await bench([sop('a')])
     const [first, second] = [await fireOne('a'), await fireOne('a')]

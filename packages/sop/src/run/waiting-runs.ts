@@ -17,6 +17,7 @@
  * runs, when definitions were loaded, and while runs wait at the next moment at which a cooldown or a wait ends, at the latest after a
  * minute. The store checks the limits again in the commit in which a run begins, so daemons that look at once start nothing twice.
  */
+import { ageMs } from '@sluice/kit'
 import { AppError, errorText, type SopRun } from '@sluice/sdk'
 import { limitsOf } from './begin-run.ts'
 import type { RunPorts } from './engine-ports.ts'
@@ -101,11 +102,12 @@ export class WaitingRuns {
     for (const { id, sop, sinceMs } of rows) {
       if (!this.#isOpen) return null
       const nowMs = clock.nowMs()
-      if (sinceMs + ageHours * HOUR_MS <= nowMs) {
+      const leftMs = ageHours * HOUR_MS - ageMs(clock, sinceMs)
+      if (leftMs <= 0) {
         await this.#expire(id, ageHours)
         continue
       }
-      lookIn(sinceMs + ageHours * HOUR_MS - nowMs)
+      lookIn(leftMs)
       const before = held.has(sop) ? undefined : await store.get(id)
       if (before?.status !== 'waiting') continue
       const next = transition(before, { type: 'begin' }, nowMs)

@@ -1,0 +1,57 @@
+import { testClock } from '@sluice/testkit/clock'
+import { expect, test } from 'vitest'
+import { ageMs, followClock, jumpedMs } from './steady-age.ts'
+
+const HOUR_MS = 3_600_000
+const YEAR_MS = 365 * 24 * HOUR_MS
+
+test('an age leaves out the jumps of the clock, ahead and back', async () => {
+  const clock = testClock()
+  followClock(clock)
+  const before = clock.nowMs() - HOUR_MS
+  await clock.advance(HOUR_MS)
+  const early = clock.nowMs()
+  clock.jump(YEAR_MS)
+  followClock(clock)
+  expect(jumpedMs(clock)).toBe(YEAR_MS)
+  await clock.advance(HOUR_MS)
+  const far = clock.nowMs()
+  await clock.advance(HOUR_MS)
+  expect([before, early, far].map((ms) => ageMs(clock, ms) / HOUR_MS)).toEqual([4, 2, 1])
+  clock.jump(-YEAR_MS)
+  expect([before, early, far].map((ms) => ageMs(clock, ms) / HOUR_MS)).toEqual([4, 2, 1])
+  const late = clock.nowMs()
+  await clock.advance(HOUR_MS)
+  expect([before, early, far, late].map((ms) => ageMs(clock, ms) / HOUR_MS)).toEqual([5, 3, 2, 1])
+  expect(jumpedMs(clock)).toBe(0)
+})
+
+test('an age is that of the clock while it is not set, and small corrections change nothing', async () => {
+  const clock = testClock()
+  const since = clock.nowMs() - 2 * YEAR_MS
+  expect(ageMs(clock, since)).toBe(2 * YEAR_MS)
+  clock.jump(3000)
+  await clock.advance(HOUR_MS)
+  expect(Math.abs(ageMs(clock, since) - 2 * YEAR_MS - HOUR_MS)).toBeLessThanOrEqual(3000)
+})
+
+test('a time that the clock has not reached counts from the start', async () => {
+  const clock = testClock()
+  followClock(clock)
+  const far = clock.nowMs() + YEAR_MS
+  expect(ageMs(clock, far)).toBe(0)
+  await clock.advance(HOUR_MS)
+  expect(ageMs(clock, far)).toBe(HOUR_MS)
+})
+
+test('the number of jumps that are remembered is bounded', async () => {
+  const clock = testClock()
+  followClock(clock)
+  const since = clock.nowMs()
+  for (let jump = 0; jump < 300; jump++) {
+    clock.jump(jump % 2 === 0 ? YEAR_MS : -YEAR_MS)
+    await clock.advance(1000)
+    followClock(clock)
+  }
+  expect(ageMs(clock, since)).toBe(300_000)
+})

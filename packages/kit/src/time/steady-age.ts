@@ -1,0 +1,61 @@
+/**
+ * Ages of stored times by a wall clock that may be set. A clock that is wrong for a while, such as a year ahead, must not make everything
+ * that waits too old.
+ */
+import type { Clock } from '@sluice/sdk'
+
+type Clocks = Pick<Clock, 'monotonicMs' | 'nowMs'>
+
+/** A time in which the clock was not set. */
+interface Span {
+  /** Its beginning, by the monotonic clock. */
+  readonly fromMs: number
+  /** The wall clock minus the monotonic clock. */
+  readonly aheadMs: number
+}
+
+/** Smaller corrections are those of a time service. */
+const JUMP_MS_MIN = 5000
+const SPANS_MAX = 100
+
+const spansOf = new WeakMap<Clocks, Span[]>()
+
+/** Notices when the clock was set. Call it regularly from the start on: a time between a jump and the next call is taken for one before it. */
+export function followClock(clock: Clocks): void {
+  spans(clock)
+}
+
+/**
+ * Returns for how many milliseconds this machine has been awake since the wall clock showed `sinceMs`, leaving out jumps of the clock that were
+ * noticed. A time before the start of the process is measured by the clock as it was at the start; a time that the clock has not
+ * reached, such as that of a process before while the clock was ahead, counts from the start. Never negative.
+ */
+export function ageMs(clock: Clocks, sinceMs: number): number {
+  const all = spans(clock)
+  const nowMs = clock.monotonicMs()
+  const [first] = all
+  for (const [at, { fromMs, aheadMs }] of all.entries()) {
+    const thenMs = sinceMs - aheadMs
+    const toMs = all[at + 1]?.fromMs ?? nowMs
+    if (thenMs <= toMs && (at === 0 || thenMs >= fromMs)) return Math.max(0, nowMs - thenMs)
+  }
+  return first ? nowMs - first.fromMs : 0
+}
+
+/** Returns by how much the clock was set ahead since the process began to follow it; negative when it was set back. */
+export function jumpedMs(clock: Clocks): number {
+  const all = spans(clock)
+  return (all.at(-1)?.aheadMs ?? 0) - (all[0]?.aheadMs ?? 0)
+}
+
+function spans(clock: Clocks): readonly Span[] {
+  const known = spansOf.get(clock) ?? []
+  if (known.length === 0) spansOf.set(clock, known)
+  const fromMs = clock.monotonicMs()
+  const aheadMs = clock.nowMs() - fromMs
+  const last = known.at(-1)
+  if (!last || Math.abs(aheadMs - last.aheadMs) >= JUMP_MS_MIN) known.push({ fromMs, aheadMs })
+  // The first one is kept for the times before the start.
+  if (known.length > SPANS_MAX) known.splice(1, 1)
+  return known
+}
