@@ -21,6 +21,7 @@ const WORDS = /^\W?[A-Za-z][\w'’-]*(?:,? [\w'’{}$-]+){2,}[^/]*$/
 const EXCEPT: readonly (readonly [file: string, why: string])[] = [
   ['approvals/src/api.ts', 'describes the API'],
   ['approvals/src/targets.ts', 'tells programs why a target is not available'],
+  ['delivery/src/absent-channels.ts', 'tells operators what waits for channels that are not there'],
   ['delivery/src/inbox/before-restore.ts', 'gives operators the reason of a dead letter'],
   ['delivery/src/inbox/read-message.ts', 'tells operators why a stored message cannot be read'],
   ['delivery/src/operators/replay.ts', 'answers operators'],

@@ -1,6 +1,5 @@
 /** Durable delivery: resumes the unfinished work of the shards that this process owns, accepts new messages, and processes inbox and outbox. */
 
-import { every } from '@sluice/kit'
 import {
   type Channel,
   type Deliver,
@@ -23,10 +22,10 @@ import { Rooms } from './inbox/rooms.ts'
 import { TakenShards } from './inbox/taken-shards.ts'
 import { Listeners } from './listeners.ts'
 import { watchIngress } from './observe.ts'
-import { HealthWatch } from './outbox/health-watch.ts'
 import { Outboxes } from './outbox/outboxes.ts'
 import { takeReports } from './outbox/undelivered.ts'
 import { tellOfCutOff } from './people/tell-changes.ts'
+import { type WatchOptions, watchChannels } from './watch-channels.ts'
 
 /** The messages and replies that wait. The functions need no `this`. */
 export interface DeliveryQueues {
@@ -48,8 +47,6 @@ export interface Deliveries extends DeliveryQueues {
   readonly stop: (graceMs: number) => Promise<void>
 }
 
-/** The interval of checks of the health of channels, and for rows after a check that failed. */
-const LOOK_MS = 1000
 const PAGE_ROWS = 5000
 /**
  * Where other processes write all the time, all waiting rows are read again and again in case a notice was lost. That takes longer the more
@@ -76,7 +73,6 @@ class RunningDeliveries implements Deliveries {
   readonly #menus: CommandMenus
   readonly #shards: TakenShards
   #unsubscribe: readonly (() => void)[] = []
-  readonly #health: HealthWatch
   readonly #changes: ChangeFollower
   /** When all rows may be read again because another process wrote, by the monotonic clock, and whether that is planned. */
   #nextLookMs = Number.NEGATIVE_INFINITY
@@ -126,7 +122,6 @@ class RunningDeliveries implements Deliveries {
     })
     this.#listeners = new Listeners({ clock, log, events, ownership, deliver: (channel) => this.#deliver(channel) })
     this.#menus = new CommandMenus({ clock, log, stopping: this.#stopping.signal })
-    this.#health = new HealthWatch(options)
     this.#order = arrivalOrder(store, {
       enter: (row, owned, message) => inbox.enter(row, owned, message),
       enterStored: (row, arrived) => this.#enterStored(row, arrived),
@@ -140,7 +135,7 @@ class RunningDeliveries implements Deliveries {
   }
 
   async start(): Promise<void> {
-    const { clock, features, ownership, people, store, turns } = this.#options
+    const { features, ownership, people, store, turns } = this.#options
     await people.refresh()
     // Changes are followed before the first read, so that no row falls between the two.
     this.#unsubscribe = [store.onChange((change) => this.#changes.notice({ ...change, isForeign: true }))]
@@ -159,11 +154,14 @@ class RunningDeliveries implements Deliveries {
     this.#listeners.set(features.channels())
     this.#menus.set(features.channels(), features.texts())
     const { channels, texts } = features
+    const watching: WatchOptions = {
+      ...this.#options,
+      owned: () => this.#shards,
+      ending: (kind, row, end) => (kind === 'messages' ? this.#inbox : this.#outboxes).ending(row, end),
+      onLook: () => this.#changes.retry(),
+    }
+    watchChannels(watching, this.#stopping.signal)
     void tellOfCutOff({ ...this.#options, channels, texts, onReplies: (replies) => this.queued(replies) })
-    void every(clock, LOOK_MS, this.#stopping.signal, () => {
-      this.#health.look(features.channels())
-      this.#changes.retry()
-    })
   }
 
   readonly receive: Intake['receive'] = (channel, received) => this.#intake.receive(channel, received)

@@ -10,6 +10,7 @@ import {
   host,
   message,
   open,
+  running,
   settle,
   setUpDeliveries,
   states,
@@ -35,6 +36,10 @@ test('a reply is sent later if the store could not tell whether its lease is hel
 })
 
 describe('a reply', () => {
+  const pass = async (ms: number) => {
+    await clock.advance(ms)
+    await settle()
+  }
   const answered = async (options: DeliveryBenchOptions) => {
     const made = await bench(options)
     await made.receive(message('m1'))
@@ -156,6 +161,67 @@ describe('a reply', () => {
     expect(healthOf(made.channel).state).toBe('ok')
   })
 
+  test('makes a channel degraded also after a restart and in another node, until one is sent or they are discarded', async () => {
+    let isBroken = true
+    const store = open()
+    const options = {
+      store,
+      async send() {
+        if (isBroken) throw new AppError('upstream', 'the connection broke')
+        return { id: 'p' }
+      },
+    } satisfies DeliveryBenchOptions
+    const first = await bench(options)
+    await first.receive(message('m1'), message('m2'), message('m3'))
+    await settle()
+    expect(healthOf(first.channel).state).toBe('degraded')
+    await running.pop()?.stop(0)
+    const second = await bench(options)
+    expect(healthOf(second.channel).state).toBe('ok')
+    await pass(61_000)
+    expect(healthOf(second.channel)).toEqual(healthOf(first.channel))
+    const [row] = await store.outbox.list({ limit: 1 })
+    await store.outbox.discard(row?.number ?? 0, { atMs: 1, by: 'test' })
+    await pass(61_000)
+    expect(healthOf(second.channel).state).toBe('ok')
+    await second.receive(message('m4'))
+    await settle()
+    expect(healthOf(second.channel).state).toBe('degraded')
+    isBroken = false
+    await second.receive(message('m5'))
+    await pass(61_000)
+    await running.pop()?.stop(0)
+    const third = await bench(options)
+    isBroken = true
+    await pass(61_000)
+    await third.receive(message('m6'), message('m7'))
+    await settle()
+    expect(healthOf(third.channel).state).toBe('ok')
+    await third.receive(message('m8'))
+    await settle()
+    expect(healthOf(third.channel).state).toBe('degraded')
+  })
+
+  test('says nothing of its channel once its shard has moved to another node', async () => {
+    const made = await bench({ send: async () => Promise.reject(new AppError('unavailable', 'x answered 401')) })
+    await made.receive(message('m1'))
+    for (let minute = 0; minute < 7; minute++) await pass(60_000)
+    expect(healthOf(made.channel).state).toBe('down')
+    await own(open())
+    await pass(60_000)
+    expect(healthOf(made.channel).state).toBe('ok')
+  })
+
+  test('that is not sent for seconds makes no channel down when the clock is set ahead', async () => {
+    const made = await bench({ send: async () => Promise.reject(new AppError('unavailable', 'x answered 401')) })
+    await made.receive(message('m1'))
+    await settle()
+    clock.jump(3_600_000)
+    await pass(10_000)
+    expect((await made.store.outbox.list({ limit: 1 }))[0]).toMatchObject({ state: 'failed' })
+    expect(healthOf(made.channel).state).toBe('ok')
+  })
+
   test('that is not sent for minutes makes its channel down, with the reason, until one is sent', async () => {
     let isAway = true
     const made = await bench({
@@ -188,6 +254,7 @@ describe('a reply', () => {
   test('that its conversation alone may have to wait for makes no channel down, and one that is given up no longer', async () => {
     let code: 'rate_limited' | 'unavailable' | 'forbidden' = 'rate_limited'
     const made = await bench({
+      config: { max_age_hours: 1 },
       send: async () => Promise.reject(new AppError(code, 'the platform does not take this now')),
     })
     const pass = async (minutes: number): Promise<void> => {
@@ -210,7 +277,7 @@ describe('a reply', () => {
     await pass(7)
     expect(healthOf(made.channel).state).toBe('down')
     // It is given up because of its age.
-    await clock.advance(24 * 3_600_000)
+    await clock.advance(3_600_000)
     await pass(1)
     expect(healthOf(made.channel).state).toBe('ok')
   })

@@ -32,6 +32,11 @@ export class Outboxes {
     return this.#of(reply).queue.enter(reply, owned)
   }
 
+  /** Ends a reply; see `DeliveryQueue.ending`. */
+  ending(reply: Waiting, end: () => Promise<void>): Promise<void> {
+    return this.#of(reply).queue.ending(reply.number, end)
+  }
+
   /** Removes the replies under a lost lease. Attempts under way end without effect. */
   drop(owned: OwnedStore): void {
     for (const queue of this.#queues) queue.drop(owned)

@@ -101,3 +101,28 @@ export async function checkDeliveries({ inbox, outbox }: Store): Promise<Check[]
   }
   return checks.length > 0 ? checks : [ok('deliveries', 'no message or reply was given up')]
 }
+
+const ROWS_LOOKED_AT = 500
+
+/** Names the channels that are not there although messages or replies wait for them, as far as the newest rows show it. Empty if there are none. */
+export async function checkAbsentChannels(
+  { inbox, outbox }: Pick<Store, 'inbox' | 'outbox'>,
+  { channels }: Pick<Snapshot, 'channels'>,
+): Promise<Check[]> {
+  const present = new Set(channels.map(({ name }) => name))
+  const lists = await Promise.all([
+    inbox.list({ state: 'pending', limit: ROWS_LOOKED_AT }),
+    outbox.list({ state: 'queued', limit: ROWS_LOOKED_AT }),
+    outbox.list({ state: 'failed', limit: ROWS_LOOKED_AT }),
+  ])
+  const waiting = new Set(lists.flat().map(({ channel }) => channel))
+  return [...waiting]
+    .filter((name) => !present.has(name))
+    .map((name) =>
+      fail(
+        'channels',
+        `messages or replies wait for ${name}, which was removed from the configuration or does not start`,
+        `configure it again; 'sluice inbox list --channel ${name}' and 'sluice outbox list --channel ${name}' show what waits`,
+      ),
+    )
+}

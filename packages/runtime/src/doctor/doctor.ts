@@ -5,6 +5,7 @@ import type { Check } from './check.ts'
 import { type AgentChecked, checkAgents, checkIdentity, shellOf } from './check-agents.ts'
 import { checkBackups, checkRotation } from './check-backups.ts'
 import {
+  checkAbsentChannels,
   checkApprovalChats,
   checkChannels,
   checkDeliveries,
@@ -84,6 +85,7 @@ export async function checkKept(runtime: Checked): Promise<Check[]> {
     ...(await runFeatureChecks(snapshot)),
     // The checks of features can find further tools.
     ...checkCallableTools(runtime.snapshot()),
+    ...(await checkAbsentChannels(store, snapshot)),
     ...(await checkDeliveries(store)),
     ...(await checkProcedures(runtime)),
   ]

@@ -1,5 +1,5 @@
 /** Outbox messages, from the queue to the platform's answer. */
-import { type OutboxRow, type OutboxStore, type OwnedOutboxStore, replyLane, type ShardRange } from '@sluice/sdk'
+import { INTERRUPTED_SEND, type OutboxRow, type OutboxStore, type OwnedOutboxStore, replyLane, type ShardRange } from '@sluice/sdk'
 import {
   ASKS,
   appendAudit,
@@ -31,7 +31,6 @@ const TABLE: TableDescription = {
 
 /** This text also distinguishes the parts that died with an earlier part from the parts that failed themselves. */
 const EARLIER_PART = 'An earlier part of the message was not sent.'
-const INTERRUPTED = 'The daemon stopped while this was being sent.'
 
 const ADD_NEWS = `
   WITH held AS (SELECT hold_back($1, $2, $3, $4, $5) AS is_news),
@@ -84,9 +83,9 @@ const SEND_INSTEAD = 'UPDATE outbox SET extras_json = $2, is_edit = false WHERE 
 const REPLIES = `SELECT ${COLUMNS} FROM outbox WHERE inbox = $1 ORDER BY number`
 const RECOVER = `
   WITH due AS (
-      UPDATE outbox SET state = 'failed', error = '${INTERRUPTED}', next_at = $5
+      UPDATE outbox SET state = 'failed', error = '${INTERRUPTED_SEND}', next_at = $5
       WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND (channel = ANY ($4::text[]) OR is_edit OR ${ASKS}))
-  UPDATE outbox SET state = 'ambiguous', marked = 'ambiguous', error = '${INTERRUPTED}', ended_at = $3
+  UPDATE outbox SET state = 'ambiguous', marked = 'ambiguous', error = '${INTERRUPTED_SEND}', ended_at = $3
   WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND NOT (channel = ANY ($4::text[]) OR is_edit OR ${ASKS})
   RETURNING number`
 

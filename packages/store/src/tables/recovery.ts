@@ -1,6 +1,7 @@
 /** What only the holder of a lease may do: find and recover the work that an earlier holder left in the shards of the lease. */
 import {
   ALL_SHARDS,
+  INTERRUPTED_SEND,
   type ModelMessage,
   type OwnedAdmissionStore,
   type OwnedApprovalStore,
@@ -22,8 +23,6 @@ import { DIALECT } from './dialect.ts'
 import { INBOX_TABLE, type InboxColumns } from './inbox-row.ts'
 import { ASKS, OUTBOX_TABLE, type OutboxColumns } from './outbox-row.ts'
 import { COLUMNS as TURN_COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
-
-const INTERRUPTED = 'The daemon stopped while this was being sent.'
 
 /**
  * Returns the condition that a row is in the shards; `shard` is the SQL of its shard. All shards need no condition, so that the
@@ -60,10 +59,10 @@ export function recoverOutbox(db: Database, writer: Writer, shards: ShardRange |
   // The condition `state <> 'sent'` is redundant, but makes SQLite use the partial index.
   const interrupted = `state = 'sending' AND state <> 'sent'${condition}`
   const MAKE_DUE = `
-    UPDATE outbox SET state = 'failed', error = '${INTERRUPTED}', next_at = ?
+    UPDATE outbox SET state = 'failed', error = '${INTERRUPTED_SEND}', next_at = ?
     WHERE ${interrupted} AND (channel IN (SELECT value FROM json_each(?)) OR extras_json ->> '$.edits' IS NOT NULL OR ${ASKS})`
   const MAKE_AMBIGUOUS = `
-    UPDATE outbox SET state = 'ambiguous', error = '${INTERRUPTED}', ended_at = ? WHERE ${interrupted} RETURNING number`
+    UPDATE outbox SET state = 'ambiguous', error = '${INTERRUPTED_SEND}', ended_at = ? WHERE ${interrupted} RETURNING number`
   return {
     recover: ({ repeatable, atMs }) =>
       writer.write(() => {
