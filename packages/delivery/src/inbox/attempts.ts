@@ -10,6 +10,7 @@ import {
   type Inbound,
   isLeaseLost,
   type MessageNews,
+  type NewReply,
   type OwnedStore,
   type SpentMessage,
   type StartedMessage,
@@ -21,6 +22,7 @@ import { awayDelayMs, retryDelayMs } from '../outbox/retry-delay.ts'
 import { LostEnds } from './lost-ends.ts'
 import { noticeTo } from './notice.ts'
 import type { Unstarted } from './procedures.ts'
+import { withMessage } from './read-message.ts'
 import type { InboxWorkerOptions } from './worker-options.ts'
 
 const STOPPED_MAX = 1000
@@ -45,6 +47,12 @@ interface Told extends Omit<Starting, 'number'> {
 
 /** A message whose reply was shown while it was written. */
 type Drafted = Pick<StartedMessage, 'channel' | 'account' | 'message' | 'turnId' | 'trace'>
+
+interface EndOfDraft {
+  /** The platform's id of the draft. */
+  readonly draft: string
+  readonly isStopped: boolean
+}
 
 export class Attempts {
   readonly #options: InboxWorkerOptions
@@ -78,8 +86,18 @@ export class Attempts {
   async endWithdrawn(owned: OwnedStore, number: number): Promise<JobOutcome | undefined> {
     const reason = this.withdrawn.get(number)
     if (reason === undefined) return undefined
-    await owned.inbox.done(number, this.#options.clock.nowMs(), [], reason)
+    await this.endStopped(owned, number, reason)
     return 'done'
+  }
+
+  /** Ends a message that was stopped while no turn of it ran. The draft that an earlier attempt has left says so. */
+  async endStopped(owned: OwnedStore, number: number, reason: string): Promise<void> {
+    const { clock, features, onReplies } = this.#options
+    const found = await owned.inbox.get(number)
+    const entry = found && (await withMessage(features.channels(), found))
+    const { draft, turnId, message } = entry ?? {}
+    const edits = entry && draft && turnId && message ? [this.#endOfDraft({ ...entry, turnId, message }, { draft, isStopped: true })] : []
+    onReplies(waitingReplies(edits, await owned.inbox.done(number, clock.nowMs(), edits, reason)))
   }
 
   /** Records the end of an attempt that failed: the message runs again, or ends. */
@@ -168,15 +186,16 @@ export class Attempts {
     return 'done'
   }
 
-  /** Replaces the draft of a reply that will never be sent, also where the notice is switched off; without the draft, the text is a message. */
-  async #endDraft(
-    owned: OwnedStore,
-    { channel, account, message, turnId, trace }: Drafted,
-    { draft, isStopped }: { readonly draft: string; readonly isStopped: boolean },
-  ): Promise<void> {
-    const { clock, features, onReplies } = this.#options
+  async #endDraft(owned: OwnedStore, drafted: Drafted, end: EndOfDraft): Promise<void> {
+    const edit = this.#endOfDraft(drafted, end)
+    this.#options.onReplies(waitingReplies([edit], await owned.outbox.add([edit])))
+  }
+
+  /** Returns the edit of a draft whose reply will never be sent, also where the notice is switched off; without the draft, the text is a message. */
+  #endOfDraft({ channel, account, message, turnId, trace }: Drafted, { draft, isStopped }: EndOfDraft): NewReply {
+    const { clock, features } = this.#options
     const text = gatewayText(isStopped ? 'stopped' : 'unanswered', features.texts()).trim()
-    const edit = {
+    return {
       channel,
       account,
       to: message.to,
@@ -189,6 +208,5 @@ export class Attempts {
       extras: { edits: draft, styles: [], ...(text !== '' && message.unverified !== true && { elseSend: true as const }) },
       ...(trace !== undefined && { trace }),
     }
-    onReplies(waitingReplies([edit], await owned.outbox.add([edit])))
   }
 }

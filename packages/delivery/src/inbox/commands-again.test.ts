@@ -352,4 +352,24 @@ describe('/stop', () => {
     expect(texts(made)).toContain('Stopped.')
     expect(made.begun()).toEqual([])
   })
+
+  test('replaces the draft of a message that waits to be tried again', async () => {
+    const shown: unknown[] = []
+    const made = await slow({
+      channel: { draftEveryMs: 1000, update: async (_, sent, { text }) => void shown.push([sent.id, text]) },
+      turn() {
+        throw new AppError('upstream', 'the model is away', { isPassing: true, retryAfterSecs: 30 })
+      },
+    })
+    await made.receive(message('m1'))
+    await settle()
+    const draft = (await made.store.inbox.get(1))?.draft
+    expect(draft).toBeDefined()
+    await made.receive(message('c', { text: '/stop' }))
+    await settle()
+    expect(shown).toEqual([[draft, 'Stopped.']])
+    await clock.advance(120_000)
+    await settle()
+    expect([made.begun(), shown.length]).toEqual([['m1'], 1])
+  })
 })

@@ -147,6 +147,8 @@ export interface InboxEntry extends InboxRow {
   readonly message: Inbound | null
   /** The number of the message that got its words, as `MessageJoin` says. */
   readonly joinedTo?: number
+  /** The platform's id of the message that shows the reply while it is written. */
+  readonly draft?: string
   /** The message as it arrived. */
   readonly trace?: string
   /** The replies in order. */

@@ -80,7 +80,7 @@ const FAIL_TURN = `
 const MARK_DEAD = `WITH changed AS (${DEAD}) ${FAIL_TURN}`
 const MARK_DEAD_WITH_NEWS = withNews(`changed AS (${DEAD}), failed AS (${FAIL_TURN})`, 5)
 const CONTENT = `
-  SELECT ${COLUMNS}, verdict, message_json, trace, joined,
+  SELECT ${COLUMNS}, verdict, message_json, trace, joined, draft,
     (SELECT raw FROM inbox_bodies AS body WHERE body.number = coalesce(message.batch, message.number)) AS raw
   FROM inbox AS message WHERE number = $1`
 const REPLAY = `
@@ -126,6 +126,7 @@ interface Content extends InboxColumns {
   readonly raw: Buffer | null
   readonly trace: string | null
   readonly joined: number | null
+  readonly draft: string | null
 }
 
 /** `recent` holds the ids of recent messages; the caller clears it after pruning. */
@@ -142,6 +143,7 @@ export function createInbox(db: Database, recent: RecentIds): InboxStore {
       raw: row.raw && new Uint8Array(row.raw),
       message: JSON.parse(row.message_json ?? 'null'),
       ...(row.joined !== null && { joinedTo: row.joined }),
+      ...(row.draft !== null && { draft: row.draft }),
       ...(row.trace !== null && { trace: row.trace }),
       replies: await repliesTo(db, number),
     }

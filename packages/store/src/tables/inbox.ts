@@ -36,7 +36,7 @@ const FAIL_TURN = `
 const DRAFT = 'UPDATE inbox SET draft = ? WHERE number = ? AND ended_at IS NULL'
 const KEEP_READ = 'UPDATE inbox SET message_json = ? WHERE number = ? AND turn_id = ? AND ended_at IS NULL'
 const CONTENT = `
-  SELECT verdict, message_json, trace, joined, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
+  SELECT verdict, message_json, trace, joined, draft, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
   FROM inbox AS message WHERE number = ?`
 const NUMBER = 'SELECT number FROM inbox WHERE key = ?'
 const REPLAY = `
@@ -62,6 +62,7 @@ interface Content {
   readonly raw: Uint8Array | null
   readonly trace: string | null
   readonly joined: number | null
+  readonly draft: string | null
 }
 
 interface Requeued {
@@ -88,7 +89,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
     const row = table.get(number)
     const content = db.read(() => db.get<Content>(CONTENT, number))
     if (!row || !content) return undefined
-    const { verdict, message_json, raw, trace, joined } = content
+    const { verdict, message_json, raw, trace, joined, draft } = content
     const message = JSON.parse(message_json ?? 'null')
     return {
       ...toInboxRow(row),
@@ -97,6 +98,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
       raw,
       message,
       ...(joined !== null && { joinedTo: joined }),
+      ...(draft !== null && { draft }),
       ...(trace !== null && { trace }),
       replies: repliesTo(db, number),
     }

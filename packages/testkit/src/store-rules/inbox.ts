@@ -317,6 +317,7 @@ export const inboxRules: StoreRules = {
     const { account } = (await inbox.get(number)) ?? {}
     const spent = { spent: true, number, channel: 'roomchat', account, turnId: 't1', attempts: 2, draft: 'p1' }
     await inbox.draft(number, 'p1')
+    expect([(await inbox.get(number))?.draft, (await inbox.get(other))?.draft]).toEqual(['p1', undefined])
     for (const attempts of [1, 2]) expect(await inbox.start(number, 't1', 2)).toMatchObject({ turnId: 't1', attempts })
     const before = [await inbox.get(number), await turns.get('t1')]
     for (const startsMax of [2, 1]) expect(await inbox.start(number, 't2', startsMax)).toEqual(spent)
