@@ -55,6 +55,11 @@ interface EndOfDraft {
 }
 
 export class Attempts {
+interface EndOfWait {
+  readonly reason?: string
+  readonly isStopped: boolean
+}
+
   readonly #options: InboxWorkerOptions
   /** The turns that were stopped and that have not ended, some with the reason for the inbox. One that ends in another process is dropped at last. */
   readonly stopped = new BoundedMap<string, string | undefined>(STOPPED_MAX)
@@ -86,17 +91,20 @@ export class Attempts {
   async endWithdrawn(owned: OwnedStore, number: number): Promise<JobOutcome | undefined> {
     const reason = this.withdrawn.get(number)
     if (reason === undefined) return undefined
-    await this.endStopped(owned, number, reason)
+    await this.endWaiting(owned, number, { reason, isStopped: true })
     return 'done'
   }
 
-  /** Ends a message that was stopped while no turn of it ran. The draft that an earlier attempt has left says so. */
-  async endStopped(owned: OwnedStore, number: number, reason: string): Promise<void> {
+  /**
+   * Ends a message that has no running turn. The draft that an earlier attempt has left says that it was stopped, or that it is not answered.
+   * `reason` is for the inbox.
+   */
+  async endWaiting(owned: OwnedStore, number: number, { reason, isStopped }: EndOfWait): Promise<void> {
     const { clock, features, onReplies } = this.#options
     const found = await owned.inbox.get(number)
     const entry = found && (await withMessage(features.channels(), found))
     const { draft, turnId, message } = entry ?? {}
-    const edits = entry && draft && turnId && message ? [this.#endOfDraft({ ...entry, turnId, message }, { draft, isStopped: true })] : []
+    const edits = entry && draft && turnId && message ? [this.#endOfDraft({ ...entry, turnId, message }, { draft, isStopped })] : []
     onReplies(waitingReplies(edits, await owned.inbox.done(number, clock.nowMs(), edits, reason)))
   }
 

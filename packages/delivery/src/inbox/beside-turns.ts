@@ -77,7 +77,7 @@ export class BesideTurns {
     }
     const withdraw: CommandOptions['withdraw'] = async (waiting, { sender, isRunning }) => {
       const reason = reasonFor(sender)
-      if (await messages.end(waiting, () => attempts.endStopped(owned, waiting, reason))) return true
+      if (await messages.end(waiting, () => attempts.endWaiting(owned, waiting, { reason, isStopped: true }))) return true
       if (isRunning) return false
       // The attempt under way ends the message before its turn begins.
       if (messages.has(waiting)) attempts.withdrawn.set(waiting, reason)

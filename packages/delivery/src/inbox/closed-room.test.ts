@@ -1,5 +1,5 @@
 /** Messages that wait while the rule of their room changes. */
-import { type Inbound, ROOMS, type RoomRule, roomKey, type Store } from '@sluice/sdk'
+import { AppError, type Inbound, ROOMS, type RoomRule, roomKey, type Store } from '@sluice/sdk'
 import { expect, it } from 'vitest'
 import { advanceUntil, bench, clock, type DeliveryBench, message, settle, setUpDeliveries, until } from '../testing/delivery-bench.ts'
 
@@ -70,6 +70,28 @@ it('ends a message that waits to be tried again', async () => {
     return row?.endedAtMs !== null
   })
   expect([made.turns.length, await ends(made), made.sent]).toEqual([1, [['1', 'done', NEVER]], []])
+})
+
+it.each([
+  ['the rule of its room', (made: DeliveryBench) => setRule(made.store, { respond: 'never' })],
+  ['/mute', (made: DeliveryBench) => made.receive(inRoom('c', 'ann', { text: '/mute' }))],
+])('replaces the draft of a message that %s ends while it waits to be tried again', async (_, close) => {
+  const shown: unknown[] = []
+  const made = await bench({
+    channel: { draftEveryMs: 1000, update: async (_to, sent, { text }) => void shown.push([sent.id, text]) },
+    turn: () => Promise.reject(new AppError('upstream', 'the model is away', { isPassing: true, retryAfterSecs: 5 })),
+  })
+  await made.receive(inRoom('1', 'ann'))
+  await until(() => made.turns.length === 1)
+  await settle()
+  const draft = (await made.store.inbox.get(1))?.draft
+  expect(draft).toBeDefined()
+  await close(made)
+  await settle()
+  await clock.advance(20_000)
+  await settle()
+  expect([made.turns.length, (await ends(made))[0]?.[1]]).toEqual([1, 'done'])
+  expect(shown).toEqual([[draft, 'This message could not be answered.']])
 })
 
 it('runs reminders where no message is answered, but none of people whom the rule leaves out', async () => {

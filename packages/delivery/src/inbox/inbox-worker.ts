@@ -193,7 +193,7 @@ export class InboxWorker {
     const room = await rooms.of(channel, found, lane)
     const reason = room && reasonToEnd(channel, room, found)
     if (reason !== undefined) {
-      await owned.inbox.done(number, nowMs, [], reason)
+      await this.#attempts.endWaiting(owned, number, { reason, isStopped: false })
       return 'done'
     }
     const hasOthers = attempt.superseded?.aborted === true
@@ -208,7 +208,7 @@ export class InboxWorker {
     const beyond = this.#shares.beyond(number)
     if (beyond) return endBeyondShare(admitting, asking, beyond)
     if (kind !== 'procedure_event' && (await isMuted(owned, lane, client.standing, nowMs))) {
-      await owned.inbox.done(number, nowMs)
+      await this.#attempts.endWaiting(owned, number, { isStopped: false })
       return 'done'
     }
     await this.#besideTurns.earlyChanges(owned, channel, message)
