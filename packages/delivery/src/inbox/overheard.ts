@@ -7,6 +7,7 @@ import { BoundedMap } from '@sluice/kit'
 import { type Clock, hasWordsOfOthers, type Inbound, type KeyValue, type Standing, type Store, sessionKeys, wordsOf } from '@sluice/sdk'
 import * as v from 'valibot'
 import { isThreadsKey, OverheardThreads } from './overheard-threads.ts'
+import { updateValue } from './update-value.ts'
 
 /** The owner of the keys. */
 const OVERHEARD = 'overheard'
@@ -15,8 +16,6 @@ const LINES_MAX = 50
 const READ_MAX = 100
 const DAY_MS = 24 * 3_600_000
 const TEXT_CHARS_MAX = 2000
-/** Other processes may write the same value between a read and a write. */
-const ATTEMPTS_MAX = 20
 /** The most turns that run at the same time and whose lines are dropped with them, not by the next turn. */
 const READERS_MAX = 1000
 /** The most rooms whose old messages one sweep removes. */
@@ -198,14 +197,12 @@ export class Overheard {
 
   /** Changes the lines, which the caller may have read already. Resolves to the lines as they are stored then. */
   async #update(key: string, change: (lines: readonly OverheardLine[]) => readonly OverheardLine[], found?: StoredLines) {
-    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const { value, lines } = attempt === 0 && found ? found : await this.#read(key)
-      const kept = this.#recent(change(lines))
-      const next = [...kept.filter((line) => line.isRead).slice(-READ_MAX), ...kept.filter((line) => !line.isRead).slice(-LINES_MAX)]
-      if (value === undefined && next.length === 0) return next
-      if (await this.#keys.swap(key, value, next.length > 0 ? next : undefined)) return next
+    const next = (value: unknown): readonly OverheardLine[] | undefined => {
+      const kept = this.#recent(change(v.parse(linesSchema, value)))
+      const lines = [...kept.filter((line) => line.isRead).slice(-READ_MAX), ...kept.filter((line) => !line.isRead).slice(-LINES_MAX)]
+      return lines.length > 0 ? lines : undefined
     }
-    throw new Error('another process keeps changing the overheard messages of the room')
+    return (await updateValue(this.#keys, key, next, found)) ?? []
   }
 }
 
