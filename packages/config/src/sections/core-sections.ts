@@ -142,7 +142,7 @@ export const deliverySection = {
       60,
       0,
       86_400,
-      'Seconds after which a sender is told that the message still waits, because its turn failed and is tried again; 0: never',
+      'Seconds after which a sender is told that the message still waits, because its turn failed and is tried again, or in a shared room behind messages of other people; 0: never',
     ),
     dedupe_hours: count(72, 72, 8760, 'Hours that a message id is remembered'),
     retention_days: count(7, 1, 3650, 'Days that messages, replies, turns, approvals and procedure runs are kept after they ended'),

@@ -14,6 +14,7 @@ import {
   type OwnedStore,
   type SpentMessage,
   type StartedMessage,
+  sessionOfWriter,
 } from '@sluice/sdk'
 import { channelNamed } from '../delivery-options.ts'
 import { waitingReplies } from '../delivery-queue.ts'
@@ -54,12 +55,12 @@ interface EndOfDraft {
   readonly isStopped: boolean
 }
 
-export class Attempts {
 interface EndOfWait {
   readonly reason?: string
   readonly isStopped: boolean
 }
 
+export class Attempts {
   readonly #options: InboxWorkerOptions
   /** The turns that were stopped and that have not ended, some with the reason for the inbox. One that ends in another process is dropped at last. */
   readonly stopped = new BoundedMap<string, string | undefined>(STOPPED_MAX)
@@ -154,7 +155,10 @@ interface EndOfWait {
     return uncounted ? { retryAtMs } : { retryAtMs, stepsAside: true }
   }
 
-  /** Returns the notice for the sender of a message; undefined where nothing may be written. A conversation gets each notice once an hour and reason. */
+  /**
+   * Returns the notice for the sender of a message; undefined where nothing may be written. A conversation gets each notice once an hour and
+   * reason; in a shared room, each person is told of an own wait.
+   */
   newsFor({ channel: name, lane, message }: Told, key: 'unanswered' | 'waiting', reason?: string): MessageNews | undefined {
     const { clock, features } = this.#options
     const channel = channelNamed(features, name)
@@ -163,7 +167,8 @@ interface EndOfWait {
     if (!channel || text.trim() === '' || message.unverified === true) return undefined
     const nowMs = clock.nowMs()
     const cause = key === 'unanswered' && reason !== undefined ? (`unanswered:${reason}` as const) : key
-    const held = { client: lane, cause, sinceMs: nowMs, untilMs: nowMs }
+    const client = key === 'waiting' ? sessionOfWriter(lane, message.sender) : lane
+    const held = { client, cause, sinceMs: nowMs, untilMs: nowMs }
     return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, message, text, nowMs)] }
   }
 

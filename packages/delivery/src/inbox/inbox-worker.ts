@@ -12,6 +12,7 @@ import { ABSENT_DELAY_MS, Attempts, HOUR_MS } from './attempts.ts'
 import { heldBack } from './before-restore.ts'
 import { BesideTurns } from './beside-turns.ts'
 import { overtakes } from './command-lane.ts'
+import { LongWaits } from './long-waits.ts'
 import { MessageTurns } from './message-turns.ts'
 import { gatherPieces, type PiecesOptions } from './pieces.ts'
 import { fireProcedures } from './procedures.ts'
@@ -40,6 +41,7 @@ export class InboxWorker {
   readonly #turns: MessageTurns
   readonly #joining: PiecesOptions
   readonly #attempts: Attempts
+  readonly #longWaits: LongWaits
 
   constructor(options: InboxWorkerOptions) {
     const { clock, log, stopping, turns } = options
@@ -50,6 +52,7 @@ export class InboxWorker {
       attempts.withdrawn.delete(row.number)
       this.#arrived.delete(row.number)
       this.#shares.release(row.number)
+      this.#longWaits.left(row.number)
       this.#besideTurns.left(row.number)
       options.onDone(row)
     }
@@ -64,6 +67,7 @@ export class InboxWorker {
     }
     this.#options = options
     this.#attempts = attempts
+    this.#longWaits = new LongWaits(options, attempts)
     this.#shares = new WaitingShares(options)
     this.#running = new RunningTurns({ clock, stopping })
     this.#messages = new DeliveryQueue({ lanes: turns.lanes, clock, log, onDone, work })
@@ -141,7 +145,8 @@ export class InboxWorker {
   #enterTurn(row: WaitingMessage, owned: OwnedStore, given: { readonly message: Inbound | undefined; readonly isNew: boolean }): boolean {
     const place = this.#shares.take(row, given)
     const hasEntered = place === 'beyond' ? this.#besideQueue.enter(row, owned) : this.#messages.enter(row, owned, place)
-    if (!hasEntered) this.#shares.release(row.number)
+    if (hasEntered) this.#longWaits.add(row, owned)
+    else this.#shares.release(row.number)
     return hasEntered
   }
 

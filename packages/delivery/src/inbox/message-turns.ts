@@ -31,7 +31,7 @@ import { lateChanges } from './late-changes.ts'
 import { PIECES_MAX, type PiecesOptions, piecesSince, wholeAlbums } from './pieces.ts'
 import { resetIfDue } from './reset.ts'
 import { roomText } from './room-text.ts'
-import { isReadByOthers, isReminder, judgeInRoom, type Room, toolsOf } from './rooms.ts'
+import { isReadByOthers, mayBeSilent, type Room, toolsOf } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
 import { chosenModel } from './session-settings.ts'
 import { hasWords, withStoredQuote } from './stored-quotes.ts'
@@ -309,10 +309,5 @@ export class MessageTurns {
     }
   }
 }
-
-/** Whether the turn of a message may end without an answer: that of a reminder, or of a message whose every piece the agent judges. */
-const mayBeSilent = (channel: Channel, message: Inbound, room: Room | undefined): boolean =>
-  isReminder(message) ||
-  (room !== undefined && (message.pieces ?? [message]).every((piece) => judgeInRoom(channel, room, piece) === 'judge'))
 
 const NO_TYPING: ReturnType<typeof startTyping> = { pause() {}, stop() {} }

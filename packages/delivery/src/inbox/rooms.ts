@@ -135,6 +135,11 @@ export function judgeInRoom(channel: Channel, room: Room, message: Pick<Inbound,
   return room.isShared && room.overhears ? 'overheard' : 'ignored'
 }
 
+/** Whether the turn of a message may end without an answer: that of a reminder, or of a message whose every piece the agent judges. */
+export const mayBeSilent = (channel: Channel, message: Inbound, room: Room | undefined): boolean =>
+  isReminder(message) ||
+  (room !== undefined && (message.pieces ?? [message]).every((piece) => judgeInRoom(channel, room, piece) === 'judge'))
+
 const isOneOf = (channel: Channel, people: readonly string[], sender: string): boolean =>
   isAllowed(
     people,

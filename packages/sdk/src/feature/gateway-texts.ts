@@ -15,7 +15,7 @@ export const GATEWAY_TEXTS = {
   unanswered: { text: 'This message could not be answered.', when: 'a message is given up', maySayNothing: true },
   waiting: {
     text: 'The answer takes longer than usual. It comes as soon as possible; you do not need to write again.',
-    when: 'a message has waited for `[delivery] notice_after_secs` because its turn failed and is tried again',
+    when: 'a message has waited for `[delivery] notice_after_secs` because its turn failed and is tried again, or in a shared room behind messages of others',
     maySayNothing: true,
   },
   stopped: { text: 'Stopped.', when: '/stop or /new ended a turn, or /stop ended a message that waits to be tried again' },

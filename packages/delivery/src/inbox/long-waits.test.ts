@@ -1,0 +1,91 @@
+/** Notices for the people of a shared room whose messages wait behind those of others. */
+import { AppError, type Inbound, ROOMS, type RoomRule, roomKey } from '@sluice/sdk'
+import { afterEach, expect, test } from 'vitest'
+import { bench, clock, type DeliveryBenchOptions, message, open, running, settle, setUpDeliveries } from '../testing/delivery-bench.ts'
+
+setUpDeliveries()
+
+const ends: (() => void)[] = []
+afterEach(() => {
+  for (const end of ends.splice(0)) end()
+})
+
+const WAITING = 'The answer takes longer than usual. It comes as soon as possible; you do not need to write again.'
+const inRoom = (id: string, sender: string, more: Partial<Inbound> = {}): Inbound =>
+  message(id, { sender, to: { to: 'room', replyTo: id }, addressed: 'mention', ...more })
+
+const pass = async (secs: number): Promise<void> => {
+  for (let sec = 0; sec < secs; sec++) {
+    await clock.advance(1000)
+    await settle()
+  }
+}
+
+/** A bench in whose room a turn of Ann runs until `end`. */
+async function busyRoom(options: DeliveryBenchOptions = {}) {
+  const first = Promise.withResolvers<string>()
+  ends.push(() => first.resolve(''))
+  const made = await bench({ turn: ({ text }) => (text === 'text of a1' ? first.promise : `re: ${text}`), ...options })
+  await made.receive(inRoom('a1', 'ann'))
+  await settle()
+  /** The ids of the messages that were answered with the notice. */
+  const told = () => made.sent.flatMap(({ text, to }) => (text === WAITING ? [(to as Inbound['to']).replyTo] : []))
+  const end = async (): Promise<void> => {
+    first.resolve('re: text of a1')
+    await settle()
+  }
+  return { ...made, told, end }
+}
+
+test('each person who waits behind the turn of another one for a minute is told once', async () => {
+  const made = await busyRoom()
+  for (const [id, sender] of Object.entries({ b1: 'bob', a2: 'ann', b2: 'bob', c1: 'cleo' })) await made.receive(inRoom(id, sender))
+  await pass(58)
+  expect(made.told()).toEqual([])
+  await pass(3)
+  expect(made.told()).toEqual(['b1', 'c1'])
+  await pass(120)
+  await made.end()
+  expect(made.told()).toEqual(['b1', 'c1'])
+  expect(made.sent.slice(2).map(({ text }) => text)).toEqual(['a1', 'b1', 'a2', 'b2', 'c1'].map((id) => `re: text of ${id}`))
+})
+
+test('people are told who wait behind a message for which the model is away, besides its own sender', async () => {
+  const turn: DeliveryBenchOptions['turn'] = () => {
+    throw new AppError('upstream', 'the model is away', { isPassing: true, retryAfterSecs: 30 })
+  }
+  const made = await busyRoom({ turn })
+  await made.receive(inRoom('b1', 'bob'))
+  await pass(300)
+  expect(made.told().toSorted()).toEqual(['a1', 'b1'])
+})
+
+test.each<[string, DeliveryBenchOptions, RoomRule, readonly Inbound[]]>([
+  ['while nothing is answered', { operators: ['ann'] }, {}, [inRoom('c', 'ann', { text: '/mute' }), inRoom('b1', 'bob')]],
+  ['of a remark that is judged', {}, { respond: 'judge' }, [inRoom('b1', 'bob', { addressed: 'overheard' })]],
+  ['who waits behind an own message only', {}, {}, [inRoom('a2', 'ann')]],
+  ['with `notice_after_secs = 0`', { config: { notice_after_secs: 0 } }, {}, [inRoom('b1', 'bob')]],
+])('nobody is told %s', async (_, options, rule, written) => {
+  const made = await busyRoom(options)
+  await made.store.keyValue(ROOMS).set(roomKey({ channel: 'x', account: 'our-number', conversation: 'room' }), rule)
+  for (const one of written) await made.receive(one)
+  await pass(70)
+  expect(made.told()).toEqual([])
+  await made.end()
+})
+
+test('a person is not told again after a restart', async () => {
+  const store = open()
+  const first = await busyRoom({ store })
+  await first.receive(inRoom('b1', 'bob'))
+  await pass(61)
+  expect(first.told()).toEqual(['b1'])
+  const stopped = running.splice(0)[0]?.stop(0)
+  await first.end()
+  await stopped
+  await store.inbox.replay(1)
+  const again = await busyRoom({ store, ownership: first.ownership })
+  await pass(70)
+  expect([again.told(), (await store.inbox.get(2))?.state]).toEqual([[], 'pending'])
+  await again.end()
+})
