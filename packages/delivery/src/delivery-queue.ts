@@ -81,6 +81,11 @@ export class DeliveryQueue {
     return this.#jobs.has(number)
   }
 
+  /** Lists the lanes in which rows of a writer run or wait. */
+  lanesOf(writer: string): readonly string[] {
+    return [...new Set([...this.#jobs.values()].flatMap((job) => (job.writer === writer ? job.lane : [])))]
+  }
+
   /** How long the oldest row has been in the queue. */
   get oldestMs(): number {
     const [oldest] = this.#jobs.values()

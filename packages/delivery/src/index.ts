@@ -7,7 +7,6 @@ export type { DeliveryApprovals, DeliveryFeatures, DeliveryOptions } from './del
 export { type QueuedReply, waitingReplies } from './delivery-queue.ts'
 export type { AdmissionOptions } from './inbox/admit-message.ts'
 export { isAdmitted, isNamed } from './inbox/allowed-senders.ts'
-export { sessionOfLane } from './inbox/command-lane.ts'
 export { commandIn } from './inbox/commands.ts'
 export type { Received, Reception } from './inbox/intake.ts'
 export { beginConversation } from './inbox/new-conversation.ts'

@@ -1,7 +1,7 @@
 /** The kept conversations: listed, exported, found by their person, and erased with everything that belongs to them. */
 
 import { setImmediate } from 'node:timers/promises'
-import { beginConversation, overheardSessions, type People, sessionOfLane, sessionsOfSender } from '@sluice/delivery'
+import { beginConversation, overheardSessions, type People, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import {
   agentKey,
@@ -21,6 +21,7 @@ import {
   type SessionSummary,
   type Store,
   senderKey,
+  sessionOfLane,
   sharedRoom,
   untrustedSource,
   withoutFrames,

@@ -191,7 +191,16 @@ export type { EventFollower, EventLog, LoggedEvent } from './store/event-log.ts'
 export type { Claim, IdempotencyKey, IdempotencyStore } from './store/idempotency.ts'
 export { type FolderMark, type NodeFolder, type NodeProgram, type NodeReport, parseNodeReport } from './store/node-report.ts'
 export type { OneTimeKeyOptions, OneTimeKeys, OneTimeKeysOf } from './store/one-time-keys.ts'
-export { changeLane, runsOnShard, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './store/ownership.ts'
+export {
+  changeLane,
+  commandLane,
+  runsOnShard,
+  sessionOfLane,
+  shardOf,
+  shardOfConversation,
+  shardOfSession,
+  shardOfTurn,
+} from './store/ownership.ts'
 export type { DeletedRows, Retention, StoreUsage } from './store/retention.ts'
 export type { DatabaseRecord, SeenDatabase } from './store/seen-database.ts'
 export type { ConfigVersion, SharedConfig } from './store/shared-config.ts'

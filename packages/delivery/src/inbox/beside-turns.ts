@@ -1,19 +1,19 @@
 /** Processes the messages that begin no turn: replies to approvals, commands, and changes of earlier messages. */
 import type { Attempt, JobOutcome } from '@sluice/kit'
-import type { Channel, Inbound, OwnedStore } from '@sluice/sdk'
+import { type Channel, type Inbound, type OwnedStore, sessionOfLane } from '@sluice/sdk'
 import { channelNamed } from '../delivery-options.ts'
 import type { DeliveryQueue, OwnedRow } from '../delivery-queue.ts'
 import { admitCommand, admitMessage, principalOf } from './admit-message.ts'
 import type { ArrivedMessages } from './arrived-messages.ts'
 import type { Attempts } from './attempts.ts'
 import { EarlyChanges, runChange } from './changes.ts'
-import { commandSession } from './command-lane.ts'
 import { CommandLimit } from './command-limit.ts'
 import { type CommandOptions, runCommand } from './commands.ts'
 import { endLateChanges } from './late-changes.ts'
 import { withMessage } from './read-message.ts'
 import { isLeftOut, roomLimits } from './rooms.ts'
-import type { RunningTurns } from './running-turns.ts'
+import { isInThreadOf, type RunningTurns } from './running-turns.ts'
+import { STOPPED_BY } from './stop-command.ts'
 import type { InboxWorkerOptions } from './worker-options.ts'
 
 export interface BesideTurnsParts {
@@ -21,7 +21,7 @@ export interface BesideTurnsParts {
   readonly running: RunningTurns
   readonly arrived: ArrivedMessages
   /** The messages that wait for their turns. */
-  readonly messages: Pick<DeliveryQueue, 'size' | 'has' | 'end'>
+  readonly messages: Pick<DeliveryQueue, 'size' | 'has' | 'end' | 'lanesOf'>
 }
 
 export class BesideTurns {
@@ -60,13 +60,13 @@ export class BesideTurns {
 
   /** Carries out a command. */
   async command({ owned, number, lane }: OwnedRow, channel: Channel, message: Inbound, { permit }: Attempt): Promise<JobOutcome> {
-    const { clock, features, limits, onDue, onReplies, overheard, people, rooms, stopping, store, turns } = this.#options
+    const { clock, features, limits, onDue, onReplies, overheard, people, rooms, store, turns } = this.#options
     const { attempts, messages, running } = this.#parts
     const entry = await owned.inbox.get(number)
     if (!entry || entry.endedAtMs !== null) return 'done'
     const client = await principalOf(this.#options, channel, message)
     const reasonFor = (sender: string): string =>
-      `stopped by ${sender === message.sender ? 'its sender' : `${client.standing} ${channel.name}:${message.sender}`}`
+      `${STOPPED_BY} ${sender === message.sender ? 'its sender' : `${client.standing} ${channel.name}:${message.sender}`}`
     const stop = async (turnId: string): Promise<boolean> => {
       const early = running.stopEarly(turnId)
       // Set before the agent aborts the turn, because it may end at once. What has begun no turn of the agent has its reason in the inbox.
@@ -102,7 +102,7 @@ export class BesideTurns {
       // The commands of all people of a room share a lane.
       return typeof held === 'object' ? { ...held, leavesLane: true } : held
     }
-    const inSession = { ...asking, session: commandSession(lane) }
+    const inSession = { ...asking, session: sessionOfLane(lane) }
     return runCommand(
       {
         clock,
@@ -116,12 +116,12 @@ export class BesideTurns {
           await overheard.end(session, receivedAtMs)
           await endLateChanges(owned, session, before)
         },
+        threadsOf: (session, sender) => messages.lanesOf(sender).filter((one) => isInThreadOf(one, session)),
         stop,
         withdraw,
         admit,
         admitCommand: () => admitCommand(admitting, inSession, this.#commands),
         turns: running,
-        stopping,
         whileWaiting,
         onDue,
         onReplies,

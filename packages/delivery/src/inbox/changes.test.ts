@@ -1,19 +1,7 @@
-import { ShardOwnership } from '@sluice/ownership'
-import { AppError, CLUSTER_ROLES, type ClusterStore, chatSessionKey, type Inbound, SHARDS, shardOfSession, shardsLease } from '@sluice/sdk'
+import { AppError, chatSessionKey, type Inbound, shardOfSession } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import {
-  advanceUntil,
-  bench,
-  clock,
-  host,
-  message,
-  open,
-  settle,
-  setUpDeliveries,
-  states,
-  storeWith,
-  until,
-} from '../testing/delivery-bench.ts'
+import { advanceUntil, bench, clock, message, open, settle, setUpDeliveries, states, storeWith, until } from '../testing/delivery-bench.ts'
+import { twoOwners } from '../testing/two-owners.ts'
 import { EARLY_CHANGES_MAX } from './changes.ts'
 
 setUpDeliveries()
@@ -263,27 +251,8 @@ describe('before the message arrives', () => {
   })
 
   test('an edit that another owner of the database has received waits with the owner of its message', async () => {
-    const store = open()
     const session = chatSessionKey({ channel: 'x', account: 'our-number', conversation: '+15550002222', sender: '+15550002222' })
-    const own = shardOfSession(session)
-    const ownerOf = async (shards: readonly number[]) => {
-      let left = [...shards]
-      const cluster = {
-        roles: CLUSTER_ROLES,
-        async claimShards() {
-          const taken = await Promise.all(left.map((shard) => store.leases.acquire(shardsLease({ from: shard, to: shard }))))
-          left = []
-          return { share: shards.length, isDrained: false, taken }
-        },
-        changed: () => new Promise<void>(() => {}),
-        leave: async () => {},
-      } as unknown as ClusterStore
-      const ownership = new ShardOwnership({ store: { ...store, cluster }, clock, log: host.log })
-      await ownership.start()
-      return bench({ store, ownership })
-    }
-    const owner = await ownerOf([own])
-    const other = await ownerOf(Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => shard !== own))
+    const { owner, other } = await twoOwners(shardOfSession(session))
     await other.receive(edit('m1', 'newer'))
     await settle()
     owner.deliveries.wake()

@@ -1,5 +1,5 @@
 /** What `/stop` and `/new` touch: only what was written before them, also where they are carried out again; and messages that wait. */
-import { AppError, type Inbound, ROOMS, roomKey, type Store } from '@sluice/sdk'
+import { AppError, chatSessionKey, type Inbound, ROOMS, roomKey, type Store, shardOfSession } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   bench,
@@ -12,6 +12,7 @@ import {
   setUpDeliveries,
   storeWith,
 } from '../testing/delivery-bench.ts'
+import { twoOwners } from '../testing/two-owners.ts'
 
 setUpDeliveries()
 
@@ -93,12 +94,29 @@ describe('a command that is carried out again', () => {
     mend()
     await pass(30_000)
     await made.finish()
-    expect(texts(made).at(-1)).toBe('done')
+    expect(texts(made).toSorted()).toEqual(['Stopped.', 'done'])
     expect((await ended(made)).map(([id, state]) => [id, state])).toEqual([
       ['m1', 'done'],
       ['c', 'done'],
       ['m2', 'done'],
     ])
+  })
+
+  test('/stop tells once what it ended the first time, and nothing of a turn that ended by itself', async () => {
+    const { store, mend } = failing(4)
+    const made = await slow({ store })
+    for (const id of ['m1', 'm2', 'm3']) await made.receive(inRoom(id, 'bob'))
+    await settle()
+    await made.receive(inRoom('c', 'bob', { text: '/stop' }))
+    await settle()
+    expect(texts(made)).toEqual([])
+    mend()
+    await pass(30_000)
+    expect(texts(made)).toEqual(['Stopped. Messages that waited and are not answered: 2.'])
+    expect(made.begun()).toEqual(['m1'])
+    await made.receive(inRoom('c2', 'bob', { text: '/stop' }))
+    await settle()
+    expect(texts(made).at(-1)).toBe('Nothing is running.')
   })
 
   test('/stop outside of threads does not end a later turn in a thread', async () => {
@@ -114,7 +132,7 @@ describe('a command that is carried out again', () => {
     mend()
     await pass(10_000)
     await made.finish()
-    expect(texts(made).toSorted()).toEqual(['Nothing is running.', 'done'])
+    expect(texts(made).toSorted()).toEqual(['Stopped.', 'done'])
   })
 
   test('/new hides and stops nothing that was written after it', async () => {
@@ -137,6 +155,39 @@ describe('a command that is carried out again', () => {
     await made.finish()
     expect(texts(made).at(-1)).toBe('done')
     expect((await made.store.sessions.conversation(session, 10)).messages).toHaveLength(2)
+  })
+})
+
+describe('in a cluster', () => {
+  const session = (thread: string): string =>
+    chatSessionKey({ channel: 'x', account: 'our-number', conversation: 'room', ...(thread && { thread }) })
+
+  test.each([
+    ['/stop', '', 'Stopped. Messages that waited and are not answered: 1.'],
+    ['/stop', 't', 'Stopped. Messages that waited and are not answered: 1.'],
+    ['/new', '', 'Stopped. This is a new conversation. The earlier messages are kept, but no longer read.'],
+    ['/new', 't', 'Stopped. This is a new conversation. The earlier messages are kept, but no longer read.'],
+  ])('%s that another node has received reaches what waits and runs in the thread "%s"', async (text, thread, answer) => {
+    const turn = Promise.withResolvers<string>()
+    const aborted = new AppError('aborted', 'The turn was stopped')
+    const { owner, other } = await twoOwners(shardOfSession(session(thread)), {
+      turn({ signal }) {
+        signal?.addEventListener('abort', () => turn.reject(aborted))
+        return turn.promise
+      },
+      abort: () => turn.reject(aborted) === undefined,
+    })
+    ends.push(() => turn.resolve(''))
+    const inThread = { to: { to: 'room', ...(thread && { thread }) } }
+    await owner.receive(inRoom('m1', 'bob', inThread))
+    await settle()
+    if (text === '/stop') await owner.receive(inRoom('m2', 'bob', inThread))
+    await settle()
+    await other.receive(inRoom('c', 'bob', { text }))
+    owner.deliveries.wake()
+    await settle()
+    expect(texts(owner)).toEqual([answer])
+    expect(texts(other)).toEqual([])
   })
 })
 

@@ -1,6 +1,6 @@
-import { AppError, type Inbound, type InboxRow, type TurnRow } from '@sluice/sdk'
+import { AppError, type Inbound } from '@sluice/sdk'
 import { assistant, user } from '@sluice/testkit/store-rules/samples'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { advanceUntil, bench, clock, message, open, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
 import { commandIn } from './commands.ts'
 
@@ -405,23 +405,6 @@ describe('/retry', () => {
   })
 })
 
-/** A message that runs in the shard of another node. */
-const runningElsewhere = (session: string): InboxRow => ({
-  number: 0,
-  channel: 'x',
-  account: 'our-number',
-  messageId: 'm900',
-  sender: '+15550002222',
-  session,
-  state: 'running',
-  attempts: 1,
-  receivedAtMs: 0,
-  nextAtMs: null,
-  endedAtMs: null,
-  turnId: 'turn elsewhere',
-  error: null,
-})
-
 describe('outside of the threads of a conversation', () => {
   const BOB = '+15550003333'
   const said = (id: string, thread: string | undefined, text = `text of ${id}`, sender = '+15550002222') =>
@@ -444,16 +427,29 @@ describe('outside of the threads of a conversation', () => {
     release()
   })
 
-  test('/status and /stop are about a turn in a thread that another node of a cluster runs', async () => {
-    const aborted: string[] = []
-    const made = await bench({ abort: (id) => aborted.push(id) > 0 })
-    const elsewhere = runningElsewhere('channel:x/our-number/room/one/%2B15550002222')
-    const list = vi.spyOn(made.store.inbox, 'list').mockImplementation(async ({ state }) => (state === 'running' ? [elsewhere] : []))
-    await made.receive(said('c1', undefined, '/stop', BOB), said('c2', 'three', '/stop'), said('c3', undefined, '/stop'))
+  test('/stop ends what waits and runs in all threads for the sender, and nothing of others', async () => {
+    const { made, release } = await slowBench()
+    const written = [said('m1', 'one'), said('m2', 'one'), said('m3', 'two'), said('b1', 'one', 'text of b1', BOB)]
+    for (const one of written) await made.receive(one)
     await settle()
-    expect(aborted).toEqual(['turn elsewhere'])
-    expect(made.sent.map(({ text }) => text).sort()).toEqual(['Nothing is running.', 'Nothing is running.', 'Stopped.'])
-    expect(list).toHaveBeenCalledWith(expect.objectContaining({ channel: 'x', state: 'running' }))
+    await made.receive(said('c', undefined, '/stop'))
+    await settle()
+    expect(made.sent.map(({ text }) => text)).toEqual(['Stopped. Messages that waited and are not answered: 1.'])
+    release()
+    await settle()
+    expect(made.turns.map(({ text }) => text.replace('text of ', '')).toSorted()).toEqual(['b1', 'm1', 'm3'])
+    expect(made.sent.map(({ text }) => text).slice(1)).toEqual(['re: text of b1'])
+  })
+
+  test('/stop ends nothing in threads while something of the sender is outside of them', async () => {
+    const { made, release } = await slowBench()
+    await made.receive(said('m1', 'one'), said('m2', undefined))
+    await settle()
+    await made.receive(said('c', undefined, '/stop'))
+    await settle()
+    release()
+    await settle()
+    expect(made.sent.map(({ text }) => text).toSorted()).toEqual(['Stopped.', 're: text of m1'])
   })
 
   test('/new begins anew in that thread', async () => {
@@ -467,26 +463,6 @@ describe('outside of the threads of a conversation', () => {
     expect(lastText(made)).toMatch(/^Stopped\. This is a new conversation/)
     expect(await made.store.sessions.conversation(session, 10)).toMatchObject({ summary: { text: '' }, messages: [] })
     release()
-  })
-
-  test('/new stops a turn that another node of a cluster runs, and begins anew in its thread once it has ended', async () => {
-    const aborted: string[] = []
-    const made = await bench({ abort: (id) => aborted.push(id) > 0 })
-    const { store } = made
-    const session = 'channel:x/our-number/room/one/%2B15550002222'
-    await store.turns.finish({ ...ENDED, id: 'before', sessionId: session, messages: [user('earlier'), assistant('answer')] })
-    const elsewhere = runningElsewhere(session)
-    vi.spyOn(store.inbox, 'list').mockImplementation(async ({ state }) => (state === 'running' ? [elsewhere] : []))
-    let status: TurnRow['status'] = 'running'
-    vi.spyOn(store.turns, 'get').mockImplementation(async () => ({ status }) as TurnRow)
-    await made.receive(said('c', undefined, '/new'))
-    await settle()
-    expect(aborted).toEqual(['turn elsewhere'])
-    expect([made.sent, (await store.sessions.conversation(session, 10)).messages.length]).toEqual([[], 2])
-    status = 'aborted'
-    await advanceUntil(() => made.sent.length === 1)
-    expect(lastText(made)).toMatch(/^Stopped\. This is a new conversation/)
-    expect(await store.sessions.conversation(session, 10)).toMatchObject({ summary: { text: '' }, messages: [] })
   })
 
   test('/new is about the conversation itself once that has messages', async () => {

@@ -21,6 +21,7 @@ import {
   type SessionMessage,
   type Standing,
   type Store,
+  sessionOfLane,
   sharedRoom,
   typedText,
 } from '@sluice/sdk'
@@ -29,14 +30,13 @@ import { CODE_MINUTES, codeIn } from '../people/codes.ts'
 import { commandId } from '../people/link-changes.ts'
 import { type LinkedAccount, type LinkingAccount, linkNotices, type People, shownAccount, toldOfLink } from '../people/people.ts'
 import { hasChanged } from './changed-words.ts'
-import { commandSession } from './command-lane.ts'
 import { hiddenBy, hide, keepHidden } from './new-conversation.ts'
 import { noticesTo } from './notice.ts'
-import { isOwnMessage } from './pieces.ts'
+import { keepApart } from './pieces.ts'
 import { isInRoom } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
 import { chooseModel, chosenModel, muteUntil, setMute } from './session-settings.ts'
-import { type StoppedElsewhere, stopElsewhere, turnInThread } from './turn-in-thread.ts'
+import { runStop, type StopOptions } from './stop-command.ts'
 
 /** `/compact` is left to the agent, because it needs a model. */
 type ChatCommand = Exclude<ChatCommandName, 'compact'>
@@ -83,7 +83,7 @@ function mayUse(standing: Standing, { least, leastInRoom = least }: ChatCommandR
   return lowest === undefined || isAtLeast(standing, lowest)
 }
 
-export interface CommandOptions {
+export interface CommandOptions extends Pick<StopOptions, 'threadsOf'> {
   readonly clock: Clock
   readonly texts: GatewayTexts
   readonly store: Pick<Store, 'inbox' | 'outbox' | 'sessions' | 'turns'>
@@ -104,8 +104,6 @@ export interface CommandOptions {
    */
   withdraw(number: number, message: { readonly sender: string; readonly isRunning: boolean }): Promise<boolean>
   readonly turns: Pick<RunningTurns, 'between' | 'inThread'>
-  /** Aborts when the daemon stops. */
-  readonly stopping: AbortSignal
   /** Counts the command for the limit of commands. Resolves to undefined when it may be answered; otherwise the command has ended as `limited`. */
   admitCommand(): Promise<JobOutcome | undefined>
   /** Counts the command as a turn of its sender. Resolves to undefined when the turn may run; otherwise the command has ended as `limited`, or asks again later. */
@@ -139,8 +137,9 @@ export async function runCommand(options: CommandOptions, given: GivenCommand): 
   const { owned, channel, entry, message, client } = given
   const { number } = entry
   const command = commandIn(typedText(message))
-  const session = commandSession(entry.session)
+  const session = sessionOfLane(entry.session)
   const notices: NewReply[] = []
+  await keepApart(owned, session, entry)
   const answers = command ? await answersTo(command, options, { ...given, session, words: command.words, notices }) : []
   if ('held' in answers) return answers.held
   const nowMs = clock.nowMs()
@@ -175,81 +174,50 @@ async function answersTo({ name }: WrittenCommand, options: CommandOptions, runn
 const mayStop = ({ message, client }: GivenCommand, { sender }: Pick<SessionMessage, 'sender'>): boolean =>
   sender === message.sender || client.standing === 'operator'
 
-/** Lists the messages of the session that came before the command. A command that is carried out again does not touch what came after it. */
-const messagesBefore = async ({ owned, session, entry }: RunningCommand): Promise<readonly SessionMessage[]> =>
-  (await owned.inbox.ofSession(session)).filter(({ number }) => number < entry.number)
-
-interface Withdrawn {
-  /** The number of messages that ended before they had begun a turn. */
-  readonly count: number
-  /** Whether one has ended that waited to be tried again. */
-  readonly hasTried: boolean
-}
-
-/** Ends what the sender wrote before the command and what does not run; for an operator, what all people wrote. */
-async function withdrawWaiting({ withdraw }: CommandOptions, running: RunningCommand): Promise<Withdrawn> {
-  const before = (await messagesBefore(running)).filter(
-    (one) => (one.kind === 'turn' || one.kind === undefined) && !isOwnMessage(one) && mayStop(running, one),
-  )
-  let [count, hasTried] = [0, false]
-  // The newest one first, so that none begins because an earlier one has left.
-  for (const { number, turnId, sender, isRunning } of before.toReversed()) {
-    if (!(await withdraw(number, { sender, isRunning }))) continue
-    if (turnId === null) count++
-    else hasTried = true
-  }
-  return { count, hasTried }
-}
-
 const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: RunningCommand) => Promise<Answers>>> = {
-  async stop(options, running) {
-    const { stop } = options
-    const { count, hasTried } = await withdrawWaiting(options, running)
-    // A message that did not run before may have begun meanwhile.
-    const begun = (await messagesBefore(running)).filter(({ turnId }) => turnId !== null)
-    const turn = begun.find((message) => message.isRunning && mayStop(running, message))
-    const hasStopped = turn?.turnId ? await stop(turn.turnId) : false
-    const inThread = begun.length === 0 && count === 0 ? await turnInThread(options, running, running.entry.number) : undefined
-    const isStopped = hasStopped || hasTried || (inThread !== undefined && (await stop(inThread.turnId)))
+  async stop(options, { owned, entry, session, message: { sender }, client: { standing } }) {
+    const { waiting, hasTurn, hasOthers } = await runStop({
+      ...options,
+      owned,
+      entry,
+      session,
+      sender,
+      isOperator: standing === 'operator',
+    })
     const answers: Answer[] = [
-      ...(isStopped ? [{ key: 'stopped' } as const] : []),
-      ...(count > 0 ? [{ key: 'stopped_waiting', values: { messages: count } } as const] : []),
+      ...(hasTurn ? [{ key: 'stopped' } as const] : []),
+      ...(waiting > 0 ? [{ key: 'stopped_waiting', values: { messages: waiting } } as const] : []),
     ]
-    if (answers.length > 0) return answers
-    return [{ key: begun.some((message) => !mayStop(running, message)) ? 'not_your_turn' : 'nothing_to_stop' }]
+    return answers.length > 0 ? answers : [{ key: hasOthers ? 'not_your_turn' : 'nothing_to_stop' }]
   },
 
   async new(options, running) {
-    const { clock, store, turns, whileWaiting, endCommands, endUnread } = options
+    const { clock, turns, whileWaiting, endCommands, endUnread } = options
     const { owned, message, entry } = running
     const before = await hiddenBy(owned, running.session, entry.number)
     if (before) {
       await endUnread(before.session, entry)
-      await hide(store.sessions, before)
+      await hide(owned.sessions, before)
       return [{ key: 'new_conversation' }]
     }
     const isEmpty = async (): Promise<boolean> => (await owned.sessions.conversation(running.session, 1)).upTo === 0
     const inThread = turns.inThread(running.session, message.sender, entry.number)
     const session = inThread && (await isEmpty()) ? inThread.session : running.session
-    let elsewhere: StoppedElsewhere | undefined
     const hasStopped = await turns.between(session, {
       mayStop: (sender) => mayStop(running, { sender }),
       before: entry.number,
       whileWaiting,
       async work() {
-        if (!inThread && (await isEmpty())) elsewhere = await stopElsewhere(options, running)
-        const begun = elsewhere?.session ?? session
-        const sessions = elsewhere ? store.sessions : owned.sessions
-        const { upTo } = await sessions.conversation(begun, 1)
-        const hidden = { command: entry.number, session: begun, upTo, atMs: clock.nowMs() }
+        const { upTo } = await owned.sessions.conversation(session, 1)
+        const hidden = { command: entry.number, session, upTo, atMs: clock.nowMs() }
         await keepHidden(owned, running.session, hidden)
-        await endCommands(begun)
-        await endUnread(begun, entry)
-        await hide(sessions, hidden)
+        await endCommands(session)
+        await endUnread(session, entry)
+        await hide(owned.sessions, hidden)
       },
     })
     if (hasStopped === undefined) return [{ key: 'not_your_turn' }]
-    return [...(hasStopped || elsewhere?.hasStopped ? [{ key: 'stopped' } as const] : []), { key: 'new_conversation' }]
+    return [...(hasStopped ? [{ key: 'stopped' } as const] : []), { key: 'new_conversation' }]
   },
 
   async retry({ admit, onDue, store }, { owned, session, entry, message }) {
@@ -276,7 +244,7 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     const { session } = given
     const { inbox } = given.owned
     const own = await inbox.ofSession(session)
-    const inThread = own.length === 0 ? await turnInThread(options, given) : undefined
+    const inThread = own.length === 0 ? options.turns.inThread(session, given.message.sender) : undefined
     const messages = inThread ? await inbox.ofSession(inThread.session) : own
     const running = messages.find(({ isRunning }) => isRunning)
     const waiting = messages.filter((message) => message !== running).length

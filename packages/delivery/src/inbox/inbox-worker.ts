@@ -3,7 +3,7 @@
  * carried out, a procedure event starts procedures, and any other message is a turn whose reply is queued in the commit that ends the turn.
  */
 import { type Attempt, type JobOutcome, LaneQueue } from '@sluice/kit'
-import type { Channel, Inbound, OwnedStore, Waiting, WaitingMessage } from '@sluice/sdk'
+import { type Channel, type Inbound, type OwnedStore, sessionOfLane, type Waiting, type WaitingMessage } from '@sluice/sdk'
 import { channelNamed } from '../delivery-options.ts'
 import { DeliveryQueue, type OwnedRow } from '../delivery-queue.ts'
 import { admitMessage, endBeyondShare, principalOf } from './admit-message.ts'
@@ -11,7 +11,6 @@ import { ArrivedMessages } from './arrived-messages.ts'
 import { ABSENT_DELAY_MS, Attempts, HOUR_MS } from './attempts.ts'
 import { heldBack } from './before-restore.ts'
 import { BesideTurns } from './beside-turns.ts'
-import { overtakes } from './command-lane.ts'
 import { LongWaits } from './long-waits.ts'
 import { MessageTurns } from './message-turns.ts'
 import { gatherPieces, type PiecesOptions } from './pieces.ts'
@@ -105,7 +104,9 @@ export class InboxWorker {
    */
   enter(row: WaitingMessage, owned: OwnedStore, message?: Inbound, isNew = message !== undefined): boolean {
     if (this.has(row.number)) return false
-    const isBesideTurns = row.kind === 'approval_reply' || row.kind === 'change' || (row.kind === 'command' && overtakes(row.lane))
+    // A release before this one stored `/new` in the lane of its session.
+    const isBesideTurns =
+      row.kind === 'approval_reply' || row.kind === 'change' || (row.kind === 'command' && sessionOfLane(row.lane) !== row.lane)
     // The attempt may begin before `enter` returns.
     if (message) this.#arrived.add(row.number, message)
     const hasEntered = isBesideTurns ? this.#besideQueue.enter(row, owned) : this.#enterTurn(row, owned, { message, isNew })

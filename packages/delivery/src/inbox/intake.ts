@@ -7,6 +7,7 @@ import {
   type Channel,
   type Clock,
   changeLane,
+  commandLane,
   type Inbound,
   type Logger,
   type MessageKind,
@@ -23,7 +24,6 @@ import { codeIn } from '../people/codes.ts'
 import type { People } from '../people/people.ts'
 import { AllowedSenders } from './allowed-senders.ts'
 import { isUnsignedDeletion } from './changes.ts'
-import { commandLane } from './command-lane.ts'
 import { commandIn } from './commands.ts'
 import type { InboxWorker } from './inbox-worker.ts'
 import { type Overheard, type OverheardLine, overheardLine } from './overheard.ts'

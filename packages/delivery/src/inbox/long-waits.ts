@@ -56,7 +56,8 @@ export class LongWaits {
       if (waiter.sinceMs > untilMs) return
       this.#waiting.delete(number)
       this.#tell(waiter).catch((error: unknown) => {
-        if (!isLeaseLost(error)) log.warn('a sender is not told that a message waits', { channel: waiter.row.channel, inbox: number, error })
+        if (!isLeaseLost(error))
+          log.warn('a sender is not told that a message waits', { channel: waiter.row.channel, inbox: number, error })
       })
     }
   }

@@ -33,7 +33,7 @@ import { resetIfDue } from './reset.ts'
 import { roomText } from './room-text.ts'
 import { isReadByOthers, mayBeSilent, type Room, toolsOf } from './rooms.ts'
 import type { RunningTurns } from './running-turns.ts'
-import { chosenModel } from './session-settings.ts'
+import { chosenModel, isMuted } from './session-settings.ts'
 import { hasWords, withStoredQuote } from './stored-quotes.ts'
 import { textForModel } from './text-for-model.ts'
 import type { InboxWorkerOptions } from './worker-options.ts'
@@ -70,7 +70,9 @@ interface Turn extends Omit<Beginning, 'message' | 'pieces'> {
 interface Preparing extends Pick<Turn, 'owned' | 'started' | 'channel' | 'room' | 'turnId'>, Pick<Beginning, 'pieces'> {}
 
 /** A running turn that reads what its person writes meanwhile. */
-interface Steered extends Pick<Turn, 'owned' | 'channel' | 'started' | 'attempt' | 'turnId' | 'room' | 'maySilent'> {
+interface Steered extends Pick<Turn, 'owned' | 'channel' | 'client' | 'started' | 'attempt' | 'turnId' | 'room' | 'maySilent'> {
+  /** The model that was chosen for the turn; undefined for the first configured one. */
+  readonly model: string | undefined
   textOf(message: Inbound): Promise<string>
 }
 
@@ -213,8 +215,7 @@ export class MessageTurns {
     const text = `${late.text}${around}${await textOf(message, filesReadOf(owned, started, clock))}`
     const tools = room && toolsOf(room)
     const isSteered = features.pacing(channel.name).steering !== 'queue'
-    const models = features.models(agent)
-    const model = models.length > 1 ? await chosenModel(owned, started.session, models) : undefined
+    const model = await this.#modelFor(owned, started.session)
     const { replies } = await turns.agent.run({
       source: channel.name,
       ...(model !== undefined && { model }),
@@ -242,7 +243,7 @@ export class MessageTurns {
         receivedAtMs,
         checkpoint,
         ...(isSteered && {
-          furtherWords: this.#furtherWords({ owned, channel, started, attempt, turnId: newId, room, maySilent, textOf }),
+          furtherWords: this.#furtherWords({ owned, channel, client, started, attempt, turnId: newId, room, maySilent, model, textOf }),
         }),
         reply: (said, files, span) =>
           repliesOf(said, files, {
@@ -264,8 +265,25 @@ export class MessageTurns {
     return replies.map((reply) => ({ ...row, number: reply }))
   }
 
+  /** Resolves to the model that `/model` chose; undefined where none was chosen. */
+  async #modelFor(owned: OwnedStore, session: string): Promise<string | undefined> {
+    const models = this.#options.features.models(agentOfSession(session))
+    return models.length > 1 ? chosenModel(owned, session, models) : undefined
+  }
+
   /** Returns the function that finds what the person of a turn has written since it began; see `TurnDelivery.furtherWords`. */
-  #furtherWords({ owned, channel, started, attempt, turnId, room, maySilent, textOf }: Steered): () => Promise<FurtherWords | undefined> {
+  #furtherWords({
+    owned,
+    channel,
+    client,
+    started,
+    attempt,
+    turnId,
+    room,
+    maySilent,
+    model,
+    textOf,
+  }: Steered): () => Promise<FurtherWords | undefined> {
     const { clock, log, stopping } = this.#options
     const { arrived, attempts, joining } = this.#parts
     const { number, session, message } = started
@@ -274,6 +292,9 @@ export class MessageTurns {
       // A turn that was stopped takes nothing that was written after the command.
       if (attempt.superseded?.aborted !== true || attempts.stopped.has(started.turnId)) return undefined
       try {
+        // What was written after `/mute` is not answered, and after `/model` by the other model.
+        if (await isMuted(owned, session, client.standing, clock.nowMs())) return undefined
+        if ((await this.#modelFor(owned, session)) !== model) return undefined
         const since = await piecesSince(joining, { owned, channel, number, session, message, hasOthers: true })
         const answered = since.pieces.findIndex((piece) => !mayBeSilent(channel, piece.message, room))
         // What needs an answer does not join a turn that may end without one: it has a turn of its own, also after a crash.

@@ -514,6 +514,31 @@ describe('messages of one person', () => {
     expect(texts(made).toSorted()).toEqual(['text of a1\ntext of a2', 'text of b1\ntext of b2'])
   })
 
+  test.each(['/help', '/model'])('stay apart where %s comes between them, also once it has ended and after a restart', async (command) => {
+    const store = open()
+    const options = { store, pacing: { batchMs: 1500 }, models: ['one', 'two'] }
+    const made = await bench(options)
+    for (const one of [message('m1'), message('c', { text: command }), message('m2'), message('m3')]) {
+      await made.receive(one)
+      await settle()
+    }
+    expect([made.turns.length, made.sent.length > 0]).toEqual([0, true])
+    await running.splice(0)[0]?.stop(0)
+    const again = await bench({ ...options, ownership: made.ownership })
+    await pause(5000)
+    expect(texts(again)).toEqual(['text of m1', 'text of m2\ntext of m3'])
+  })
+
+  test('are one album, although a command comes between its pictures', async () => {
+    const made = await bench()
+    await made.receive(ALBUM[0] as Inbound)
+    await made.receive(message('c', { text: '/help' }))
+    await settle()
+    await made.receive(ALBUM[1] as Inbound, ALBUM[2] as Inbound)
+    await pause(5000)
+    expect(made.turns).toHaveLength(1)
+  })
+
   test('wait for a correction after an edit', async () => {
     const made = await bench({ pacing: batch })
     await made.receive(room('m1'))

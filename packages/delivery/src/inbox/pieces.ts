@@ -4,12 +4,24 @@
  * The first one may wait until no further one has come for a while; one commit then gives it the words and the files of the others and
  * ends them, so that a crash at any instant leaves every message in exactly one turn.
  */
-import type { Channel, Clock, Forwarded, Inbound, MessageKind, OwnedStore, SessionMessage } from '@sluice/sdk'
+import {
+  type Channel,
+  type Clock,
+  commandLane,
+  type Forwarded,
+  type Inbound,
+  type InboxEntry,
+  type MessageKind,
+  type OwnedStore,
+  type SessionMessage,
+  sessionKeys,
+} from '@sluice/sdk'
+import * as v from 'valibot'
 import { isConnecting } from '../outbox/channel-health.ts'
-import { commandLane } from './command-lane.ts'
 import { ATTACHMENTS_MAX } from './media.ts'
 import { withMessage } from './read-message.ts'
 import { isInRoom } from './rooms.ts'
+import { updateValue } from './update-value.ts'
 
 /** How long a piece waits for the next one. */
 export const PIECES_PAUSE_MS = 1500
@@ -219,6 +231,7 @@ async function piecesOf(
   let hasEnded = false
   const following = messages.filter((one) => one.number > number && one.turnId === null && !isOwnMessage(one))
   const end = following.length > 0 ? await nextCommand(first) : Number.POSITIVE_INFINITY
+  const endedCommand = following.length > 0 && !first.isRunning ? await nextEndedCommand(first) : Number.POSITIVE_INFINITY
   const waiting = following.filter((one) => one.number < end)
   // Other people may write between the messages of one person, but nothing may come between the parts of a text.
   const considered = isAll || message.group ? waiting.filter(({ sender }) => sender === message.sender) : waiting
@@ -229,7 +242,8 @@ async function piecesOf(
     const found = isSame ? await read(options, first, other.number) : undefined
     const piece = found && isOfSame(message, found) ? { ...other, message: found } : undefined
     const isOfGroup = message.group !== undefined && piece?.message.group?.id === message.group.id
-    const follows: boolean = isAll ? !hasEnded && canFollow(first, piece) : !message.group && isContinued(channel, last, piece, takenAtMs)
+    const isNext: boolean = isAll ? !hasEnded && canFollow(first, piece) : !message.group && isContinued(channel, last, piece, takenAtMs)
+    const follows: boolean = isNext && other.number < endedCommand
     if (piece && (isOfGroup || follows)) pieces.push(piece)
     else if (piece) behind.push(piece)
     // What can't join ends the pieces. Pictures of an album that has begun may still follow.
@@ -240,13 +254,43 @@ async function piecesOf(
 }
 
 /**
- * Resolves to the number of the next command of the person, which no piece is joined across; `Infinity` without one. Of a command that has
- * ended, nothing is left to keep apart: `/stop` has ended what came before it.
+ * Resolves to the number of the next command of the person that has not ended, which no piece is joined across; `Infinity` without one. A
+ * turn that runs reads what comes after a command that has ended.
  */
 async function nextCommand({ owned, message, number, session }: FirstPiece): Promise<number> {
   const commands = await owned.inbox.ofSession(commandLane(session))
   const next = commands.find((command) => command.number > number && command.sender === message.sender)
   return next?.number ?? Number.POSITIVE_INFINITY
+}
+
+const OWNER = 'delivery'
+/** The most ended commands of one person that are kept apart. */
+const COMMANDS_MAX = 20
+
+const commandsKey = (session: string, sender: string): string => `${sessionKeys(session)}commands:${sender}`
+
+const numbersSchema = v.fallback(v.array(v.number()), [])
+
+/**
+ * Resolves once it is durable that the words before a command of their sender and those behind it are no pieces of one message, also after the
+ * command has ended. Nothing is kept where no words wait before it.
+ */
+export async function keepApart(
+  owned: OwnedStore,
+  session: string,
+  { number, sender }: Pick<InboxEntry, 'number' | 'sender'>,
+): Promise<void> {
+  const messages = await owned.inbox.ofSession(session)
+  if (!messages.some((one) => one.sender === sender && one.number < number && one.turnId === null)) return
+  await updateValue(owned.keyValue(OWNER), commandsKey(session, sender), (value) =>
+    [...v.parse(numbersSchema, value).filter((one) => one !== number), number].slice(-COMMANDS_MAX),
+  )
+}
+
+/** Resolves to the number of the next command of the person that has ended; `Infinity` without one. */
+async function nextEndedCommand({ owned, message, number, session }: FirstPiece): Promise<number> {
+  const numbers = v.parse(numbersSchema, await owned.keyValue(OWNER).get(commandsKey(session, message.sender)))
+  return Math.min(...numbers.filter((command) => command > number))
 }
 
 async function read({ known, channels, onRead }: PiecesOptions, { owned }: FirstPiece, number: number): Promise<Inbound | undefined> {

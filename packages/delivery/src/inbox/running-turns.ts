@@ -3,7 +3,7 @@ import { BoundedMap, endsWithin } from '@sluice/kit'
 import { agentOfSession, type Clock, parseChatSession } from '@sluice/sdk'
 
 /** How long a new conversation waits for a turn that does not end when it is stopped, such as one inside a tool. */
-export const STOPPING_MS_MAX = 10_000
+const STOPPING_MS_MAX = 10_000
 /** Beyond this number of interrupts of a turn, its sender's messages wait for its next step. */
 const INTERRUPTS_MAX = 20
 /** The most turns whose interrupts are counted at the same time. */
@@ -99,7 +99,11 @@ export class RunningTurns {
    * Returns the newest turn that answers this sender in a thread of the conversation whose session, outside of threads, this is; only that of a
    * message with a number below `before`.
    */
-  inThread(session: string, sender: string, before: number): { readonly session: string; readonly turnId: string } | undefined {
+  inThread(
+    session: string,
+    sender: string,
+    before = Number.POSITIVE_INFINITY,
+  ): { readonly session: string; readonly turnId: string } | undefined {
     const found = [...this.#running].findLast(
       ([other, running]) => running.sender === sender && running.number < before && isInThreadOf(other, session),
     )

@@ -291,3 +291,23 @@ test('a message to the bot does not join a turn that may be silent, and gets a t
   ])
   expect(made.sent.map(({ text }) => text)).toEqual(['re: text of m3'])
 })
+
+test.each([
+  ['/mute', ['text of m1']],
+  ['/model two', ['text of m1', 'text of m2']],
+  ['/help', ['text of m1']],
+])('what comes after %s is read as the command says', async (command, turns) => {
+  const { made, words, release } = await stepBench({ models: ['one', 'two'], operators: ['+15550002222'] })
+  await made.receive(message('m1'))
+  await until(() => made.turns.length === 1)
+  await made.receive(message('c', { text: command }))
+  await settle()
+  await made.receive(message('m2'))
+  await settle()
+  const found = await words(made.turns[0])
+  expect(found?.text).toBe(command === '/help' ? 'text of m2' : undefined)
+  await found?.take([said('text of m1'), said('text of m2')])
+  release()
+  await settle()
+  expect(made.turns.map(({ text }) => text)).toEqual(turns)
+})

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { channelLease, isLeaseLost, type LeaseName, leaseLost, SHARDS, shardsLease, shardsOf } from '../values/lease.ts'
-import { changeLane, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './ownership.ts'
+import { changeLane, commandLane, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './ownership.ts'
 
 // Stored work is found by these numbers, so they must stay the same in every release.
 test.each([
@@ -31,7 +31,8 @@ test('a conversation shares its shard with its sessions, threads, senders and ag
     'agent:sales/channel:slack/a%2Fb/C%201/1700.5/U1',
   ]
   expect(sessions.map(shardOfSession)).toEqual(sessions.map(() => shard))
-  expect(sessions.map((session) => shardOfSession(changeLane(session)))).toEqual(sessions.map(() => shard))
+  for (const lane of [changeLane, commandLane])
+    expect(sessions.map((session) => shardOfSession(lane(session)))).toEqual(sessions.map(() => shard))
   expect(shardOfSession('channel:slack/a%2Fb/C%202/U1')).not.toBe(shard)
 })
 

@@ -20,16 +20,27 @@ export const shardOfConversation = ({ channel, account, to }: Pick<NewReply, 'ch
 const RUN_SESSION = 'sop:'
 
 const CHANGES = 'change:'
+const COMMANDS = 'command:'
 
 /** Returns the lane of the changes of earlier messages of a session, in the place of a session. Changes overtake the turn that runs. */
 export const changeLane = (session: string): string => `${CHANGES}${session}`
 
+/** Returns the lane of the commands of a session, in the place of a session. Commands overtake the turns that run and wait. */
+export const commandLane = (session: string): string => `${COMMANDS}${session}`
+
+/** Returns the session of a lane of changes or commands; any other lane is a session. */
+export function sessionOfLane(lane: string): string {
+  const before = [CHANGES, COMMANDS].find((one) => lane.startsWith(one)) ?? ''
+  return lane.slice(before.length)
+}
+
 /**
  * Returns the shard of a session. A chat session has the shard of its conversation, whatever its thread, sender and agent. The session
- * of a procedure run has the shard of the run's id. The changes of a session have its shard, so that they find the messages that they wait for.
+ * of a procedure run has the shard of the run's id. The changes and commands of a session have its shard, so that one node has them and the
+ * messages that they are about.
  */
 export function shardOfSession(lane: string): number {
-  const session = lane.startsWith(CHANGES) ? lane.slice(CHANGES.length) : lane
+  const session = sessionOfLane(lane)
   const chat = parseChatSession(session)
   if (chat) return shardOfConversation({ ...chat, to: { to: chat.conversation } })
   const { key } = parseAgentKey(session)
