@@ -108,16 +108,20 @@ export class DeliveryQueue {
     return job.queued !== undefined
   }
 
-  /** Removes a row that waits, which needs no more work here. When `end` rejects, the row waits again. Resolves to false for a row that runs or is not here. */
+  /**
+   * Removes a row that waits, which needs no more work here. When `end` rejects, the row waits again in its place, and no later row of its lane
+   * has begun meanwhile. Resolves to false for a row that runs or is not here.
+   */
   async end(number: number, end: () => Promise<void>): Promise<boolean> {
     const job = this.#jobs.get(number)
-    if (!job?.queued?.leave()) return false
+    if (!job?.queued?.hold()) return false
     try {
       await end()
     } catch (error) {
-      if (this.#jobs.get(number) === job && !this.#isStopped) job.queued = this.#options.lanes.enter(job)
+      job.queued.resume()
       throw error
     }
+    job.queued.leave()
     if (this.#jobs.get(number) === job) this.#leave(job)
     return true
   }

@@ -69,6 +69,51 @@ function bench(permits = 2) {
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('LaneQueue', () => {
+  describe('a job that is held', () => {
+    test.each(['ready', 'behind', 'parked', 'sharing'] as const)(
+      'while it is %s does not start, keeps its place, and starts when it resumes',
+      async (state) => {
+        const { enter, end, started, clock, limits } = bench(state === 'ready' ? 1 : 4)
+        limits.share = 1
+        enter('other', state === 'behind' ? 'a' : 'b', { owner: 'ann' })
+        const held = enter('a1', 'a', {
+          ...(state === 'parked' && { dueAtMs: clock.nowMs() + 100 }),
+          ...(state === 'sharing' && { owner: 'ann' }),
+        })
+        enter('a2', 'a')
+        expect([held.hold(), held.hold()]).toEqual([true, false])
+        await end('other')
+        await clock.advance(200)
+        await settle()
+        expect(started).toEqual(['other'])
+        held.resume()
+        held.resume()
+        await settle()
+        expect(started).toEqual(['other', 'a1'])
+        expect(held.hold()).toBe(false)
+        await end('a1')
+        expect(started).toEqual(['other', 'a1', 'a2'])
+      },
+    )
+
+    test('leaves its place and its share to the next one', async () => {
+      const { enter, end, started, limits, queue } = bench(1)
+      limits.share = 1
+      enter('other', 'b')
+      const held = enter('a1', 'a', { owner: 'ann' })
+      enter('a2', 'a', { owner: 'ann' })
+      expect(held.hold()).toBe(true)
+      await end('other')
+      expect([held.leave(), held.hold()]).toEqual([true, false])
+      held.resume()
+      await settle()
+      expect(started).toEqual(['other', 'a2'])
+      await end('a2')
+      expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
+      expect([...queue.used()]).toEqual([])
+    })
+  })
+
   describe('lanes', () => {
     test('run their jobs one after another, in order', async () => {
       const { enter, end, started } = bench(4)

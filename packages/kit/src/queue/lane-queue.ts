@@ -48,6 +48,10 @@ export interface Job {
 export interface QueuedJob {
   /** Removes a job that waits. Returns false if it runs or has ended. */
   leave(): boolean
+  /** Keeps a job that waits from starting. It keeps its place, so that no later job passes it. Returns false if it runs, has ended or is held already. */
+  hold(): boolean
+  /** Ends `hold`. */
+  resume(): void
 }
 
 export interface LaneQueueOptions {
@@ -75,10 +79,12 @@ const CLOCK_CHECK_MS = 60_000
 class Entry implements QueuedJob {
   readonly job: Job
   readonly order: number
-  readonly #leave: (entry: Entry) => boolean
+  readonly #queue: EntryQueue
   lane: string | null
   dueAtMs: number
-  state: 'behind' | 'parked' | 'sharing' | 'ready' | 'running' | 'ended' = 'behind'
+  /** `held`: it would have started, but for `hold`. */
+  state: 'behind' | 'parked' | 'sharing' | 'ready' | 'held' | 'running' | 'ended' = 'behind'
+  isHeld = false
   /** The place among those behind the head of the lane. */
   behind: Place<Entry> | undefined = undefined
   /** The place among the jobs that wait for the share of their owner. */
@@ -90,17 +96,34 @@ class Entry implements QueuedJob {
   parked: AbortController | undefined = undefined
   attempt: RunningAttempt | undefined = undefined
 
-  constructor(job: Job, order: number, leave: (entry: Entry) => boolean) {
+  constructor(job: Job, order: number, queue: EntryQueue) {
     this.job = job
     this.order = order
-    this.#leave = leave
+    this.#queue = queue
     this.lane = job.lane
     this.dueAtMs = job.dueAtMs ?? 0
   }
 
   leave(): boolean {
-    return this.#leave(this)
+    return this.#queue.leave(this)
   }
+
+  hold(): boolean {
+    if (this.state === 'running' || this.state === 'ended' || this.isHeld) return false
+    this.isHeld = true
+    return true
+  }
+
+  resume(): void {
+    this.isHeld = false
+    this.#queue.resume(this)
+  }
+}
+
+/** What the entries of one queue share. */
+interface EntryQueue {
+  leave(entry: Entry): boolean
+  resume(entry: Entry): void
 }
 
 class RunningAttempt implements Attempt {
@@ -139,8 +162,8 @@ class RunningAttempt implements Attempt {
   }
 }
 
-/** The jobs that wait for a permit only. Interrupted ones go first. */
-class ReadyJobs {
+/** Jobs that wait for a permit only. Interrupted ones go first. */
+class ReadyGroup {
   readonly #usual = new FairQueue<Entry>()
   readonly #interrupted = new FairQueue<Entry>()
 
@@ -148,9 +171,13 @@ class ReadyJobs {
     return this.#queueOf(entry).push(entry.job.group, entry)
   }
 
-  /** Takes the next job; an interrupted one only if the caller may start one. */
+  /** Takes the next job that is not held; an interrupted one only if the caller may start one. */
   shift(mayBeInterrupted: boolean): Entry | undefined {
-    return (mayBeInterrupted ? this.#interrupted.shift() : undefined) ?? this.#usual.shift()
+    for (;;) {
+      const next = (mayBeInterrupted ? this.#interrupted.shift() : undefined) ?? this.#usual.shift()
+      if (!next?.isHeld) return next
+      next.state = 'held'
+    }
   }
 
   remove(place: FairPlace<Entry>, entry: Entry): void {
@@ -168,13 +195,35 @@ class ReadyJobs {
   }
 }
 
+/** The jobs that wait for a permit only, prior ones apart. */
+class ReadyJobs {
+  readonly #usual = new ReadyGroup()
+  readonly #prior = new ReadyGroup()
+
+  push(entry: Entry): void {
+    entry.ready = this.of(entry.job).push(entry)
+  }
+
+  remove(entry: Entry): void {
+    if (entry.ready) this.of(entry.job).remove(entry.ready, entry)
+  }
+
+  of({ isPrior = false }: Pick<Job, 'isPrior'>): ReadyGroup {
+    return isPrior ? this.#prior : this.#usual
+  }
+
+  /** As `ReadyGroup.sinceMs`. */
+  sinceMs(group: string): number {
+    return Math.min(this.#usual.sinceMs(group), this.#prior.sinceMs(group))
+  }
+}
+
 export class LaneQueue {
   readonly #clock: Clock
   readonly #semaphore: Semaphore
   readonly #lanes = new Map<string, Lane<Entry>>()
   readonly #shares = new PermitShares()
   readonly #ready = new ReadyJobs()
-  readonly #readyPrior = new ReadyJobs()
   readonly #parked = new Set<AbortController>()
   readonly #idle = Promise.withResolvers<void>()
   #entered = 0
@@ -205,8 +254,7 @@ export class LaneQueue {
 
   /** How long the oldest ready job of a group has waited for a permit. Jobs that wait for their lane, a share or their time are not ready. */
   readyMs(group: string): number {
-    const sinceMs = Math.min(this.#ready.sinceMs(group), this.#readyPrior.sinceMs(group))
-    return Math.max(0, this.#clock.monotonicMs() - sinceMs)
+    return Math.max(0, this.#clock.monotonicMs() - this.#ready.sinceMs(group))
   }
 
   /** Whether this job would start at once if it entered now. */
@@ -219,7 +267,7 @@ export class LaneQueue {
   /** Adds a job and starts it if it may start now. Returns undefined once the queue is stopped. */
   enter(job: Job): QueuedJob | undefined {
     if (this.#isStopped) return undefined
-    const entry = new Entry(job, this.#entered++, this.#leave)
+    const entry = new Entry(job, this.#entered++, this.#entries)
     this.#waiting++
     const lane = job.lane === null ? undefined : this.#lanes.get(job.lane)
     if (lane?.holdsUp(job)) {
@@ -301,11 +349,7 @@ export class LaneQueue {
   #pushReady(entry: Entry): void {
     entry.state = 'ready'
     entry.readySinceMs = this.#clock.monotonicMs()
-    entry.ready = this.#readyOf(entry).push(entry)
-  }
-
-  #readyOf({ job }: Entry): ReadyJobs {
-    return job.isPrior ? this.#readyPrior : this.#ready
+    this.#ready.push(entry)
   }
 
   /** Waits for the job's due time by both clocks and ends with the first one, because the wall clock may be set meanwhile. */
@@ -342,7 +386,7 @@ export class LaneQueue {
 
   #nextReady(isPrior: boolean): Entry | undefined {
     if (!this.#semaphore.hasFree({ isPrior })) return undefined
-    return (isPrior ? this.#readyPrior : this.#ready).shift(this.#semaphore.hasFree({ isPrior, isExclusive: true }))
+    return this.#ready.of({ isPrior }).shift(this.#semaphore.hasFree({ isPrior, isExclusive: true }))
   }
 
   async #run(entry: Entry): Promise<void> {
@@ -371,7 +415,15 @@ export class LaneQueue {
     if (this.#running === 0 && this.#isStopped) this.#idle.resolve()
   }
 
-  readonly #leave = (entry: Entry): boolean => {
+  readonly #entries: EntryQueue = {
+    leave: (entry) => this.#leave(entry),
+    resume: (entry) => {
+      if (entry.state === 'held') this.#pushReady(entry)
+      this.#fill()
+    },
+  }
+
+  #leave(entry: Entry): boolean {
     if (entry.state === 'running' || entry.state === 'ended') return false
     this.#waiting--
     if (entry.state === 'behind') {
@@ -383,9 +435,9 @@ export class LaneQueue {
       this.#fill()
       return true
     }
-    if (entry.state === 'ready' && entry.ready) this.#readyOf(entry).remove(entry.ready, entry)
+    if (entry.state === 'ready') this.#ready.remove(entry)
     if (entry.sharing) this.#shares.leave(entry.sharing, { isFresh: true })
-    const isCounted = entry.state === 'ready'
+    const isCounted = entry.state === 'ready' || entry.state === 'held'
     entry.parked?.abort()
     this.#end(entry)
     if (isCounted && entry.job.sharing) this.#shares.free(entry.job.sharing)

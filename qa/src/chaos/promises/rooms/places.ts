@@ -144,6 +144,7 @@ export async function startPlaces(): Promise<RoomPlaces> {
         // Other people have no share either, because whoever has used it up is passed.
         `[channels_config.telegram.limits]\n${limit} = 1\nstrangers.turns_running = 0\n`,
         sectionToml('slack', slackSection),
+        '[channels_config.slack.limits]\nstrangers.turns_running = 0\n',
       ].join('\n'),
   }
 }
