@@ -22,6 +22,11 @@ const load = (kind: keyof typeof PRESETS): Promise<LanguageModel> =>
 
 const tools = [{ type: 'function' as const, name: 'look', inputSchema: { type: 'object' as const, properties: {} } }]
 const options = { prompt: hello, maxOutputTokens: 50, temperature: 0.2, tools }
+const instructed = {
+  ...options,
+  prompt: [{ role: 'system' as const, content: 'Be brief.' }, ...hello],
+  toolChoice: { type: 'auto' as const },
+}
 const bodies = () => server.requests.map(({ body }) => body as Record<string, unknown>)
 
 describe('a limit is learnt from one refusal', () => {
@@ -127,13 +132,80 @@ describe('a limit is learnt from one refusal', () => {
       ['temperature'],
       {},
     ],
+    [
+      'takes only the default temperature',
+      { status: 400, body: { error: { message: 'invalid temperature: only 1 is allowed for this model', type: 'invalid_request_error' } } },
+      ['temperature'],
+      {},
+    ],
+    // The same refusal as the first one, in other marks
+    [
+      "takes tools only with reasoning_effort 'none'",
+      {
+        status: 400,
+        body: {
+          error: {
+            message: 'Function tools with `reasoning_effort` are not supported. Use /v1/responses or set `reasoning_effort` to `none`.',
+          },
+        },
+      },
+      [],
+      { reasoning_effort: 'none', tools: [{ function: { name: 'look' } }] },
+    ],
+    // https://ai.google.dev/gemma/docs/capabilities/function-calling
+    [
+      'does not support tools',
+      { status: 400, body: [{ error: { code: 400, message: 'Function calling is not enabled for models/gemma-3-27b-it' } }] },
+      ['tools', 'tool_choice'],
+      {},
+    ],
+    // https://docs.sglang.ai/advanced_features/tool_parser.html
+    [
+      'does not support tools',
+      {
+        status: 400,
+        body: { object: 'error', message: 'Tool choice auto requires --tool-call-parser', type: 'BadRequestError', code: 400 },
+      },
+      ['tools', 'tool_choice'],
+      {},
+    ],
+    [
+      'does not support tools',
+      { status: 400, body: { error: { message: "Unsupported parameter: 'tools' is not supported with this model.", param: 'tools' } } },
+      ['tools', 'tool_choice'],
+      {},
+    ],
+    // https://api-docs.deepseek.com/guides/thinking_mode
+    [
+      'does not take tool_choice',
+      { status: 400, body: { error: { message: 'deepseek-reasoner does not support this tool_choice', type: 'invalid_request_error' } } },
+      ['tool_choice'],
+      { tools: [{ function: { name: 'look' } }] },
+    ],
+    // https://github.com/vllm-project/vllm/issues, the chat template of Gemma
+    [
+      'does not take system messages',
+      { status: 400, body: { object: 'error', message: 'System role not supported', type: 'BadRequestError', param: null, code: 400 } },
+      [],
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'Be brief.' },
+              { type: 'text', text: 'hello' },
+            ],
+          },
+        ],
+      },
+    ],
   ])('%s', async (limit, refusal, gone, sent) => {
     const model = await load('vllm')
     server.script(refusal)
-    const { content } = await model.doGenerate(options)
-    expect(content).toMatchObject([{ type: 'text', text: 'You said: hello' }])
+    const { content } = await model.doGenerate(instructed)
+    expect(content).toMatchObject([{ type: 'text', text: expect.stringContaining('hello') }])
     expect(bodies()).toHaveLength(2)
-    await model.doStream(options)
+    await model.doStream(instructed)
     for (const body of bodies().slice(1)) {
       expect(body).toMatchObject(sent)
       for (const name of gone) expect(body).not.toHaveProperty(name)
@@ -147,6 +219,15 @@ describe('a limit is learnt from one refusal', () => {
     server.script({ status: 422, body: { object: 'error', message: { detail }, type: 'invalid_request_error', param: null, code: null } })
     await (await load('groq')).doGenerate(options)
     expect(bodies()).toMatchObject([{ max_completion_tokens: 50 }, { max_tokens: 50 }])
+  })
+
+  it('does not take reasoning_effort', async () => {
+    const message = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
+    server.script({ status: 400, body: { error: { message, param: 'reasoning_effort', code: 'unsupported_parameter' } } })
+    await (await load('vllm')).doGenerate({ ...options, providerOptions: { vllm: { reasoningEffort: 'high' } } })
+    expect(bodies()).toMatchObject([{ reasoning_effort: 'high' }, {}])
+    expect(bodies()[1]).not.toHaveProperty('reasoning_effort')
+    expect(learnt).toEqual(['does not take reasoning_effort'])
   })
 
   it('only once: a model that refuses again fails', async () => {

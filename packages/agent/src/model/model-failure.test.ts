@@ -12,7 +12,7 @@ describe('retries', () => {
   for (const status of [408, 409, 429, 500, 502, 503, 504, 529]) {
     test(`HTTP ${status}: often`, () => expect(failureOf(httpError(status))).toMatchObject({ repeat: 'often' }))
   }
-  for (const status of [400, 401, 403, 404, 413, 422]) {
+  for (const status of [400, 401, 402, 403, 404, 410, 413, 422, 501, 505]) {
     test(`HTTP ${status}: never`, () => expect(failureOf(httpError(status))).toMatchObject({ repeat: 'never' }))
   }
   for (const code of ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'UND_ERR_SOCKET']) {
@@ -115,6 +115,9 @@ test.each([
   'Your team has either used all available credits or reached its monthly spending limit. Please purchase more credits.',
   'Your prepayment credits are depleted.',
   'You have reached your credit limit. Please add credits.',
+  '余额不足或无可用资源包,请充值。',
+  'You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.',
+  'You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.',
   'You exceeded your current quota. * Quota exceeded for metric: generate_content_free_tier_requests, limit: 0, model: x',
 ])('an account without credit is not asked again, although its status is 429: %s', (message) => {
   const error = Object.assign(httpError(429, message), { responseBody: JSON.stringify({ error: { code: '1113', message } }) })

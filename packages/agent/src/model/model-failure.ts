@@ -102,10 +102,14 @@ export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs:
   return { reason: `failed: ${reason}`, repeat: isRetryable === true ? 'often' : 'never', kind: 'provider' }
 }
 
+/** What a server does not implement, and a version of HTTP that it does not support. */
+const NOT_IMPLEMENTED: ReadonlySet<number> = new Set([501, 505])
+
 function byStatus(status: number, { said, message, retryAfterMs }: Answer): ModelFailure {
   // Answers about a wrong key quote a part of the key.
   if (status === 401 || status === 403) return { reason: `refused our credentials (${said})`, repeat: 'never', kind: 'refused' }
-  const repeat = status === 408 || status === 409 || status === 429 || status >= 500 ? 'often' : 'never'
+  const isPassing = status === 408 || status === 409 || status === 429 || (status >= 500 && !NOT_IMPLEMENTED.has(status))
+  const repeat = isPassing ? 'often' : 'never'
   return {
     reason: `answered ${said}${message && `: ${message}`}`,
     repeat,
@@ -116,8 +120,13 @@ function byStatus(status: number, { said, message, retryAfterMs }: Answer): Mode
 
 /** The words of services that use status 429 for an account without credit, which no later time has. */
 const OUT_OF_CREDIT = [
-  // Insufficient balance or no resource package
+  // Insufficient balance or no resource package, also in Chinese
   /\binsufficient (?:balance|credits?|funds)\b/i,
+  /余额不足|欠费/,
+  // You exceeded your current quota, please check your plan and billing details. OpenAI's whole text; Google adds which limit passes and when.
+  /^You exceeded your current quota, please check your plan and billing details\.(?: For more information on this error, read the docs: \S{1,200})?$/,
+  // You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.
+  /\breached your specified API usage limits\b/i,
   // used all available credits; Your prepayment credits are depleted; You have reached your credit limit
   /\bused all available credits\b/i,
   /\bcredits are depleted\b/i,

@@ -81,8 +81,11 @@ export function reportedError(error: unknown): ReportedError | undefined {
  * as at Cerebras and Mistral, or in `detail` as FastAPI writes it.
  */
 function errorIn(body: unknown): ReportedError | undefined {
-  const { error, choices, detail, ...rest } = membersOf(Array.isArray(body) ? body[0] : body)
+  const { error, choices, detail, base_resp, ...rest } = membersOf(Array.isArray(body) ? body[0] : body)
   if (error !== undefined && error !== null) return described(error)
+  // MiniMax: https://platform.minimax.io/docs/api-reference/errorcode, under HTTP status 200 and with `choices: null`.
+  const { status_code, status_msg } = membersOf(base_resp)
+  if (status_code !== undefined && status_code !== 0) return described({ message: status_msg })
   if (choices !== undefined) return undefined
   return described(detail === undefined ? rest : { ...rest, message: detail })
 }

@@ -74,6 +74,42 @@ const REFUSALS: readonly [service: string, message: string, status?: number | un
     'rate_limit_exceeded',
   ],
   ['a proxy before the server', 'Request Entity Too Large', 413],
+  // https://ai.google.dev/gemini-api/docs/files: the limit of a whole request
+  ['Google, bytes', 'Request payload size exceeds the limit: 20971520 bytes.', 400, 'INVALID_ARGUMENT'],
+  [
+    'Vertex AI, by the tokens of the request',
+    'Unable to submit request because it has 1100000 tokens, but the model accepts up to 1048576',
+    400,
+  ],
+  // https://github.com/BerriAI/litellm: litellm/exceptions.py
+  ['LiteLLM', 'litellm.ContextWindowExceededError: the request was refused', 400],
+  ['LiteLLM, by type', 'the request was refused', 400, 'ContextWindowExceededError'],
+  // https://github.com/microsoft/vscode-copilot-chat/issues
+  ['GitHub, by code', 'the request was refused', 400, 'model_max_prompt_tokens_exceeded'],
+  ['GitHub, 8,000 tokens', 'Request body too large for gpt-4o model. Max size: 8000 tokens.', 413, 'tokens_limit_reached'],
+  // https://github.com/vllm-project/vllm/issues: the default of max_tokens is the room that the prompt leaves
+  ['vLLM, without room for a reply', 'max_tokens must be at least 1, got -904.', 400],
+  // https://github.com/ggml-org/llama.cpp, tools/server: versions of 2024
+  ['llama.cpp, of 2024', 'Input prompt is too big compared to KV size. Please try increasing KV size.', 500],
+  // https://docs.bigmodel.cn/cn/faq/api-code: code 1261
+  ['Zhipu, in Chinese', 'Prompt 超长', 400, '1261'],
+  ['Chinese, the window', '超出模型最大上下文长度', 400],
+  ['Chinese, the input', '输入长度超过限制', 400],
+  // https://www.volcengine.com/docs/82379/1299023
+  ['Volcengine', 'Total tokens of image and text exceed max message tokens. Request id: 0217', 400, 'OutofContextError'],
+  ['by the length of the input', 'Input length 131073 exceeds the maximum length 131072', 400],
+  ['by the length of the prompt', 'Prompt length 9000 exceeds maximum 8192', 400],
+  ['by the length of the messages', 'the length of messages exceeds the limit', 400],
+  ['by the number that is supported', 'Your input has 9000 tokens, but this model only supports up to 4096', 400],
+  ['in few words', 'Request too long', 400],
+  ['of a message', 'Message is too long', 400],
+  // https://openrouter.ai/docs/api-reference/errors: a provider that refuses is reported as a bad gateway
+  [
+    'a router, as a bad gateway',
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+    502,
+  ],
+  ['a router, as a missing endpoint', 'prompt is too long: 210000 tokens > 200000 maximum', 404],
 ]
 
 describe('a refusal for length is recognised', () => {
@@ -92,6 +128,12 @@ describe('a refusal for length is recognised', () => {
     ["Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 200 instead.", 400],
     ['Rate limit reached for m on tokens per min (TPM): Limit 30000, Used 29000, Requested 4000. Please try again in 6s.', 429],
     ["This request would exceed your organization's rate limit of 30,000 input tokens per minute", 429],
+    ['The model is overloaded: the token limit of this minute is exceeded', 503],
+    ['max_tokens must be at least 1, got 0.', 400],
+    ['The long context beta is not yet available for this subscription.', 400],
+    ["Invalid 'messages[0].name': string too long. Expected a string with maximum length 64", 400],
+    ['余额不足或无可用资源包,请充值。', 429],
+    ['The name of the message is too long for the header', 401],
   ])('but not %s', (message, status) => {
     expect(isTooLong({ name: '', message, status })).toBe(false)
   })
@@ -106,6 +148,11 @@ describe('a refusal for length is recognised', () => {
     expect(modelFailure(httpError(400, 'no'), options).fits).toBeUndefined()
   })
 
+  test('and counts as too big for a limit of bytes, so that the files of the request are looked at', () => {
+    const message = 'Request payload size exceeds the limit: 20971520 bytes.'
+    expect(modelFailure(httpError(400, message), { nowMs: 0, scrub: (text: string) => text })).toMatchObject({ isTooBig: true, fits: 0.5 })
+  })
+
   test('in an error under HTTP status 200, in a body without JSON, and in the words of a service behind a router', () => {
     const message = "This model's maximum context length is 4096 tokens. However, you requested 8192 tokens"
     const fits = (status: number, body: unknown) =>
@@ -117,6 +164,10 @@ describe('a refusal for length is recognised', () => {
     expect(fits(400, message)).toBeCloseTo(0.45)
     // Cloudflare: https://developers.cloudflare.com/workers-ai/platform/errors
     expect(fits(400, { success: false, errors: [{ message, code: 5021 }] })).toBeDefined()
+    // https://platform.minimax.io/docs/api-reference/errorcode
+    const refused = { status_code: 2013, status_msg: 'invalid params, context window exceeds limit (2013)' }
+    expect(fits(200, { choices: null, base_resp: refused })).toBeDefined()
+    expect(fits(200, { choices: null, base_resp: { status_code: 0, status_msg: 'context window exceeds limit' } })).toBeUndefined()
     // https://openrouter.ai/docs/api-reference/errors: `metadata` has the provider's own answer
     const routed = (raw: unknown) => ({ error: { code: 400, message: 'Provider returned error', metadata: { provider_name: 'x', raw } } })
     expect(fits(400, routed(JSON.stringify({ error: { message } })))).toBeCloseTo(0.45)

@@ -5,15 +5,17 @@
  */
 
 /** Codes and types of errors that mean nothing else. */
-const NAMES = new Set(['context_length_exceeded', 'exceed_context_size_error', 'request_too_large', 'string_above_max_length'])
+const NAMES =
+  /^(?:exceed_context_size_error|request_too_large|string_above_max_length|tokens_limit_reached|model_max_prompt_tokens_exceeded|OutofContextError)$|context_?(?:length|window)_?exceeded/i
 
 const WORDS = [
   // maximum context length is 8192 tokens; exceeds the available context size; context window exceeds limit; context length of only 4096
-  /\bcontext[ _-]?(?:length|window|size|limit)\b/i,
-  // prompt is too long: 210000 tokens > 200000 maximum; Input is too long for requested model
-  /\b(?:prompt|input|request|conversation)\b[^.]{0,40}\b(?:is|are|was) too (?:long|large)\b/i,
-  // prompt tokens too long
-  /\b(?:prompt|input) (?:tokens? )?too (?:long|large)\b/i,
+  // litellm.ContextWindowExceededError
+  /\bcontext[ _-]?(?:length|window|size|limit)(?:\b|exceeded)/i,
+  // prompt is too long: 210000 tokens > 200000 maximum; Input is too long for requested model; Input prompt is too big compared to KV size
+  /\b(?:prompt|input|request|conversation|messages?)\b[^.]{0,40}\b(?:is|are|was) too (?:long|large|big)\b/i,
+  // prompt tokens too long; Request too long
+  /\b(?:prompt|input|request|messages?) (?:tokens? |length )?too (?:long|large|big)\b/i,
   // The decoder prompt (length 5000) is longer than the maximum model length of 4096
   /\b(?:prompt|input)\b[^.]{0,40}\blonger than the maximum\b/i,
   // Prompt length 5000 is greater than max_seq_len 4096; max_seq_len (4096) - splited_prompt_len (4196)
@@ -37,7 +39,20 @@ const WORDS = [
   /\bmust (?:be <= ?\d|have less than \d+ tokens)/i,
   // Range of input length should be [1, 30720]
   /\brange of input length\b/i,
+  // Input length 131073 exceeds the maximum length 131072; the length of messages exceeds the limit
+  /\b(?:prompt|input|conversation|messages?) length\b[^.]{0,40}\bexceed/i,
+  /\blength of (?:the )?(?:prompt|input|conversation|messages?)\b[^.]{0,40}\bexceed/i,
+  // Unable to submit request because it has 1100000 tokens, but the model accepts up to 1048576
+  /\bhas \d[\d,]{0,12} tokens\b[^.]{0,40}\b(?:supports|accepts|allows)\b/i,
+  // max_tokens must be at least 1, got -904: the prompt leaves less than no room
+  /\bmax_tokens must be at least 1, got -\d/i,
+  // Prompt 超长; 超出模型最大上下文长度
+  /(?:上下文|输入|提示词|prompt)[^。]{0,12}(?:超长|过长|超限|超出|超过)/i,
+  /(?:超出|超过)[^。]{0,12}(?:上下文|输入长度)/,
 ]
+
+/** A limit of the bytes of a request, which some services report without status 413. */
+const BYTES = /\bpayload size exceeds the limit\b/i
 
 /** One request above the limit of a minute, which no later time takes: Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000 */
 const ABOVE_RATE = /\brequest too large for\b/i
@@ -45,19 +60,19 @@ const ABOVE_RATE = /\brequest too large for\b/i
 /** The status of a request that is too large, whatever the words are. */
 const TOO_LARGE = 413
 
-/** The statuses of refusals that are known by their words. A 429 that speaks of tokens is a limit of a minute. */
-const STATUSES: ReadonlySet<number | undefined> = new Set([400, 422, 500, undefined])
+/** The statuses of refusals that are known by their words. A 429 or 503 that speaks of tokens is a limit of a minute. */
+const STATUSES: ReadonlySet<number | undefined> = new Set([400, 404, 422, 500, 502, undefined])
 
 /** Whether a request is refused for its bytes and not for its tokens, so that the reason may be a file in it. */
 export const isTooBig = ({ message, status }: { readonly message: string; readonly status: number | undefined }): boolean =>
-  status === TOO_LARGE && ![ABOVE_RATE, ...WORDS].some((words) => words.test(message))
+  (status === TOO_LARGE || BYTES.test(message)) && ![ABOVE_RATE, ...WORDS].some((words) => words.test(message))
 
 /** `name` is the code or type of the error, `status` its HTTP status; both may be absent. */
 export const isTooLong = ({ name, message, status }: { name: string; message: string; status: number | undefined }): boolean =>
-  NAMES.has(name) ||
+  NAMES.test(name) ||
   status === TOO_LARGE ||
   ABOVE_RATE.test(message) ||
-  (STATUSES.has(status) && WORDS.some((words) => words.test(message)))
+  (STATUSES.has(status) && [BYTES, ...WORDS].some((words) => words.test(message)))
 
 /** Numbers of tokens, also as `131,072`, except in the names of models and requests. */
 const TOKENS = /(?<![\w.-])(?:\d{1,3}(?:,\d{3})+|\d{3,8})(?!\w)/g
