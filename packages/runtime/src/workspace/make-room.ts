@@ -1,6 +1,6 @@
 /** Counts what owners keep, and removes their oldest results when a further file has no room (docs/limits.md#shares). */
 import { lstat, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { ATTACHMENTS, type FileShare, ownerFolder } from '@sluice/sdk'
 import { ownersFolder, poolFolder, RESULTS } from './owned-places.ts'
 
@@ -8,6 +8,12 @@ import { ownersFolder, poolFolder, RESULTS } from './owned-places.ts'
 export const COUNTED_BYTES_MIN = 16 * 1024
 /** The files whose sizes are asked for at once. */
 const ASKED_AT_ONCE = 256
+
+/** An attachment is named after its bytes, so its size never changes. */
+const IS_ATTACHMENT = /[/\\][0-9a-f]{64}\.[a-z0-9]{1,16}$/
+const KNOWN_MAX = 50_000
+/** The sizes of attachments by path, as they count: otherwise each of many files would ask for the sizes of all others. */
+const attachmentBytes = new Map<string, number>()
 
 export const counted = (bytes: number): number => Math.max(bytes, COUNTED_BYTES_MIN)
 
@@ -66,20 +72,37 @@ export async function makeRoom(
 }
 
 /** Resolves to the bytes of the attachments of an owner, as they count. `owner` is the name of its folder. */
-export const attachedBy = async (files: string, owner: string): Promise<number> =>
-  (await filesBelow(join(files, ATTACHMENTS, owner))).reduce((sum, { bytes }) => sum + bytes, 0)
+export async function attachedBy(files: string, owner: string): Promise<number> {
+  const folder = join(files, ATTACHMENTS, owner)
+  const unknown: string[] = []
+  let sum = 0
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = folder + sep + name
+    const bytes = attachmentBytes.get(path)
+    if (bytes === undefined) unknown.push(path)
+    else sum += bytes
+  }
+  for (const { path, bytes } of await sizesOf(unknown)) {
+    sum += bytes
+    if (!IS_ATTACHMENT.test(path)) continue
+    if (attachmentBytes.size >= KNOWN_MAX) attachmentBytes.clear()
+    attachmentBytes.set(path, bytes)
+  }
+  return sum
+}
 
 /** Lists the results of an owner. `owner` is the name of its folder. */
 export async function resultsBy(files: string, owner: string): Promise<KeptFile[]> {
   const found: KeptFile[] = []
-  for (const conversation of await readdir(ownersFolder(files, owner)).catch(() => []))
-    for (const file of await filesBelow(join(files, RESULTS, conversation))) found.push(file)
+  for (const conversation of await readdir(ownersFolder(files, owner)).catch(() => [])) {
+    const entries = await readdir(join(files, RESULTS, conversation), { recursive: true, withFileTypes: true }).catch(() => [])
+    const paths = entries.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name))
+    for (const file of await sizesOf(paths)) found.push(file)
+  }
   return found
 }
 
-async function filesBelow(folder: string): Promise<KeptFile[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
-  const paths = entries.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name))
+async function sizesOf(paths: readonly string[]): Promise<KeptFile[]> {
   const found: KeptFile[] = []
   for (let at = 0; at < paths.length; at += ASKED_AT_ONCE)
     for (const file of await Promise.all(paths.slice(at, at + ASKED_AT_ONCE).map(keptFile))) if (file) found.push(file)

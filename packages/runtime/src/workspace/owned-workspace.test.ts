@@ -1,4 +1,5 @@
 /** The files of people in a workspace: each caller opens only their own, by whatever path, and so do commands in a sandbox. */
+import { createHash } from 'node:crypto'
 import {
   existsSync,
   lstatSync,
@@ -284,6 +285,19 @@ describe('the share of an owner', () => {
     await attach('b', 'two', { others: ['a', 'c'], limit: limit(1e9) })
     await result('c', '1.txt', { others: ['a', 'b'], limit: limit(1e9) })
     expect(kept.map(({ own }) => own)).toEqual([small, 2 * small, 3 * small])
+  })
+
+  test('asks for the size of an attachment once, so that many files stay quick to count, and leaves out a deleted file', async () => {
+    await attach('a', 'one')
+    await attach('a', 'two')
+    const folder = join(files, 'attachments', ownerFolder('a'))
+    const fileOf = (text: string) => join(folder, `${createHash('sha256').update(text).digest('hex')}.txt`)
+    // No tool changes an attachment. The larger file shows here that nobody looks at its size again.
+    writeFileSync(fileOf('one'), Buffer.alloc(5 * small))
+    await attach('a', 'three')
+    rmSync(fileOf('two'))
+    await attach('a', 'four')
+    expect(kept.map(({ own }) => own)).toEqual([small, 2 * small, 3 * small, 3 * small])
   })
 
   test('counts every file once, a small one as 16 KB, and the files of a pool together', async () => {
