@@ -311,7 +311,7 @@ export class Conversation {
         if (!(error instanceof ApiError && UNCERTAIN.includes(error.status))) for (const one of this.#messages) one.isUncertain = false
         if (isPassing(error)) {
           this.isWaiting.value = true
-          await this.#pause(waitMs)
+          await pause(waitMs, this.#closed.signal)
           waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)
         } else {
           message.isStopped = false
@@ -390,7 +390,7 @@ export class Conversation {
           for await (const frame of linesOf<Frame>(response.body)) this.#take(message, frame)
         }
       } catch {}
-      if (message.isOpen) await this.#pause(waitMs)
+      if (message.isOpen) await pause(waitMs, this.#closed.signal)
     }
     window.clearTimeout(shows)
     if (!message.isDone || this.#isClosed) return
@@ -500,21 +500,21 @@ export class Conversation {
     const last = shown.filter(({ sent }) => sent.failure === undefined || sent.atMs >= lastMs || this.#stored.length === 0)
     this.entries.value = [...stored, ...last.flatMap(({ entries }) => entries)]
   }
+}
 
-  /** Waits, at most until the conversation is closed or the browser is connected again. */
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        window.clearTimeout(timer)
-        window.removeEventListener('online', end)
-        this.#closed.signal.removeEventListener('abort', end)
-        resolve()
-      }
-      const timer = window.setTimeout(end, ms)
-      window.addEventListener('online', end)
-      this.#closed.signal.addEventListener('abort', end)
-    })
-  }
+/** Waits, at most until the signal ends the wait or the browser is connected again. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      window.clearTimeout(timer)
+      window.removeEventListener('online', end)
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = window.setTimeout(end, ms)
+    window.addEventListener('online', end)
+    signal.addEventListener('abort', end)
+  })
 }
 
 const abortTurn = (id: string): void =>
