@@ -29,8 +29,8 @@ export async function releaseName(): Promise<string> {
 }
 
 /**
- * Unpacks the packages and their missing dependencies into an existing folder. Throws if there is no apt, no network, or no
- * such package.
+ * Unpacks the packages and their missing dependencies into an existing folder. Throws without apt, without a network, or without
+ * these packages.
  */
 export async function unpackPackages(folder: string, packages: readonly string[], options: UnpackOptions = {}): Promise<void> {
   const { only = /^/, architecture } = options

@@ -1,4 +1,4 @@
-/** A build writes the defaults of each channel next to the code that loads the channel later: they equal those of the loaded channel. */
+/** A build writes the defaults of each channel next to the code that loads the channel later: they equal the loaded channel's defaults. */
 import { join, resolve } from 'node:path'
 import { CORE_SECTIONS, effectiveConfig, parseConfig } from '@sluice/config'
 import { CATALOGUE, type CatalogueId, type Feature, isUnloaded, laterFeature, loadFeatures, unloadedDefaults } from '@sluice/sdk'

@@ -1,4 +1,4 @@
-/** The model server against the clients that the vendors publish: what they send is accepted, and what it sends they can read. */
+/** The model server against the clients that the vendors publish: it accepts their requests, and they can read its answers. */
 import Anthropic from '@anthropic-ai/sdk'
 import { CHAT_DIALECTS, type ModelServer, startModelServer } from '@sluice/testkit/model-server'
 import OpenAI from 'openai'

@@ -33,7 +33,7 @@ describe.skipIf('missing' in promtool)(`the alerts${why}`, () => {
 
 /** Panels about work that this daemon does not have: procedures and approvals, and messages of channels. */
 const EMPTY = ['Procedures and approvals', 'Deliveries a second']
-/** The daemon starts once, so there is no later start to annotate. */
+/** The daemon starts once, so it has no later start to annotate. */
 const NEVER = ['Starts']
 const CONFIG = `
 [gateway]

@@ -1,4 +1,4 @@
-/** A feature in a package of its own: it passes the suite that Sluice's features pass, and its row stands for it while it is not ready. */
+/** A feature in a package of its own: it passes the suite that Sluice's features pass, and its row represents it while it is not ready. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

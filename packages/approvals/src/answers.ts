@@ -23,7 +23,7 @@ export interface Answering extends PromptTargetOptions {
 }
 
 /**
- * The sender of a reply: an operator in a conversation of `[approvals] channels`, that an allowlist entry names. Among the
+ * The sender of a reply: an operator whom an allowlist entry names, in a conversation of `[approvals] channels`. Among the
  * people in a conversation, a question about the call of one person asks this person.
  */
 export function answererOf(
@@ -73,7 +73,7 @@ function isPersonOf(
   return people.personOf(senderKey(channel.name, { account, sender: person }))?.some((one) => one.account === own) === true
 }
 
-/** Returns the source that stands for a person: one of the linked accounts whose words the question is about, else the account itself. */
+/** Returns the source for a person: one of the linked accounts whose words the question is about, else the account itself. */
 function sourceOf(
   { sources }: Pick<Approval, 'sources'>,
   { channel, sender, account }: { readonly channel: string; readonly sender: string; readonly account: string },

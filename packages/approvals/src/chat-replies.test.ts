@@ -138,7 +138,7 @@ describe('a reply that matches resolves the approval', () => {
     expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', feedback: 'too risky today' })
   })
 
-  test('in what the sender typed, where the text has more', async () => {
+  test('in the typed words of the sender, where the text has more', async () => {
     const { say, approvals, turns } = await asked()
     const reply = { to: { to: 'ops' }, inReplyTo: '1', sender: 'ann' }
     await say('community', { ...reply, text: 'yes', typed: 'why?' })
@@ -335,7 +335,7 @@ describe('a question about the call of one person in a room', () => {
     }
   })
 
-  test('a named person still decides in a conversation of [approvals] channels whose room answers nobody', async () => {
+  test('a named person still decides in a conversation of [approvals] channels whose room answers no one', async () => {
     const { say, approvals, store } = await asked(
       { channels: [richChannel('workspace', { allow })], targets: ['workspace'] },
       { channels: ['workspace'] },

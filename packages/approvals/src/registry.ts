@@ -46,7 +46,7 @@ export interface ApprovalOptions extends PromptTargetOptions, ActorNames, Pick<U
   readonly store: ApprovalStore
   readonly ownership: ApprovalOwnership
   readonly inbox: Pick<InboxStore, 'done'>
-  /** Present in a cluster: tells other nodes of questions and decisions, and hears of theirs. */
+  /** Present in a cluster: announces questions and decisions to other nodes, and receives theirs. */
   readonly notices?: ClusterNotices | undefined
   readonly bus: ApprovalEvents
   readonly clock: Clock
@@ -197,13 +197,13 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return promptTargets(question, this.#options).conversations.length > 0
   }
 
-  /** Resolves to the decided approval; to undefined if `signal` aborts first, or there is no approval of this key. */
+  /** Resolves to the decided approval; to undefined if `signal` aborts first, or no approval has this key. */
   decision(key: ApprovalKey, signal: AbortSignal): Promise<Approval | undefined> {
     return this.#waiters.decision(key, signal)
   }
 
   matchReply(channel: Channel, inbound: Inbound): ReturnType<ReplyMatcher['match']> {
-    // A prompt that another process sent is in the store before anybody can answer it.
+    // A prompt that another process sent is in the store before a person can answer it.
     const refreshed = this.#others.refresh()
     return refreshed ? refreshed.then(() => this.#matcher.match(channel, inbound)) : this.#matcher.match(channel, inbound)
   }

@@ -87,7 +87,7 @@ async function waitingMessage(store: Store): Promise<number> {
   return Number(number)
 }
 
-test('returns undefined and stores nothing when there is no conversation to ask in', async () => {
+test('returns undefined and stores nothing without a conversation to ask in', async () => {
   const { ask, approvals } = await arrange()
   expect(await ask(REQUEST, new AbortController().signal)).toBeUndefined()
   expect(await approvals.get(KEY)).toBeUndefined()
@@ -109,7 +109,7 @@ describe('a prompt that the platform refuses', () => {
     send: () => Promise.reject(new AppError('forbidden', 'the bot was blocked by the user')),
   }
 
-  test('ends the question where nobody else is asked', async () => {
+  test('ends the question where no one else is asked', async () => {
     const { ask, say, approvals } = await arrange({ channels: [blocked] })
     await say('plain', { to: { to: 'room' }, text: 'list the files' })
     expect(await ask({ ...REQUEST, inbox: 1 }, new AbortController().signal)).toBeUndefined()

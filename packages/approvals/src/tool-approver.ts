@@ -45,7 +45,7 @@ export interface ToolApproverOptions {
  * The approver asks in the conversation that the turn answers or that started the procedure, and in the conversations of
  * `[approvals] channels`; a turn of a device that answers itself asks this device alone. A call that the person of the turn may not decide is asked of operators only, and so is every call of a
  * procedure that no operator has started, because its steps run as an operator. It resolves to undefined when it finds no conversation
- * and no operator to ask, also where each prompt turns out to reach nobody.
+ * and no operator to ask, also where each prompt turns out to reach no one.
  */
 export function createToolApprover({ approvals, inbox, run, hasOperator, timeoutSecs, texts = () => ({}) }: ToolApproverOptions): Approver {
   const askerOf = async (number: number): Promise<Asker | undefined> => {
@@ -91,7 +91,7 @@ const titleOf = (request: ToolApprovalRequest, { sop, step, steps }: SopRun, tex
 const callTitle = ({ tool, agent }: Pick<ToolApprovalRequest, 'tool' | 'agent'>, texts: GatewayTexts): string =>
   agent === MAIN_AGENT ? gatewayText('tool_wants', texts, { tool }) : gatewayText('tool_of_agent_wants', texts, { tool, agent })
 
-/** In a room, other people read a question that they do not decide. People choose their names, so the id stands beside the name. */
+/** In a room, other people read a question that they do not decide. People choose their names, so the text has the id and the name. */
 function titleInRoom(request: ToolApprovalRequest, { origin: { channel, sender }, name }: Asker, texts: GatewayTexts): string {
   const id = oneLine(`${channel}:${sender}`, PERSON_CHARS_MAX)
   const person = name ? `${oneLine(name, PERSON_CHARS_MAX)} (${id})` : id

@@ -1,8 +1,8 @@
-/** Ends questions about tool calls that reach nobody, such as a person who has blocked the bot: their turns would wait until the question expires. */
+/** Ends questions about tool calls that reach no one, such as one to a person who has blocked the bot: their turns would wait until the question expires. */
 import type { Approval, ApprovalKey, ApprovalStore, NewDecision, OutboxStore } from '@sluice/sdk'
 import { promptGroups } from './prompts.ts'
 
-/** The feedback of a question that reached nobody. */
+/** The feedback of a question that reached no one. */
 export const UNREACHED = 'unreached'
 
 export interface Reach {

@@ -1,5 +1,5 @@
 /**
- * Parses a webhook event, whose fields have different names in different versions of the platform. The present ones are those of
+ * Parses a webhook event, whose fields have different names in different versions of the platform. The present names follow
  * https://docs.wati.io/reference/message-received.
  */
 import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
@@ -86,7 +86,7 @@ export const recipientOf = (sender: string): string => sender.replace(/^\+/, '')
 const isOwn = (event: unknown): boolean =>
   ['owner', 'fromMe', 'from_me'].some((key) => valueAt(event, key) === true || /^true$/i.test(textAt(event, key).trim()))
 
-/** The words and files of a forwarded message are those of others, whom the platform does not name. */
+/** The words and files of a forwarded message come from others, whom the platform does not name. */
 const isForwarded = (event: unknown): boolean => ['forwarded', 'frequentlyForwarded'].some((key) => valueAt(event, key) === true)
 
 /** Returns the content of a message; undefined for a text without words. A kind that has no text arrives as a line. */

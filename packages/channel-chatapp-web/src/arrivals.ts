@@ -1,6 +1,6 @@
 /**
  * Keeps messages in the order in which they arrived: the library decrypts some of them at the same time. A message that was decrypted waits
- * for those that came before it.
+ * for earlier messages.
  */
 import type { BinaryNode } from '@whiskeysockets/baileys'
 
@@ -26,7 +26,7 @@ export class Arrivals {
     this.#nowMs = nowMs
   }
 
-  /** A message with `contents` encrypted contents arrived. `name` sorts after those of messages before. */
+  /** A message with `contents` encrypted contents arrived. `name` sorts after the names of earlier messages. */
   add(stanza: BinaryNode, name: string, contents: number): void {
     if (contents > 0 && this.#open.size < ARRIVALS_MAX) this.#open.set(stanza, { name, left: contents })
   }
@@ -37,7 +37,7 @@ export class Arrivals {
     if (arrival && --arrival.left === 0) this.#open.delete(stanza)
   }
 
-  /** The name of the first message that is being decrypted, for which later ones wait; undefined if there is none. */
+  /** The name of the first message that is being decrypted, for which later ones wait; undefined without one. */
   get first(): string | undefined {
     for (const [stanza, { name }] of this.#open) {
       if (stanza !== this.#first) {

@@ -1,4 +1,4 @@
-/** What the end of a connection means, by its status code. Source: `DisconnectReason` of baileys, and the stanzas `failure` and `stream:error`. */
+/** The meaning of the end of a connection, by its status code. Source: `DisconnectReason` of baileys, and the stanzas `failure` and `stream:error`. */
 import { AppError } from '@sluice/sdk'
 
 /** How a connection ended. */

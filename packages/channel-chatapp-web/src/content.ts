@@ -135,7 +135,7 @@ function placeContent({ locationMessage, liveLocationMessage, contactMessage, co
   return thingContent(cards, (contactMessage ?? contactsArrayMessage)?.contextInfo)
 }
 
-/** What the sender picked from a list or from buttons of another client. */
+/** Returns the choice of the sender from a list or from buttons of another client. */
 function choiceContent(message: proto.IMessage): Content | undefined {
   const { buttonsResponseMessage: button, listResponseMessage: row, templateButtonReplyMessage: template } = message
   if (button) return textContent(button.selectedDisplayText, button.contextInfo)

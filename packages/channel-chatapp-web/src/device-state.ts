@@ -86,7 +86,7 @@ export class DeviceState {
     await this.keys.set(keys)
   }
 
-  /** Returns the name of a message that arrives now. It sorts after those of messages before. */
+  /** Returns the name of a message that arrives now. It sorts after the names of earlier messages. */
   nextName(): string {
     return `${String(this.#clock.nowMs()).padStart(15, '0')}-${String(this.#received++).padStart(9, '0')}`
   }

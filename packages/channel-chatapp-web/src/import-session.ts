@@ -19,7 +19,7 @@ export interface FoundSession {
 
 export const expanded = (path: string): string => (path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path)
 
-/** Undefined if there is no such folder, or its device was never linked. */
+/** Undefined if the folder does not exist, or its device was never linked. */
 export async function findSession(library: Library, sessionPath: string): Promise<FoundSession | undefined> {
   const folder = expanded(sessionPath)
   const files: string[] = await readdir(folder).catch(() => [])

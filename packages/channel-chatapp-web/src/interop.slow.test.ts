@@ -76,7 +76,7 @@ describe('incoming', () => {
     }
   })
 
-  test('an edit and a deletion change a message, and only an administrator changes those of others', async () => {
+  test('an edit and a deletion change a message, and only an administrator changes messages of others', async () => {
     const { fake, inbound, got, ...rest } = await start()
     const id = fake.say({ text: 'first', group: GROUP })
     await inbound()
@@ -155,7 +155,7 @@ describe('incoming', () => {
     expect(failures).toBeGreaterThan(2)
   })
 
-  test('what waits at the server while nobody listens arrives once', async () => {
+  test('messages that wait at the server without a listener arrive once', async () => {
     const one = await start()
     await one.listening.stop()
     const ids = [one.fake.say({ text: 'a' }), one.fake.say({ text: 'b', group: GROUP }), one.fake.say({ text: 'c', from: BOB_NUMBER })]
@@ -300,7 +300,7 @@ describe('outgoing', () => {
     expect((await start({ section: { mode: 'personal' } })).channel.acknowledge).toBeUndefined()
   })
 
-  test('text that looks like a mention of everybody mentions nobody', async () => {
+  test('text that looks like a mention of all mentions no one', async () => {
     const { fake, channel } = await start()
     await channel.send({ to: GROUP }, { text: '@all @everyone @15550002222', clientId: 'm1' }, never)
     const { contextInfo } = fake.sent[0]?.message.extendedTextMessage ?? {}

@@ -11,7 +11,7 @@ const GROUP = '@g.us'
 
 /** A user, perhaps with an agent and a device. */
 const USER = /^(\d{1,20})(?:_\d+)?(?::\d+)?$/
-/** The domains of people, each with the one that stands for it. */
+/** The domains of people, each with the one that represents it. */
 const DOMAINS = new Map([
   [NUMBER, NUMBER],
   [LID, LID],
@@ -41,7 +41,7 @@ export function senderOf(jid: string): string | undefined {
   return person.domain === NUMBER ? `+${person.user}` : person.user + person.domain
 }
 
-/** Returns the address that a sender id, or an address that an operator wrote, stands for. Throws `invalid_request` for another text. */
+/** Returns the address of a sender id, or of the words that an operator wrote. Throws `invalid_request` for another text. */
 export function addressOf(to: string): string {
   const jid = /^\+\d{1,20}$/.test(to) ? numberJid(to) : to
   if (!ADDRESS.test(jid))

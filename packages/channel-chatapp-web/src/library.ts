@@ -44,7 +44,7 @@ function keepSessionsOutOfLogs(): void {
   }
 }
 
-/** The first line of a stack is its message; those of this file come before the caller. */
+/** The first line of a stack is its message; the lines of this file come before the caller. */
 function isCalledByLibsignal(): boolean {
   const { stack = '' } = new Error('stack')
   return /[\\/]libsignal[\\/]/.test(stack.split('\n').slice(1, 5).join('\n'))

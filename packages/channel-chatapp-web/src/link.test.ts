@@ -104,7 +104,7 @@ describe('linking', () => {
     await one.until(() => one.fake.online === 0, 'the end of the connection')
   })
 
-  test('unlinking ends the connection before it deletes the keys, also when the phone is not told', async () => {
+  test('unlinking ends the connection before it deletes the keys, also when the phone does not learn of it', async () => {
     const one = await startChannel()
     running.push(one)
     await one.until(() => one.listening.health.state === 'ok', 'a connection')

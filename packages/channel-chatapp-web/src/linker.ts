@@ -13,7 +13,7 @@ import { type Library, loadLibrary } from './library.ts'
 const LINK_MS_MAX = 200_000
 const LOGINS_MAX = 3
 
-/** A QR code of the platform has no margin here; whoever draws it adds one. */
+/** A QR code of the platform has no margin here; the caller that draws it adds one. */
 const rowsOf = (text: string): string[] =>
   encode(text, { ecc: 'L', border: 0 }).data.map((row) => row.map((isDark) => (isDark ? '1' : '0')).join(''))
 
@@ -28,7 +28,7 @@ export class Linker implements ChannelLink {
   readonly #prefix: string
   readonly #connection: Connection
   #attempt: Attempt | undefined
-  /** What the running attempt shows. */
+  /** The status that the running attempt shows. */
   #shown: LinkStatus = { state: 'linking' }
   /** Why the last attempt failed. */
   #failure: string | undefined
@@ -102,7 +102,7 @@ export class Linker implements ChannelLink {
   /** Rejects with the reason if the device was not linked. */
   async #run(library: Library, phone: string | undefined, signal: AbortSignal): Promise<void> {
     const before = await this.#open(library)
-    // Keys that no phone has confirmed, such as those of an attempt that failed, are worthless.
+    // Keys that no phone has confirmed, such as the keys of a failed attempt, are worthless.
     await before.erase()
     const state = await this.#open(library)
     const problem = await this.#confirm(library, state, phone, signal)

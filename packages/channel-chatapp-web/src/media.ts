@@ -19,7 +19,7 @@ const INFO: Readonly<Record<MediaKind, string>> = {
 const MAC_BYTES = 10
 const OWN_HOST = 'mmg.whatsapp.net'
 
-/** What is needed to fetch a file; the id of an attachment is its JSON. */
+/** The data that fetches a file; the id of an attachment is its JSON. */
 export interface StoredFile {
   readonly kind: MediaKind
   readonly path: string

@@ -3,7 +3,7 @@ import { poll, type Thing, type ThingKind, thing, unknownThing } from '@sluice/s
 import type { proto } from '@whiskeysockets/baileys'
 
 export interface OtherContent {
-  /** The sender's own words, or those that the sender passes on. */
+  /** The sender's own words, or words that the sender passes on. */
   readonly text?: string
   readonly things?: readonly Thing[]
   readonly context?: proto.IContextInfo | null | undefined

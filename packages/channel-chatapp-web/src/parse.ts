@@ -16,7 +16,7 @@ export interface ParseOptions {
   readonly ownLid: string
   /** Returns the number of the user of a hidden id, if it is known. Throws `unavailable` if the store fails. */
   numberOf(lidUser: string): Promise<string | undefined>
-  /** Returns the value of the button that a reaction to a message of the bot stands for. */
+  /** Returns the value of the button that a reaction to a message of the bot presses. */
   pressed(message: string, emoji: string): string | undefined
 }
 
@@ -34,7 +34,7 @@ export async function parse(received: Received, options: ParseOptions): Promise<
   const id = received.key.id ?? ''
   const isOwn = received.key.fromMe === true
   const raw = library.proto.Message.decode(Buffer.from(received.content, 'base64'))
-  // The own phone tells the device what it wrote to whom. Nobody else may write such a copy.
+  // The account's own phone sends the device copies of its messages. No one else may send such a copy.
   const { message, isPassedOn } = opened(library, (isOwn && raw.deviceSentMessage?.message) || raw)
   const author = isOwn ? account : await authorOf(received, options)
   if (!message || id === '' || author === undefined) return undefined
@@ -92,7 +92,7 @@ function moreOf({ isVoice, attachments }: Content, words: string, author: string
   return { ...(author !== '' && { author }), ...(quote !== '' && { quote }), ...(isVoice && { voice: 'yes' }) }
 }
 
-/** The words and files of a forwarded message are those of others: the platform names channels, and no people. */
+/** The words and files of a forwarded message come from others: the platform names channels, and no people. */
 function bodyOf(
   { context, attachments, things, isPassedOn }: Content,
   words: string,

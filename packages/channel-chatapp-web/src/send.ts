@@ -53,7 +53,7 @@ export async function sendMessage(sender: Sender, to: Address, message: Outbound
   return { id: messageId(sender.account, idOf(message.clientId, 0)) }
 }
 
-/** Without this check, a message to a number that nobody has is accepted and reaches nobody. The library keeps the answer for minutes. */
+/** Without this check, a message to an unassigned number is accepted and reaches no one. The library keeps the answer for minutes. */
 async function checkReachable({ sock }: Device, jid: string): Promise<void> {
   const person = personOf(jid)
   if (!person) return
@@ -86,7 +86,7 @@ export async function sendVoice(sender: Sender, to: Address, file: Attachment, c
   await relay(sender, addressOf(to.to), idOf(clientId, 'voice'), message, signal)
 }
 
-/** No list of mentioned people: a text alone notifies nobody, whatever names are in it. */
+/** No list of mentioned people: a text alone notifies no one, whatever names are in it. */
 const textMessage = (text: string): proto.IMessage => ({ extendedTextMessage: { text } })
 
 /** The message that a reply quotes, as its author's devices know it. */
@@ -129,7 +129,7 @@ async function relay(
 const RESTRICTED = '463'
 const STALE_SESSION = '479'
 
-/** Source: `SERVER_ERROR_CODES` of baileys; other codes are those of XMPP, which are the ones of HTTP. */
+/** Source: `SERVER_ERROR_CODES` of baileys; other codes come from XMPP, which uses the codes of HTTP. */
 function refusal(code: string): AppError {
   if (code === RESTRICTED) return new AppError('forbidden', 'WhatsApp does not let the account write to new people at present (463)')
   if (code === '429') return new AppError('rate_limited', 'WhatsApp received too many messages')

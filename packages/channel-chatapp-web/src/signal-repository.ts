@@ -1,6 +1,6 @@
 /**
  * Makes the encryption of the library durable. A received message is stored in the same commit that advances its keys, before the
- * platform is told that it arrived: its keys decrypt it only once. A key that encrypts a message is stored before the message leaves,
+ * platform gets its acknowledgement: its keys decrypt it only once. A key that encrypts a message is stored before the message leaves,
  * because the library sends inside of a transaction that it commits afterwards.
  */
 import { AsyncResource } from 'node:async_hooks'
@@ -65,7 +65,7 @@ export function durableRepository({ library, state, arrivalOf, onDone }: Reposit
   }
 }
 
-/** Returns undefined for what the own devices tell each other, such as the history of chats. */
+/** Returns undefined for messages between the account's own devices, such as the history of chats. */
 function receivedOf(library: Library, { creds }: DeviceState, stanza: BinaryNode, padded: Uint8Array): Received | undefined {
   if (stanza.attrs.category === 'peer') return undefined
   const { fullMessage } = library.decodeMessageNode(stanza, creds.me?.id ?? '', creds.me?.lid ?? '')

@@ -53,7 +53,7 @@ export async function uploadFile(options: UploadOptions, attachment: Attachment,
   return { message: fileMessage(file, { kind, mime, name, bytes: source.bytes }, caption), hasCaption: kind !== 'audio' }
 }
 
-/** What the platform shows as a picture, a video or a recording; anything else is a document. */
+/** Returns the kind as which the platform shows a file: a picture, a video or a recording, else a document. */
 function kindOf(mime: string): MediaKind {
   if (/^image\/(?:jpeg|png)$/.test(mime)) return 'image'
   if (/^video\/(?:mp4|3gpp)$/.test(mime)) return 'video'

@@ -32,11 +32,11 @@ test('accepts what the library signs, for its owner and its message only', () =>
   }
 })
 
-test('refuses keys and signatures of another length, and a key that is no point', () => {
+test('refuses keys and signatures of another length, and a key that is not a point', () => {
   expect(isSignedBy(new Uint8Array(31), new Uint8Array(1), new Uint8Array(64))).toBe(false)
   expect(isSignedBy(hex(IDENTITY), hex(EPHEMERAL), new Uint8Array(63))).toBe(false)
   expect(isSignedBy(new Uint8Array(32).fill(0xff), new Uint8Array(1), new Uint8Array(64))).toBe(false)
-  // The field has 2^255 - 19 elements; the last one, -1, is no point of the other curve.
+  // The field has 2^255 - 19 elements; the last one, -1, is not a point of the other curve.
   for (const low of [0xec, 0xed, 0xff]) {
     const key = new Uint8Array(32).fill(0xff)
     key.set([low])

@@ -30,7 +30,7 @@ export function isSignedBy(publicKey: Uint8Array, message: Uint8Array, signature
   }
 }
 
-/** The map from the Montgomery curve: y = (u - 1) / (u + 1). Throws for a key that is no point. */
+/** The map from the Montgomery curve: y = (u - 1) / (u + 1). Throws for a key that is not a point. */
 function edwardsPoint(key: Uint8Array): Uint8Array {
   const masked = Uint8Array.from(key)
   masked[KEY_BYTES - 1] = (masked[KEY_BYTES - 1] ?? 0) & ~SIGN_BIT

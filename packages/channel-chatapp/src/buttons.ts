@@ -9,7 +9,7 @@ const PREFIX = 'sluice:'
 
 export const buttonId = (value: string): string => `${PREFIX}${value}`
 
-/** Returns the pressed button of a message, or undefined if it is no press of a button of ours. */
+/** Returns the pressed button of a message, or undefined unless it presses one of the bot's buttons. */
 export function pressedIn({ type, interactive, context }: Members): Pick<Inbound, 'text' | 'pressed'> | undefined {
   const id = type === 'interactive' ? text(members(members(interactive).button_reply).id) : ''
   if (!id.startsWith(PREFIX)) return undefined

@@ -24,7 +24,7 @@ const KINDS = {
   document: 'file',
 } as const satisfies Record<string, Attachment['kind']>
 
-/** Returns undefined for types that need no answer, such as reactions. The words of a forwarded message are those of others. */
+/** Returns undefined for types that need no answer, such as reactions. The words of a forwarded message come from others. */
 export function contentOf(message: Members): Pick<Inbound, 'text' | 'attachments' | 'things' | 'forwarded' | 'inReplyTo'> | undefined {
   const content = withContext(message)
   const { id, forwarded, frequently_forwarded } = members(message.context)

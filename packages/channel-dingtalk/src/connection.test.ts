@@ -128,7 +128,7 @@ test('a wrong secret is refused for the operator to correct, and does not appear
   expect(JSON.stringify([host.logs, listening.health])).not.toContain(CLIENT.client_secret)
 })
 
-test('too many calls are no wrong secret', async () => {
+test('too many calls do not count as a wrong secret', async () => {
   const body = { code: 'Forbidden.AccessDenied.QpsLimitForApi', message: 'too many' }
   fake.fail({ fault: 'status', status: 403, body }, { times: 1 })
   fake.cut()

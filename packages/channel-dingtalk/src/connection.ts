@@ -27,7 +27,7 @@ export class Connection {
     this.#presence = presence
   }
 
-  /** See `Channel.listen`. When DingTalk announces the end of a connection, this one drains beside the next. */
+  /** See `Channel.listen`. When DingTalk announces the end of a connection, this one drains while the next one begins. */
   async listen(deliver: Deliver, context: ListenContext): Promise<void> {
     const { signal, report } = context
     try {

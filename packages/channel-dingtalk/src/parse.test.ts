@@ -47,7 +47,7 @@ test('a direct message is answered to its sender', () => {
   expect(one({ conversationType: '1' })?.to.to).toBe('16650698')
 })
 
-test('a sender outside of the organisation has another id, which is no staff id', () => {
+test('a sender outside of the organisation has another id, which is not a staff id', () => {
   expect(one({ senderStaffId: undefined })).toMatchObject({
     sender: '$:LWCP_v1:$ada',
     to: { more: { session: '76da36b4', untilMs: '1690367502152' } },
@@ -87,7 +87,7 @@ describe('content', () => {
     expect(inbound?.attachments).toEqual(attachments)
   })
 
-  test('quoted words are told apart from those of the sender', () => {
+  test('distinguishes quoted words from the words of the sender', () => {
     const quoted = { msgId: 'm-0', msgType: 'text', content: { text: 'old\nwords' } }
     expect(one({ text: { content: 'what?', isReplyMsg: true, repliedMsg: quoted } })).toMatchObject({
       text: 'what?',

@@ -19,7 +19,7 @@ export async function sendMessage(api: DingtalkApi, clock: Clock, to: Address, m
   let last = sent
   for (const file of files) {
     last = await asRobot(api, to, file.key, file.param, signal).catch((error: unknown) => {
-      // What was sent must not be sent again.
+      // Parts that were sent must not be sent again.
       throw last === undefined
         ? error
         : new AppError('upstream', 'A part of the message was sent to dingtalk, but not all of its files', { cause: error })
@@ -38,7 +38,7 @@ async function sendText(api: DingtalkApi, clock: Clock, to: Address, message: Ou
   return asRobot(api, to, 'sampleMarkdown', { title: titleOf(message.text), text: toMarkdown(message.text) }, signal)
 }
 
-/** The first part of a reply in a group mentions the sender. Nothing in the text of a model mentions anybody. */
+/** The first part of a reply in a group mentions the sender. Nothing in the text of a model mentions a person. */
 function replyBody(api: DingtalkApi, to: Address, plain: string): object {
   const staff = to.more?.staff
   const mentions = api.config.mention_sender && groupIn(to) !== undefined && to.replyTo !== undefined && staff !== undefined

@@ -34,7 +34,7 @@ describe('after a restart, the listener', () => {
     expect(after.gaps).toMatchObject([{ why: expect.stringContaining('more than an hour old') }])
   })
 
-  test('finds the edits of messages that it has stored, and of those that it does not know to be stored', async () => {
+  test('finds the edits of messages that it has stored, and of messages that it does not know to be stored', async () => {
     const before = await harness.connect()
     const known = harness.fake.say({ text: 'known' })
     await receives(before, 'known')

@@ -21,7 +21,7 @@ export const STALE_MS = 3_600_000
 /** The most messages fetched from one conversation; newer ones are skipped. */
 export const MISSED_MAX = 1000
 const PAGE = 100
-/** Of the messages before the cursor, edits are looked for in the last page of the last day. */
+/** Before the cursor, edits are looked for in the last page of messages of the last day. */
 const EDITABLE_MS = 24 * 3_600_000
 
 export class MissedMessages {

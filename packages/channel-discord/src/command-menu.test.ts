@@ -5,7 +5,7 @@ import { channelOn, discordHarness, receives } from './testing/harness.ts'
 const harness = discordHarness()
 const { signal } = new AbortController()
 
-test('the menu shows the commands in force, keeps those of others, and is written only when it changes', async () => {
+test('the menu shows the commands in force, keeps the commands of others, and is written only when it changes', async () => {
   const { fake } = harness
   const channel = channelOn(fake, harness.host)
   const commands = [

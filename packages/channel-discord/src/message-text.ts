@@ -39,7 +39,7 @@ export interface Said {
 
 /**
  * Returns the words of a message with names instead of ids; with its embeds and components, unless a person wrote it. Discord adds the
- * preview of each link as an embed like those that a program sends, so the bot's own messages, which send none, are read without embeds.
+ * preview of each link as an embed like the embeds of a program, so the bot's own messages, which send none, are read without embeds.
  */
 export function saidIn(message: Members, guild: string, names: Names): Said {
   const written = withNames(message, guild, names)

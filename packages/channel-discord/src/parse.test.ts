@@ -268,7 +268,7 @@ describe('a change', () => {
     expect(change(message)).toBeUndefined()
   })
 
-  test('that deletes messages names each of them, but nobody who wrote one', () => {
+  test('that deletes messages names each of them, but no writer', () => {
     const parsed = (members: Members) => parseDeletions(settings, members, { channel: '2', guild: '3' })
     expect(parsed({ id: '7' })).toMatchObject([{ id: 'delete:7', sender: '', text: '', changes: { message: '7', what: 'deleted' } }])
     expect(parsed({ ids: ['7', '8', '../x'] }).map(({ changes }) => changes?.message)).toEqual(['7', '8'])

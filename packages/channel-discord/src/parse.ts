@@ -73,7 +73,7 @@ export function parseMessage(settings: ListenSettings, names: Names, message: Me
 
 /**
  * Parses the edit of a message, whether or not the message was for the bot. Discord also reports a message as updated when it adds the
- * preview of a link; that is no edit.
+ * preview of a link; that is not an edit.
  */
 export function parseEdit(settings: ListenSettings, names: Names, message: Members, conversation: Conversation): Inbound | undefined {
   const editedAt = text(message.edited_timestamp)
@@ -265,12 +265,12 @@ const parseAttachments = (data: unknown): Attachment[] =>
     .map(({ id, url, filename, content_type }) => {
       const name = text(filename) || 'unnamed'
       const mime = text(content_type).split(';')[0]?.trim().toLowerCase()
-      // The address is signed anew in each event.
+      // Each event has the address with a new signature.
       const lasting = isSnowflake(id) && { lastingId: id }
       return { kind: kindOf(name, mime ?? ''), name, ...(mime && { mime }), source: { url: text(url) }, ...lasting }
     })
 
-/** The file name decides only if there is no media type. */
+/** The file name decides only without a media type. */
 function kindOf(name: string, mime: string): Attachment['kind'] {
   if (mime !== '') return attachmentKind(mime)
   return EXTENSIONS.find(([, extension]) => extension.test(name))?.[0] ?? 'file'

@@ -1,5 +1,5 @@
 /**
- * Reads the words that programs put beside the text of their messages. Sources: https://docs.discord.com/developers/resources/message#embed-object
+ * Reads the words that programs add to the text of their messages. Sources: https://docs.discord.com/developers/resources/message#embed-object
  * and https://docs.discord.com/developers/components/reference
  */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'

@@ -153,7 +153,7 @@ describe('texts', () => {
     ['text/plain; charset=utf-8; format=flowed', 'yes', ['yes']],
     ['text/plain; charset=utf-8', '', []],
     ['text/plain; charset=utf-8; format=flowed; delsp=yes', '', []],
-  ])('takes words below a quote of %s for those of the sender: "%s"', async (type, typed, own) => {
+  ])('takes words below a quote of %s for words of the sender: "%s"', async (type, typed, own) => {
     const { received } = await connected()
     const head = ['From: ada@example.com', 'Subject: Re: x', 'In-Reply-To: <q@example.net>', 'Message-ID: <below@example.com>']
     const body = ['On 29/11/2026 01:52, Bot wrote:', '> Deploy?', '', 'yes']

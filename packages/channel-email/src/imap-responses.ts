@@ -92,7 +92,7 @@ export class ResponseSplitter {
   }
 }
 
-/** Returns the index after the next line end; the length if there is none. */
+/** Returns the index after the next line end; the length without one. */
 function endOfLine(bytes: Buffer, from: number): number {
   const end = bytes.indexOf(LINE_FEED, from)
   return end < 0 ? bytes.length : end + 1

@@ -239,7 +239,7 @@ describe('the login', () => {
     expect(bench.fake.accepted).toEqual([])
   })
 
-  test('that a server asks for in vain is no final refusal', async () => {
+  test('that a server asks for without success is not a final refusal', async () => {
     expect(await send({}, { changes: { smtp_auth: false } })).toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('530'),

@@ -8,7 +8,7 @@ export interface Part {
   /** Such as `text/plain`, in lower case. */
   readonly type: string
   readonly charset: string
-  /** Whether the marks of quotes in its text are those of the sender's program; see `keepsMarks`. */
+  /** Whether the sender's program made the marks of quotes in its text; see `keepsMarks`. */
   readonly keepsMarks: boolean
   /** The transfer encoding, in lower case. */
   readonly encoding: string

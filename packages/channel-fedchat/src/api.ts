@@ -5,7 +5,7 @@ import { AppError } from '@sluice/sdk'
 
 export interface ApiCall {
   readonly method: 'GET' | 'POST' | 'PUT'
-  /** The segments after `/_matrix`; those that are ids are encoded here. */
+  /** The segments after `/_matrix`; ids among them are encoded here. */
   readonly path: readonly string[]
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly body?: object | string | Uint8Array<ArrayBuffer>

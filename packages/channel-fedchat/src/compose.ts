@@ -20,7 +20,7 @@ export function relationOf({ thread, replyTo }: Address): object {
   return replyTo === undefined ? {} : { 'm.relates_to': reply }
 }
 
-/** Names the person that is answered as mentioned, and nobody else. */
+/** Names the person that is answered as mentioned, and no one else. */
 const mentionsOf = ({ more, replyTo }: Address): object => ({
   'm.mentions': more?.sender !== undefined && replyTo !== undefined ? { user_ids: [more.sender] } : {},
 })
@@ -43,7 +43,7 @@ export const textContent = (to: Address, styled: StyledText): object => ({
   ...relationOf(to),
 })
 
-/** An edit mentions nobody again. */
+/** An edit mentions no one again. */
 export function editContent(message: string, styled: StyledText): object {
   const content = bodyOf(styled)
   return {

@@ -34,7 +34,7 @@ export class Connection {
   readonly #host: Host
   readonly #config: FedchatConfig
   #open: Open | undefined
-  /** Settles when the session that was closed last has let go of its keys. */
+  /** Settles when the session that was closed last has released its keys. */
   #closing: Promise<void> = Promise.resolve()
 
   /** Present if each paragraph of a reply is a message. */
@@ -125,7 +125,7 @@ export class Connection {
     if (open) this.#closing = open.session.close()
   }
 
-  /** Joins the configured rooms, and notes those that the bot cannot enter. */
+  /** Joins the configured rooms, and notes the ones that the bot cannot enter. */
   async #enterRooms({ api, rooms, problems }: Session, signal: AbortSignal): Promise<void> {
     problems.clear()
     for (const alias of await rooms.resolve(signal)) problems.set(alias, `the homeserver does not know the room ${alias}`)

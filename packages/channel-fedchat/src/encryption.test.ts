@@ -283,7 +283,7 @@ test('an invitation with an impossible user id does not keep the bot from answer
   expect((await ada.sync()).at(-1)).toMatchObject({ content: { body: 'hello' } })
 })
 
-test('a message whose key is of somebody else than its sender is not delivered', async () => {
+test('a message whose key belongs to another person than its sender is not delivered', async () => {
   const fake = await startFake()
   const secrets = memorySecrets()
   const first = await startBot(fake, secrets)

@@ -106,7 +106,7 @@ export class Intake {
     if (dropped) this.#onGap({ sinceMs: dropped.atMs, why: `too many messages in ${dropped.room} wait for their keys` })
   }
 
-  /** Decrypts the events whose keys have arrived, and gives up those that have waited too long. */
+  /** Decrypts the events whose keys have arrived, and gives up the ones that have waited too long. */
   async retryWaiting(nowMs: number): Promise<void> {
     for (const { room, session, event } of this.#waiting.all()) {
       if (!this.#isNew && !this.#arrived.has(session)) continue

@@ -1,4 +1,4 @@
-/** What Matrix shows, by HTML beside the text. */
+/** The formatting that Matrix shows, by HTML in addition to the text. */
 import type { Markup } from '@sluice/sdk'
 
 export const MARKUP: Markup = { shows: ['bold', 'italic', 'strike', 'code', 'pre', 'quote', 'link'] }

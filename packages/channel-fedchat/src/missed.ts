@@ -18,7 +18,7 @@ export interface MissedOptions {
   readonly context: Pick<ListenContext, 'signal' | 'report'>
 }
 
-/** Returns the events, oldest first, and reports a gap for those that are too many. */
+/** Returns the events, oldest first, and reports a gap for the ones beyond the limit. */
 export async function readMissed({ session, room, from, to, sinceMs, context }: MissedOptions): Promise<readonly Members[]> {
   const pages: (readonly Members[])[] = []
   let at = from

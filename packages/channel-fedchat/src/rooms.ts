@@ -1,4 +1,4 @@
-/** What the channel knows about rooms: which ones it accepts, who is in them, and whether they are encrypted. */
+/** The state of rooms in the channel: which ones it accepts, who is in them, and whether they are encrypted. */
 import { BoundedMap } from '@sluice/kit'
 import { list, type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, type Logger, sha256Hex } from '@sluice/sdk'

@@ -25,7 +25,7 @@ export interface Session {
   readonly presses: Presses
   readonly receipts: Receipts
   readonly verifications: Verifications
-  /** What the operator should know about configured rooms that the bot cannot enter, by room. */
+  /** The problems of configured rooms that the bot cannot enter, for the operator, by room. */
   readonly problems: Map<string, string>
   /** Warnings that the log has already, because each connection prepares the device again. */
   readonly warned: Set<string>
@@ -36,7 +36,7 @@ export interface Session {
 
 /** Rejects if the homeserver does not accept the bot. `mayWrite` returns false once another process may hold the device. */
 export async function openSession(host: Host, config: FedchatConfig, mayWrite: () => boolean, signal: AbortSignal): Promise<Session> {
-  // A channel that was built again waits here until the earlier one has let go of its keys.
+  // A channel that was built again waits here until the earlier one has released its keys.
   const database = await JournaledDatabase.reserve(`fedchat ${host.dataDir}`)
   const vault = new Vault(host.secrets)
   vault.mayWrite = mayWrite

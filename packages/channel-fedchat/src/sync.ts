@@ -69,7 +69,7 @@ export async function syncOnce(options: SyncOptions): Promise<void> {
   if (isIdle && clock.monotonicMs() - startedMs < HELD_MS_MIN) await clock.sleep(HELD_MS_MIN, context.signal)
 }
 
-/** Keeps the keys up to date. A failure other than that of the device itself is no reason to miss messages. */
+/** Keeps the keys up to date. Messages still arrive after a failure, except a failure of the device itself. */
 async function runOutgoing({ session, context }: SyncOptions): Promise<void> {
   try {
     await session.device.runOutgoing(context.signal)

@@ -160,7 +160,7 @@ export class Connection {
         if (inbound) await intake.take(inbound, timeOf(line) ?? sinceMs)
       }
       if (refused.length > 0) report.gap({ sinceMs, why: `the server did not show all messages (${refused.join('; ')})` })
-      // The task of a connection that has ended must not let the messages of the next one overtake those that it missed.
+      // The task of a connection that has ended must not let the messages of the next one overtake the missed ones.
       if (this.#session === session && !context.signal.aborted) this.#caughtUp(intake)
     })
   }

@@ -41,7 +41,7 @@ async function readPages(session: Session, target: string, sinceMs: number, cloc
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const answer = await ask(session, `AFTER ${target} timestamp=${iso(afterMs)} ${session.historyMax}`, clock)
     if (typeof answer === 'string') return answer
-    // A message without an id could not be told from one that arrived before.
+    // A message without an id could not be distinguished from an earlier one.
     const news = answer.filter(({ tags }) => tags.has('msgid') && !known.has(tags.get('msgid') ?? ''))
     for (const line of news) known.add(line.tags.get('msgid') ?? '')
     lines.push(...news)

@@ -61,7 +61,7 @@ export class Intake {
     return promise
   }
 
-  /** Takes a message ahead of those that are held. Resolves when it is durable. */
+  /** Takes a message ahead of the held ones. Resolves when it is durable. */
   take(inbound: Inbound, atMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#queue({ inbound, atMs, done: resolve })

@@ -28,7 +28,7 @@ test('the account of a person who is logged in is the sender', () => {
   })
 })
 
-test('nobody vouches for a nick alone, and a message without an id gets one', () => {
+test('a nick alone is not verified, and a message without an id gets one', () => {
   expect(read(':Ada!u@h PRIVMSG sluice :hi')).toEqual({
     id: 'once:1',
     account: 'a',

@@ -39,7 +39,7 @@ export function parse(line: Line, bot: Bot, inventId: () => string): Inbound | u
   // A history has messages to the configured nick also while another connection still has that nick.
   if (isDirect && ![bot.nick, bot.config.nickname].some((nick) => folded(nick) === folded(target))) return undefined
   const offer = offerIn(content)
-  // Of the requests between clients, only an action and an offer are messages of a person.
+  // Only an action and an offer, among the requests between clients, are messages of a person.
   if (content.startsWith('\x01') && !content.startsWith(ACTION) && !offer) return undefined
   const said = offer ? '' : plainText(content.startsWith(ACTION) ? `* ${content.slice(ACTION.length)}` : content)
   const addressed = isDirect ? 'direct' : mentions(said, bot.nick) ? 'mention' : 'overheard'
@@ -92,7 +92,7 @@ function isFromPerson({ nick, source, tags }: Line, bot: Bot): boolean {
   return !tags.has('bot') && !tags.has('draft/bot')
 }
 
-/** Only the account is vouched for by the server: anybody may use a nick. See https://ircv3.net/specs/extensions/account-tag. */
+/** Only the account is vouched for by the server: anyone may use a nick. See https://ircv3.net/specs/extensions/account-tag. */
 function identityOf({ nick, tags }: Line): Pick<Inbound, 'sender' | 'unverified'> {
   const account = tags.get('account')
   return account && account !== '*' ? { sender: `account:${folded(account)}` } : { sender: folded(nick), unverified: true }

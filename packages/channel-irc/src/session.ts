@@ -6,7 +6,7 @@ import type { Registered } from './register.ts'
 import { folded, type Line } from './wire.ts'
 
 export interface SessionEvents {
-  /** A line that is no part of a history. */
+  /** A line outside of a history. */
   onLine(line: Line): void
   /** What keeps the bot out of a channel, or undefined when it is in all of them. */
   onProblem(detail: string | undefined): void

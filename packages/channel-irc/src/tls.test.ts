@@ -57,7 +57,7 @@ function listen(changes: object): readonly Inbound[] {
   return received
 }
 
-test('a certificate that nobody has signed is refused before a password is sent', async () => {
+test('a certificate without a known authority is refused before a password is sent', async () => {
   listen({ server: 'localhost' })
   await expect.poll(() => listening?.health.detail).toContain('self-signed certificate')
   expect(bytes).toBe(0)

@@ -53,7 +53,7 @@ function parseTags(text: string): Map<string, string> {
   return tags
 }
 
-/** Returns the tags as the beginning of a line; empty when there are none. */
+/** Returns the tags as the beginning of a line; empty without tags. */
 export function tagText(tags: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(tags).flatMap(([key, value]) =>
     value === undefined ? [] : [`${key}=${value.replaceAll(/[;\\ \r\n]/g, (character) => ESCAPES[character] ?? '')}`],

@@ -35,7 +35,7 @@ function createLine(host: Host, config: LineConfig): Channel {
     webhook: createWebhook({
       secret: config.channel_secret?.reveal().trim() ?? '',
       groupPolicy: config.group_policy,
-      // The daemon has one allowlist for all conversations, so the list for groups is checked here if everybody may write directly.
+      // The daemon has one allowlist for all conversations, so the list for groups is checked here if everyone may write directly.
       groupSenders: isOpen ? config.allowed_users : undefined,
       naming: (message) => names.named(message),
     }),

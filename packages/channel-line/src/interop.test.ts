@@ -210,7 +210,7 @@ describe('fetchMedia', () => {
     expect(fake.requests).toEqual([])
   })
 
-  test('an id that is no message id makes no request', async () => {
+  test('an id other than a message id makes no request', async () => {
     expect(await failureOf(channelWith().fetchMedia?.(attachment('../1'), { bytesMax: 100, signal }))).toMatchObject({
       code: 'invalid_request',
     })

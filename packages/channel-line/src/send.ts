@@ -109,7 +109,7 @@ function cut(plain: string): readonly string[] {
   return parts
 }
 
-/** A quick reply disappears when it is tapped, or when somebody writes; a keyword answers the prompt then. */
+/** A quick reply disappears when it is tapped, or when a person writes; a keyword answers the prompt then. */
 const quickReply = ({ label, value }: Button): object => {
   const short = Array.from(label).slice(0, LABEL_CHARS_MAX).join('')
   return { type: 'action', action: { type: 'postback', label: short, data: value, displayText: short } }

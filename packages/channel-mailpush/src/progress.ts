@@ -45,7 +45,7 @@ export class Progress {
     for (const [id, mailAtMs] of recent) this.#delivered.set(id, mailAtMs)
   }
 
-  /** Saves the delivered mails without moving the cursor. Does nothing if there are no new ones. */
+  /** Saves the delivered mails without moving the cursor. Does nothing without new ones. */
   async save(): Promise<void> {
     if (!this.#isSaved) await this.#saveCursor({ ...this.#cursor, handedOver: [...this.#delivered] })
   }

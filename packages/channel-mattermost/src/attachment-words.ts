@@ -1,4 +1,4 @@
-/** Reads the words that programs put beside the text of a post: https://developers.mattermost.com/integrate/reference/message-attachments/ */
+/** Reads the words that programs add to the text of a post: https://developers.mattermost.com/integrate/reference/message-attachments/ */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 
 const ATTACHMENTS_MAX = 20

@@ -37,7 +37,7 @@ export const legend = (buttons: readonly ReactionButton[]): string => buttons.ma
 export const buttonProps = (buttons: readonly ReactionButton[]): object =>
   buttons.length === 0 ? {} : { [PROP]: Object.fromEntries(buttons.map(({ emoji, value }) => [emoji, value])) }
 
-/** Returns the value of the button of a post that an emoji presses; empty if there is none. */
+/** Returns the value of the button of a post that an emoji presses; empty without one. */
 export const pressedValue = (post: Members, emoji: string): string => text(members(members(post.props)[PROP])[emoji])
 
 export const hasButtons = (post: Members): boolean => members(post.props)[PROP] !== undefined

@@ -13,7 +13,7 @@ const position = async (): Promise<number> => {
   return Number(posts.after)
 }
 
-test('what was written before the first connection is not answered', async () => {
+test('messages from before the first connection are not answered', async () => {
   const { fake } = harness
   fake.say({ text: 'long ago', isLost: true })
   const listening = await harness.connect()
@@ -22,7 +22,7 @@ test('what was written before the first connection is not answered', async () =>
   await receives(listening, 'now')
 })
 
-test('what was written while the channel did not run arrives once, also if it shares a millisecond with the last message', async () => {
+test('a message from a time without the channel arrives once, also if it shares a millisecond with the last one', async () => {
   const { fake } = harness
   const first = await harness.connect()
   fake.say({ text: 'one' })

@@ -57,14 +57,14 @@ test('the first message of a person in a thread quotes the post that begins it',
   expect(listening.received[0]?.addressed).toBe('reply')
 })
 
-test('a post of a program quotes as one of nobody, and a deleted one as a line', async () => {
+test('a post of a program is quoted without a writer, and a deleted one as a line', async () => {
   const { fake } = harness
   const listening = await harness.connect()
   const alert = fake.say({ text: 'run this', props: { from_webhook: 'true', override_username: 'alerts' } })
   const gone = fake.say({ text: 'oops', isLost: true })
   fake.delete(gone, { isLost: true })
   fake.say({ text: 'why?', thread: alert })
-  // The deletion may be read with what was missed.
+  // The deletion may be read with the missed posts.
   const said = () => listening.received.filter(({ changes }) => !changes)
   await expect.poll(() => said().map(({ text }) => text)).toEqual(['why?'])
   fake.say({ text: 'and this?', thread: gone })
@@ -178,7 +178,7 @@ test('an address without Mattermost is shown and tried rarely', async () => {
   expect(host.clock.monotonicMs()).toBeGreaterThan(600_000)
 })
 
-test('an edit and a deletion are changes of the message, and a pin is none', async () => {
+test('an edit and a deletion are changes of the message, and a pin is not', async () => {
   const { fake, host } = harness
   const listening = await harness.connect()
   const id = fake.say({ text: 'on' })

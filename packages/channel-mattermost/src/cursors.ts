@@ -9,7 +9,7 @@ import type { KeyValue } from '@sluice/sdk'
 export type MattermostCursors = Cursors
 
 const SCOPE = 'posts'
-/** Posts of so long before the position are read again. The daemon drops those that it has. */
+/** Posts within this time before the position are read again. The daemon drops the ones that it has. */
 export const OVERLAP_MS = 10_000
 
 export const createCursors = (keyValue: KeyValue): MattermostCursors =>

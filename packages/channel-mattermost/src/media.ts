@@ -1,4 +1,4 @@
-/** Files: downloads those of messages, and uploads those of replies. An uploaded file is invisible until a post has it. */
+/** Files: downloads the files of messages, and uploads the files of replies. An uploaded file is invisible until a post has it. */
 import { asUnavailable, downloadFile, pathSegment } from '@sluice/kit'
 import { list, members } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Media } from '@sluice/sdk'

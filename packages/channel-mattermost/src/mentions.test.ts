@@ -38,6 +38,6 @@ test.each([
   ['````\n```\n@media\n````\n@ada', '````\n```\n@media\n````\n@\u200bada'],
   ['``` @ada ```', '``` @\u200bada ```'],
   ['2 @ 3', '2 @ 3'],
-])('%j notifies nobody', (text, expected) => {
+])('%j notifies no one', (text, expected) => {
   expect(withoutNotifications(text, MAX)).toBe(expected)
 })

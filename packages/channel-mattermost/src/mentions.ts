@@ -1,4 +1,4 @@
-/** Mentions in messages: those of the bot in texts of people, and those that a text of a model must not cause. */
+/** Mentions in messages: mentions of the bot in texts of people, and mentions that a text of a model must not cause. */
 
 const NAME = /@([a-z0-9._-]+)/gi
 const WORD = /[a-z0-9_]/i
@@ -40,14 +40,14 @@ export function withoutMention(text: string, username: string): string {
 
 /** Mattermost ends a mention at this invisible character. */
 const ZERO_WIDTH_SPACE = '\u200b'
-/** Looks like an `@`, and mentions nobody. */
+/** Looks like an `@`, and mentions no one. */
 const FULLWIDTH_AT = '\uff20'
 const EVERYONE = /@(?=(?:all|channel|here)\b)/gi
 const ANYONE = /@(?=[a-z0-9])/gi
 const FENCE = /^ {0,3}(`{3,}|~{3,}(?!~))([^`]*)$/
 
 /**
- * Returns a text of a model that notifies nobody, with at most `max` code points if the text itself has no more. Outside of code blocks
+ * Returns a text of a model that notifies no one, with at most `max` code points if the text itself has no more. Outside of code blocks
  * no name is a mention. In code blocks only `@all`, `@channel` and `@here` are changed, so that other code stays as it is.
  */
 export function withoutNotifications(text: string, max: number): string {

@@ -96,7 +96,7 @@ test('the official client sees posts and edits of the channel, live and as it re
   expect(order.map((id) => posts[id]).filter((post) => post?.original_id === '')).toMatchObject([{ id: sent.id, message: 'final' }])
 })
 
-test('the official client resumes on the fake as on the server, and starts anew when the fake forgot it', async () => {
+test('the official client resumes on the fake as on the server, and starts over when the fake forgot it', async () => {
   const { fake } = harness
   const watcher = socketOf()
   await until(() => expect(watcher.events).toHaveLength(1))

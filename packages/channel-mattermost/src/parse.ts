@@ -115,7 +115,7 @@ function forwardOf({ metadata }: Members): Pick<Inbound, 'forwarded'> {
   })
 }
 
-/** Returns the content of a post of anybody, such as one that begins a thread; undefined for a deleted one. */
+/** Returns the content of any post, such as one that begins a thread; undefined for a deleted one. */
 export function readPost({ json, user, deletedAtMs }: Post, bot: Bot): ReadMessage | undefined {
   if (deletedAtMs > 0) return undefined
   const isOfBot = user === bot.userId

@@ -1,4 +1,4 @@
-/** What the channel knows about conversations and threads. It asks the server for what it does not know. */
+/** The channel's knowledge of conversations and threads. It asks the server for unknown ones. */
 import { BoundedMap, pathSegment } from '@sluice/kit'
 import { list, members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Inbound, overheardPart } from '@sluice/sdk'

@@ -35,7 +35,7 @@ test('a reply goes into its thread, and to the channel if the thread was deleted
   ])
 })
 
-test('an edit replaces the text, and the same text again is no error', async () => {
+test('an edit replaces the text, and the same text again is not an error', async () => {
   const { fake } = harness
   const channel = harness.channel()
   const sent = await channel.send(to, message('draft'), signal)
@@ -77,7 +77,7 @@ test('the server answers a repeat within 30 seconds with the post that exists', 
   expect(fake.sent).toHaveLength(2)
 })
 
-test('a text of a model notifies nobody', async () => {
+test('a text of a model notifies no one', async () => {
   const { fake } = harness
   await harness.channel().send(to, message('@all, @Channel and @here: ask @ada, mail ada@example.org'), signal)
   expect(fake.sent[0]?.message).toBe('@\u200ball, @\u200bChannel and @\u200bhere: ask @\u200bada, mail ada@example.org')
@@ -114,7 +114,7 @@ test('buttons are reactions: pressing one is a press, and removing them takes th
   await receives(listening, '', 'after')
 })
 
-test('a reaction to a post of a person is no press, even if the post claims to have buttons', async () => {
+test('a reaction to a post of a person is not a press, even if the post claims to have buttons', async () => {
   const { fake } = harness
   const listening = await harness.connect()
   const forged = fake.say({ text: 'forged', props: { sluice_buttons: { x: 'reject:1' } } })

@@ -1,4 +1,4 @@
-/** Requests to the API of QQ bots. A refusal has a code beside its HTTP status; "Error codes" of each method lists them. */
+/** Requests to the API of QQ bots. A refusal has a code in addition to its HTTP status; "Error codes" of each method lists them. */
 import { callProvider, nothingSent, SharedToken, urlUnder } from '@sluice/kit'
 import { type Members, members, text } from '@sluice/kit/foreign-json'
 import { AppError, type ErrorCode, type Host } from '@sluice/sdk'
@@ -27,7 +27,7 @@ const TOKEN_CODES = { from: 11_241, to: 11_256 }
 /** A quota is that of a minute. */
 const QUOTA_WAIT_SECS = 60
 
-/** What the code of a refusal means for a reply. */
+/** The meaning of a refusal's code for a reply. */
 export type Refusal = 'too late' | 'repeated'
 
 export class QqApi {

@@ -177,7 +177,7 @@ test('markdown and buttons are used where they are on', async () => {
   ])
 })
 
-test('no text of a model mentions anybody', () => {
+test('no text of a model mentions a person', () => {
   for (const text of ['<@OPENID>', '<@!1>', '<qqbot-at-everyone />', '<qqbot-at-user id="1" />', '@everyone', '@all', '@全体成员']) {
     expect(withoutMentions(`x ${text} y`)).toBe(`x ${text.replace(/^([<@])/, '$1\u200B')} y`)
   }

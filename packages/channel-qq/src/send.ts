@@ -44,7 +44,7 @@ export class Sender {
         sent = (await this.#deliver(to, media, `${message.clientId}/${index}`, signal)) && (sent ?? { id: `files-${message.clientId}` })
       }
     } catch (error) {
-      // What was sent must not be sent again.
+      // Parts that were sent must not be sent again.
       if (sent === undefined) throw error
       throw new AppError('upstream', 'A part of the message was sent to qq, but not all of its files', { cause: error })
     }

@@ -55,7 +55,7 @@ function refusalOf({ headers, body, receivedAtMs }: Raw, key: BotKey): string | 
 
 /**
  * Returns the parts that QQ asks to be signed. Only short words are signed: the signature of a text that contains an event would let
- * anybody forge that event.
+ * anyone forge that event.
  */
 function checkIn({ body }: Raw): { readonly timestamp: string; readonly token: string } | undefined {
   const { op, d } = members(parsedOrUndefined(body))

@@ -48,7 +48,7 @@ export const relaynetSection = { path: 'channels_config.relaynet', schema, refin
 
 export type RelaynetConfig = v.InferOutput<typeof schema>
 
-/** Checks the keys, and converts those of the allowlist to hex. */
+/** Checks the keys, and converts the keys of the allowlist to hex. */
 async function refine(section: RelaynetConfig): Promise<Refined<RelaynetConfig>> {
   const { publicKeyOf, secretKeyOf } = await import('./keys.ts')
   const problems: { path: (string | number)[]; message: string }[] = []

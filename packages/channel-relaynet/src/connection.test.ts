@@ -84,7 +84,7 @@ describe('messages', () => {
     expect(running.received.map(({ inReplyTo }) => inReplyTo)).toEqual([first, second, undefined])
   })
 
-  test('of several members are one conversation, whoever writes', async () => {
+  test('of several members are one conversation for every writer', async () => {
     const fake = await relay()
     const running = run([fake])
     await isUp(running)

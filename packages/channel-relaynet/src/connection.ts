@@ -1,4 +1,4 @@
-/** The channel at work: its relays, what it receives, and what it sends. */
+/** The channel at work: its relays, and the messages that it receives and sends. */
 import { downloadFile } from '@sluice/kit'
 import {
   type Address,
@@ -111,7 +111,7 @@ export class Connection {
       })
     }
     if (list || !isComplete || signal.aborted || !this.#config.publish_relay_list) return
-    // A query may hold a credential, and everybody can read the list.
+    // A query may hold a credential, and everyone can read the list.
     const published = relays.filter((relay) => relay === shownUrl(relay))
     if (published.length === 0) {
       log.warn('no list of relays for private messages (kind 10050) is published, because each URL in `relays` has a query', {

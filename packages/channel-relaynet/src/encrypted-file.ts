@@ -44,7 +44,7 @@ export function encryptFile(bytes: Uint8Array, key: Uint8Array, nonce: Uint8Arra
   return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Returns the plain bytes. Throws `invalid_request` when the bytes are not those that the message describes. */
+/** Returns the plain bytes. Throws `invalid_request` when the bytes do not match the message. */
 export function decryptFile(encrypted: Uint8Array, { key, nonce, hash }: EncryptedFile): Buffer {
   const wrong = new AppError('invalid_request', 'The file is not the one that the message describes')
   if (encrypted.length < TAG_BYTES) throw wrong

@@ -16,7 +16,7 @@ export interface FeedHooks {
 /** Reading from the relay pauses at the first number of unread events, and goes on below the second. */
 const PENDING_MAX = 200
 const PENDING_MIN = 50
-/** So many stored messages, with so many characters, are sorted by their time before they are delivered. */
+/** At most this many stored messages, and this many characters, are sorted by time before their delivery. */
 const HELD_MAX = 5000
 const HELD_CHARS_MAX = 4_194_304
 const PAGES_MAX = 200
@@ -100,11 +100,11 @@ export class Feed {
     for (let page = 0; page < PAGES_MAX && until >= (filter.since ?? 0); page += 1) {
       const events = await this.#readPage({ ...filter, limit: PAGE_EVENTS, ...(Number.isFinite(until) && { until }) })
       const oldest = oldestOf(events)
-      // There is none, or the relay ignores `until`.
+      // The page has no event, or the relay ignores `until`.
       if (oldest > until || !Number.isFinite(oldest)) return
       if (oldest < until) until = oldest
       else {
-        // All are of one second, which may have more than the limit; what came before it follows.
+        // All are of one second, which may have more than the limit; earlier events follow.
         if (events.length >= PAGE_EVENTS) await this.#readPage({ ...filter, since: until, until })
         until -= 1
       }
@@ -165,7 +165,7 @@ export class Feed {
 /** Sorts by the time at which the messages were written. */
 const sorted = (candidates: readonly Candidate[]): readonly Candidate[] => candidates.toSorted((a, b) => a.createdAt - b.createdAt)
 
-/** Returns the time of the oldest event; infinity when there is none. */
+/** Returns the time of the oldest event; infinity without an event. */
 const oldestOf = (events: readonly unknown[]): number =>
   events.reduce<number>((oldest, event) => {
     const { created_at: createdAt } = members(event)

@@ -10,7 +10,7 @@ export const GIFT_WRAP = 1059
 
 /**
  * Returns the message in a gift wrap whose signature was verified. Undefined unless the bot can decrypt it, the seal is signed by
- * its sender, and the message inside names the same sender: otherwise anybody could write in the name of another.
+ * its sender, and the message inside names the same sender: otherwise anyone could write in the name of another.
  */
 export function unwrap(identity: Identity, wrap: SignedEvent): Rumor | undefined {
   const seal = readSigned(openQuietly(wrap.content, () => identity.onceKey(wrap.pubkey)))

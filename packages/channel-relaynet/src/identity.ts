@@ -1,4 +1,4 @@
-/** The bot's key pair: what it signs, and what it derives from its private key. */
+/** The bot's key pair: its signatures, and the keys that it derives from its private key. */
 import { createECDH, hkdfSync } from 'node:crypto'
 import { schnorr } from '@noble/curves/secp256k1.js'
 import { BoundedMap } from '@sluice/kit'
@@ -20,7 +20,7 @@ export class Identity {
     this.pubkey = getPublicKey(secretKey)
   }
 
-  /** Throws `config_invalid` for a text that is no private key. */
+  /** Throws `config_invalid` for a text other than a private key. */
   static from(secret: Secret): Identity {
     const secretKey = secretKeyOf(secret)
     if (!secretKey) throw new AppError('config_invalid', '`channels_config.relaynet.private_key` is not a private key of Nostr')
@@ -45,7 +45,7 @@ export class Identity {
     return { ...whole, id: getEventHash(unfrozen(whole)) }
   }
 
-  /** Returns the key of NIP-44 for messages between the bot and `other`. Throws if `other` is no point of the curve. */
+  /** Returns the key of NIP-44 for messages between the bot and `other`. Throws if `other` is not a point of the curve. */
   conversationKey(other: string): Uint8Array {
     const known = this.#conversations.get(other)
     if (known) return known

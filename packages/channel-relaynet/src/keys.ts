@@ -7,7 +7,7 @@ const HEX = /^[0-9a-f]{64}$/
 
 export const isHexKey = (text: string): boolean => HEX.test(text)
 
-/** Returns a public key in hex; undefined for a text that is none, a private key included. */
+/** Returns a public key in hex; undefined for any other text, a private key included. */
 export function publicKeyOf(text: string): string | undefined {
   const written = text
     .trim()
@@ -19,7 +19,7 @@ export function publicKeyOf(text: string): string | undefined {
   return decoded?.type === 'nprofile' ? decoded.data.pubkey : undefined
 }
 
-/** Returns the bytes of a private key; undefined for a text that is none. */
+/** Returns the bytes of a private key; undefined for any other text. */
 export function secretKeyOf(secret: Secret): Uint8Array | undefined {
   const written = secret.reveal().trim().toLowerCase()
   const decoded = isHexKey(written) ? undefined : decodeQuietly(written)
@@ -27,7 +27,7 @@ export function secretKeyOf(secret: Secret): Uint8Array | undefined {
   return bytes && isOnCurve(bytes) ? bytes : undefined
 }
 
-/** Zero and numbers beyond the order of the curve are no keys. */
+/** Zero and numbers beyond the order of the curve are not keys. */
 function isOnCurve(bytes: Uint8Array): boolean {
   try {
     return isHexKey(getPublicKey(bytes))

@@ -25,12 +25,12 @@ const DELETED_MAX = 20
 const MENTION = /nostr:n(?:pub|profile)1[02-9ac-hj-np-z]{6,1000}/gi
 const MENTIONS_MAX = 50
 
-/** Reactions, invitations into encrypted groups, lists of relays, and kinds that are not to be kept (NIP-01), such as signs that somebody writes. */
+/** Reactions, invitations into encrypted groups, lists of relays, and kinds that are not to be kept (NIP-01), such as signs of typing. */
 const isIgnored = (kind: number): boolean => [7, 444, 10_050].includes(kind) || (kind >= 20_000 && kind < 30_000)
 
 /**
  * Returns the messages of a private message (NIP-17); none for the bot's own ones and for reactions. Other kinds arrive as a line, with
- * their words as those of others. The keys that they name are no receivers: in a repost, one is the author of the note.
+ * their words as words of others. The keys that they name are not receivers: in a repost, one is the author of the note.
  */
 export function parsePrivate(rumor: Rumor, account: string): Inbound[] {
   if (rumor.pubkey === account) return []

@@ -42,7 +42,7 @@ describe('the example of NIP-17', () => {
     expect(opened(example.toSender, sender)).toMatchObject(message)
   })
 
-  test('is not read by anybody else', () => {
+  test('is not readable for anyone else', () => {
     expect(opened(example.toReceiver)).toBeUndefined()
   })
 })

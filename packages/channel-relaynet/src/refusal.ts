@@ -1,4 +1,4 @@
-/** What the machine-readable prefix of a relay's refusal means (NIP-01 and NIP-42). */
+/** The meaning of the machine-readable prefix of a relay's refusal (NIP-01 and NIP-42). */
 import { AppError, type ErrorCode } from '@sluice/sdk'
 
 const CODES: Readonly<Record<string, ErrorCode>> = {

@@ -28,7 +28,7 @@ export interface LinkOptions {
   readonly signal: AbortSignal
 }
 
-/** What a relay sends for one request. */
+/** The messages of a relay for one request. */
 export interface Subscription {
   onEvent(event: unknown): void
   /** The relay has sent all stored events; called again after each authentication. */
@@ -286,7 +286,7 @@ export class RelayLink {
     if (this.#options.isOwn) this.#authenticate('').catch(() => undefined)
   }
 
-  /** Some relays say `restricted` to everybody whom they do not know yet. */
+  /** Some relays say `restricted` to every client that they do not know yet. */
   #wantsAuthentication(reason: string): boolean {
     return reason.startsWith('auth-required:') || (reason.startsWith('restricted:') && !this.#isAuthenticated)
   }

@@ -26,7 +26,7 @@ export class RelayLists {
     this.#clock = clock
   }
 
-  /** Returns the relays of a person, as far as one of `links` knows them; none when there is no list. */
+  /** Returns the relays of a person, as far as one of `links` knows them; none without a list. */
   async of(pubkey: string, links: readonly RelayLink[], signal: AbortSignal): Promise<readonly string[]> {
     const kept = this.#kept.get(pubkey)
     if (kept && kept.untilMs > this.#clock.monotonicMs()) return kept.relays

@@ -5,7 +5,7 @@ import { Seen } from './seen.ts'
 const DAY = 86_400
 const idOf = (number: number): string => number.toString(16).padStart(64, '0').split('').reverse().join('')
 
-test('knows ids over restarts, and forgets those of earlier days', async () => {
+test('knows ids over restarts, and forgets the ids of earlier days', async () => {
   const keyValue = memoryKeyValue()
   const first = new Seen(keyValue)
   await first.load()

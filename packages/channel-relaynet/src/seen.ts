@@ -8,7 +8,7 @@ const DAY_SECS = 86_400
 const DAYS_MAX = 64
 /** Beyond it the oldest ids of a day are forgotten here; the inbox still knows them for three days. */
 const IDS_OF_DAY_MAX = 5000
-/** 96 of 256 bits, which nobody can find a second message for. */
+/** 96 of 256 bits: too many to find a second message for. */
 const ID_BYTES = 12
 
 export class Seen {

@@ -171,7 +171,7 @@ describe('to one relay', () => {
     expect(fake.events.filter((event) => read(event, 'ada'))).toHaveLength(1)
   })
 
-  test('an address that is no key is refused', async () => {
+  test('an address other than a key is refused', async () => {
     for (const to of ['', 'ada', `${pubkeyOf('ada')},`, '../x']) expect(await codeOf(send(running, { to }))).toBe('invalid_request')
   })
 
@@ -238,7 +238,7 @@ describe('to the relays of the recipient', () => {
     expect(inbox.heardBy('ada')).toHaveLength(1)
   })
 
-  test('at most four relays of a list are used, and no addresses that are no relays', async () => {
+  test('at most four relays of a list are used, and no addresses other than relays', async () => {
     const own = await relay()
     const inboxes = await Promise.all(Array.from({ length: 6 }, () => relay()))
     const odd = ['https://relay.example', 'ws://ada:secret@relay.example', 'relay', '']

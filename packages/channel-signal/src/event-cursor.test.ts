@@ -50,7 +50,7 @@ test('events without ids make a broken connection a gap since the last sign of l
   expect(await (await restart()).connected()).toEqual(GAP)
 })
 
-test('an orderly end is no gap', async () => {
+test('an orderly end is not a gap', async () => {
   await cursor.connected()
   cursor.took(undefined, 70_000)
   await cursor.flush()

@@ -8,7 +8,7 @@ import type { Gap, KeyValue, ListenCursors } from '@sluice/sdk'
 const KEY = 'event'
 /** Known to no signal-cli: asks for everything that it keeps. */
 const NONE = 'none'
-/** What may stand in a header. */
+/** Matches an id that a header may contain. */
 const ID = /^[\x21-\x7e]{1,200}$/
 /** The time of the last sign of life need not be exact. */
 const STORE_EVERY_MS = 60_000

@@ -1,4 +1,4 @@
-/** Calls signal-cli by JSON-RPC over HTTP. Codes of errors are those of its manual page signal-cli-jsonrpc(5). */
+/** Calls signal-cli by JSON-RPC over HTTP. Codes of errors follow its manual page signal-cli-jsonrpc(5). */
 import { callProvider, urlUnder } from '@sluice/kit'
 import { members, text } from '@sluice/kit/foreign-json'
 import { AppError } from '@sluice/sdk'

@@ -1,13 +1,13 @@
 /**
- * Reads the words of a message's attachments: what programs write beside or in the place of the text, and what a forward has of the
- * message that it passes on. Source: https://docs.slack.dev/legacy/legacy-messaging/legacy-secondary-message-attachments
+ * Reads the words of a message's attachments: the words of programs next to the text or in its place, and the parts of the
+ * forwarded message. Source: https://docs.slack.dev/legacy/legacy-messaging/legacy-secondary-message-attachments
  */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import { blocksText } from './blocks-text.ts'
 
 const NESTED_MAX = 20
 
-/** Returns the words in Slack's markup, one line for each part; `fallback` only if there are no others. */
+/** Returns the words in Slack's markup, one line for each part; `fallback` only without other parts. */
 export function attachmentWords(attachment: Members): string {
   const { pretext, title, text: said, fields, blocks, message_blocks, attachments, fallback } = attachment
   const rows = list(fields).map((field) => joined([text(members(field).title), text(members(field).value)], ': '))

@@ -79,7 +79,7 @@ test('a restart reads conversations, known threads and new ones', async () => {
   await soon(() => expect(new Set(textsOf(again))).toEqual(new Set(['the end'])))
 })
 
-test('a restart finds the edits of messages that are stored, and of those that it does not know to be stored', async () => {
+test('a restart finds the edits of messages that are stored, and of messages that it does not know to be stored', async () => {
   const before = await listening()
   const known = fake.say({ text: 'known' })
   await before.channel.send({ to: 'C1', thread: known }, { text: 'an answer', clientId: 'c' }, new AbortController().signal)

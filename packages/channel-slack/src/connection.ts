@@ -27,7 +27,7 @@ export class Connection {
     this.#cursors = cursors
   }
 
-  /** See `Channel.listen`. When Slack asks for another connection, this one drains beside it. */
+  /** See `Channel.listen`. When Slack asks for another connection, this one drains while that one begins. */
   async listen(deliver: Deliver, context: ListenContext): Promise<void> {
     const { signal, report } = context
     try {

@@ -1,5 +1,5 @@
 /**
- * Files: downloads those that users shared, and uploads those of replies. The token goes only to Slack's hosts, which is checked
+ * Files: downloads the files of users, and uploads the files of replies. The token goes only to Slack's hosts, which is checked
  * before each redirect. An uploaded file is invisible until it is shared, so a failed upload means that nothing was sent.
  */
 import { asUnavailable, downloadFile, followRedirects, mediaType, nothingSent, signalScope } from '@sluice/kit'

@@ -175,7 +175,7 @@ test('the parsers accept any JSON and return complete messages', () => {
   )
 })
 
-/** The members of both events are those of https://docs.slack.dev/reference/events/message/message_changed and message_deleted. */
+/** The members of both events follow https://docs.slack.dev/reference/events/message/message_changed and message_deleted. */
 describe('parseChange', () => {
   const edited = { ...message, text: 'new', edited: { user: 'UADA', ts: '1767225700.000000' } }
   const changed = {
@@ -216,7 +216,7 @@ describe('parseChange', () => {
     ).toBeDefined()
   })
 
-  test('a deletion names its message and whoever wrote it', () => {
+  test('a deletion names its message and the writer', () => {
     expect(change(deleted)).toMatchObject({
       id: `delete:C1:${TS}`,
       sender: 'UADA',

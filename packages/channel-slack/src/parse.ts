@@ -52,7 +52,7 @@ export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
 
 /**
  * Parses the edit or the deletion of a message, whether or not the message was for the bot. Slack also reports a change when it adds
- * the preview of a link; that is none here.
+ * the preview of a link; that is not a change here.
  */
 export function parseChange(event: Members, bot: Bot): Inbound | undefined {
   const channel = text(event.channel)

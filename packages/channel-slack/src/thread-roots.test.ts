@@ -41,7 +41,7 @@ test('the message that begins a thread, and one outside of threads, quote nothin
   expect(calls).toEqual([])
 })
 
-test('a root with the words of others is no quote of its own writer', async () => {
+test('a root with the words of others is not a quote of its own writer', async () => {
   const shared = {
     ...root,
     text: 'see',

@@ -20,14 +20,14 @@ export class Albums {
     this.#bot = bot
   }
 
-  /** Returns how a member addressed the album; undefined if none of those that have arrived does. */
+  /** Returns how a member addressed the album; undefined if no arrived member does. */
   addressed(album: string): Addressed | undefined {
     return this.#addressed.get(album)
   }
 
   /**
-   * Learns which albums of a batch are addressed to the bot. Returns how many updates can be taken: those at the end wait if they are
-   * members of an album of which nobody knows yet whether it is addressed, until a further batch brings no further member.
+   * Learns which albums of a batch are addressed to the bot. Returns how many updates can be taken: updates at the end wait if they are
+   * members of an album that may still turn out to be addressed, until a further batch brings no further member.
    */
   learn(batch: readonly unknown[]): number {
     const albums = batch.map((update) => this.#learnOne(members(members(update).message)))

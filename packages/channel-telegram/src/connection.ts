@@ -137,7 +137,7 @@ function idOf(update: unknown): number | undefined {
   return Number.isSafeInteger(id) ? Number(id) : undefined
 }
 
-/** What one connection does with its updates. */
+/** The work of one connection on its updates. */
 interface Taking {
   readonly intake: Intake
   readonly deliver: Deliver

@@ -1,5 +1,5 @@
 /**
- * Files: downloads those that users sent, and uploads those of replies as a photo, recording or video where the platform can show
+ * Files: downloads the files of users, and uploads the files of replies as a photo, recording or video where the platform can show
  * one, and as a document otherwise. The address of a file contains the token, so no error, log line or redirect may carry it.
  */
 import type { InlineKeyboardMarkup } from '@grammyjs/types'

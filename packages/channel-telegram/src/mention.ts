@@ -20,7 +20,7 @@ interface Span {
   readonly start: number
   readonly end: number
   readonly isCommand?: boolean
-  /** Set for a link: what is added behind the range. */
+  /** Set for a link: the text that is added after the range. */
   readonly address?: string
 }
 

@@ -22,7 +22,7 @@ import { blocksIn, thingsOfBlocks } from './rich-message.ts'
 export interface Parsed {
   /** Undefined if the update contains no message for the bot. `query` must be answered nevertheless. */
   readonly inbound?: Inbound
-  /** The sender's current user name; empty if there is none. */
+  /** The sender's current user name; empty without one. */
   readonly username: string
   /** The id of a press. Its button shows a progress indicator until the query is answered. */
   readonly query?: string
@@ -174,7 +174,7 @@ type Content = Pick<Inbound, 'text' | 'attachments' | 'things'>
 const isOfOther = ({ forward_origin, via_bot }: Members, bot: Bot): boolean =>
   forward_origin !== undefined || (via_bot !== undefined && idText(members(via_bot).id) !== bot.id)
 
-/** The words and files of a forwarded message, and those of a message by way of a bot, are not the sender's own. */
+/** The words and files of a forwarded message, and of a message by way of a bot, are not the sender's own. */
 function forwardOf({ forward_origin, via_bot }: Members, content: Content): Pick<Inbound, 'text' | 'forwarded'> {
   if (forward_origin === undefined) {
     const author = authorOf(members(via_bot), text(members(via_bot).username))

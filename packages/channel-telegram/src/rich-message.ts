@@ -58,7 +58,7 @@ export function blocksIn(message: unknown): readonly Members[] {
   return found
 }
 
-/** Returns the words of a block without those of the blocks inside of it. */
+/** Returns the words of a block without the words of the blocks inside of it. */
 function linesOf({ label, summary, text: said, expression, cells, caption, credit }: Members): string {
   const rows = list(cells).map((row) =>
     list(row)

@@ -29,7 +29,7 @@ export class MessageSender {
   }
 
   /**
-   * See `Channel.send`. Styles are sent as entities, beside the text. A short text becomes the caption of the first file; buttons go under the
+   * See `Channel.send`. Styles are sent as entities, apart from the text. A short text becomes the caption of the first file; buttons go under the
    * first part. A failure of a later part throws `upstream`, so that the first part is not sent twice.
    */
   async send(to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> {

@@ -52,7 +52,7 @@ describe('WAV', () => {
     },
   )
 
-  test('what is written is read again', () => {
+  test('reads back the samples that it has written', () => {
     const samples = Int16Array.from({ length: 800 }, (_, index) => (index * 37) % 3000)
     expect(fromWav(toWav(samples, RATE))).toEqual(samples)
   })

@@ -95,7 +95,7 @@ describe.each([
 ] as const)('a call at %s', (provider, id, speech, talks) => {
   const about = { ...id, From: CALLER, To: OUR_NUMBER, Direction: 'inbound', CallStatus: 'in-progress' }
 
-  test('greets, waits for the reply to what was said, and speaks it', async () => {
+  test('greets, waits for the reply to the words of the caller, and speaks it', async () => {
     const call = await line(provider)
     const greeting = (await call.post({ ...about, CallStatus: 'ringing' })).answer
     expect(talks.exec(greeting)?.[1]).toBe('Hello. How can I help you?')
@@ -116,7 +116,7 @@ describe.each([
     expect((await call.post(about, Object.fromEntries(fetched.searchParams))).answer).toContain('bright')
   })
 
-  test('a repeat of what was said has the same id, and what is said next another', async () => {
+  test('a repeat of the words has the same id, and the next words have another', async () => {
     const call = await line(provider)
     const ids = []
     for (const n of ['a', 'a', 'b']) ids.push((await call.post({ ...about, [speech]: 'Yes.' }, { step: 'heard', n })).messages[0]?.id)
@@ -184,7 +184,7 @@ describe.each([
     await expect.poll(() => fake.commands.map(({ action }) => action)).toEqual(['hangup'])
   })
 
-  test('texts that nobody fetched are forgotten after a day, without a restart', async () => {
+  test('texts that were not fetched are forgotten after a day, without a restart', async () => {
     const keyValue = memoryKeyValue()
     const call = await line(provider, {}, { keyValue })
     await call.post(about)
@@ -194,7 +194,7 @@ describe.each([
     await expect.poll(async () => (await keyValue.list('say/', 10)).length).toBe(0)
   })
 
-  test('a reply of a call that has ended fails for good', async () => {
+  test('a reply of a call that has ended fails permanently', async () => {
     const call = await line(provider)
     await call.post(about)
     fake.end('CA01')

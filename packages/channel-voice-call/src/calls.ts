@@ -200,7 +200,7 @@ export class Calls {
 
   #isAllowed = ({ remote }: Pick<Parties, 'remote'>): boolean => isAllowed(this.#options.config.allowed_numbers, remote, callerOf)
 
-  /** Notes until when the provider must be heard of again. */
+  /** Notes until when the provider must report again. */
   #expect(call: LiveCall, instruction: Instruction): void {
     const nowMs = this.#nowMs()
     if (instruction.do === 'stream') call.expectedByMs = nowMs + CONNECT_MS

@@ -103,7 +103,7 @@ export const voiceCallSection = {
 
 export type VoiceCallConfig = v.InferOutput<typeof schema>
 
-/** Returns the keys that the provider needs and that are not set; undefined if there are none. */
+/** Returns the keys that the provider needs and that are not set; undefined if none is missing. */
 export function missingKeys({ provider, account_id, public_key, connection_id }: VoiceCallConfig): string | undefined {
   const needed = provider === 'telnyx' ? { public_key, connection_id } : { account_id }
   const missing = Object.entries(needed).flatMap(([key, value]) => (value === undefined ? [key] : []))

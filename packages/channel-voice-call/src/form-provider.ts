@@ -21,7 +21,7 @@ interface RestCall {
   readonly fields?: Readonly<Record<string, string | number>>
 }
 
-/** What one provider names differently. */
+/** The names that one provider uses. */
 interface Dialect extends Pick<Provider, 'name' | 'requests' | 'stream'> {
   readonly elements: { readonly say: string; readonly listen: string; readonly wait: string; readonly reject: string }
   /** The attributes of the element that listens. */
@@ -172,7 +172,7 @@ async function rest({ path, fields, method }: RestCall, options: ProviderOptions
   })
 }
 
-/** The number `n` makes the id of what is heard next unique; a repeat of the request has the same number. */
+/** The number `n` makes the id of the next words unique; a repeat of the request has the same number. */
 const heardUrl = ({ baseUrl, nowMs }: ProviderOptions, times: string): string =>
   stepUrl(baseUrl, { step: 'heard', n: nowMs().toString(36), times })
 

@@ -1,4 +1,4 @@
-/** Media streams: what is heard becomes messages, replies are spoken and can be interrupted, for the messages of all providers. */
+/** Media streams: speech becomes messages, replies are spoken and can be interrupted, for the messages of all providers. */
 
 import { AppError, type FeatureSocket, type Inbound, type SocketListener } from '@sluice/sdk'
 import { rawRequest } from '@sluice/sdk/webhook'
@@ -141,7 +141,7 @@ const speakTo = (listener: SocketListener): void => {
 const eventsOf = (sent: readonly Sent[]) => sent.map(({ event }) => event)
 
 describe('a media stream', () => {
-  test('greets, hears what is said, and speaks the reply', async () => {
+  test('greets, recognises the words of the caller, and speaks the reply', async () => {
     const call = await stream(['Turn on the light.'])
     const listener = call.connect(await call.post({ ...CALL, CallStatus: 'ringing' }))
     await expect.poll(() => eventsOf(call.sent)).toEqual(['media', 'mark'])
@@ -172,7 +172,7 @@ describe('a media stream', () => {
     expect(call.sent.every(({ streamSid }) => streamSid === 'MZ1')).toBe(true)
   })
 
-  test('what was said is not lost while the store fails', async () => {
+  test('the words of a caller are not lost while the store fails', async () => {
     const call = await stream(['Turn on the light.'], {}, undefined, 2)
     const listener = call.connect(await call.post(CALL))
     hear(listener, LOUD, 600)
@@ -228,7 +228,7 @@ describe('a media stream', () => {
     expect(silent.spoken).toHaveLength(1)
   })
 
-  test('noise that is no speech, and our own voice, are not recognised', async () => {
+  test('noise other than speech, and our own voice, are not recognised', async () => {
     const call = await stream(['never'])
     const listener = call.connect(await call.post(CALL))
     hear(listener, LOUD, 40)
@@ -239,7 +239,7 @@ describe('a media stream', () => {
     expect(call.heard).toEqual([])
   })
 
-  test('speech without words is no message', async () => {
+  test('speech without words is not a message', async () => {
     const call = await stream([''])
     const listener = call.connect(await call.post(CALL))
     speakTo(listener)
@@ -275,7 +275,7 @@ describe('a media stream', () => {
     expect(call.closes).toEqual([1008])
   })
 
-  test('a token opens one stream: whoever reads it later cannot take over the call', async () => {
+  test('a token opens one stream: a later reader of it cannot take over the call', async () => {
     const call = await stream()
     const answer = await call.post(CALL)
     // Twilio may ask twice before it connects.
@@ -310,7 +310,7 @@ describe('a media stream', () => {
     expect(call.spoken).toEqual(['Hello. How can I help you?', 'Still here.'])
   })
 
-  test('a reply of a call that ends meanwhile fails for good', async () => {
+  test('a reply of a call that ends meanwhile fails permanently', async () => {
     const gate = Promise.withResolvers<Uint8Array>()
     const call = await stream([], {}, async (text) => (text === 'Late.' ? gate.promise : toneWav(20)))
     const listener = call.connect(await call.post(CALL))

@@ -38,7 +38,7 @@ export interface MediaSessionOptions {
   onStart(session: MediaSession): void
   /** Resolves when the text is stored. */
   onText(text: string): Promise<void>
-  /** Something was heard or played. */
+  /** Sound arrived or was played. */
   onActivity(): void
   onEnd(session: MediaSession): void
 }

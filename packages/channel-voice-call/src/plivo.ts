@@ -27,7 +27,7 @@ function verify(raw: Raw, { baseUrl, authToken }: RequestOptions): Verified {
   return { by: HEADER }
 }
 
-/** Fields of the query are written as in a query, those of the body without separators. A repeated field counts in the order of its values. */
+/** Fields of the query are written as in a query, fields of the body without separators. A repeated field counts in the order of its values. */
 export function plivoSignature(authToken: string, calledUrl: string, form: URLSearchParams, nonce: string): string {
   const url = new URL(calledUrl)
   const query = sorted(url.searchParams)

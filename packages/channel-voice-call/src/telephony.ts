@@ -1,4 +1,4 @@
-/** What the telephony providers have in common: the events of calls, the instructions that answer them, and their media streams. */
+/** The common parts of the telephony providers: the events of calls, the instructions that answer them, and their media streams. */
 import { normaliseE164, type Raw, type Verified } from '@sluice/sdk/webhook'
 
 /** The two ends of a call. */
@@ -21,7 +21,7 @@ export function callerOf(text: string): string {
   return /^\+?[\d ().-]+$/.test(caller) ? normaliseE164(caller) : caller.toLowerCase()
 }
 
-/** What a verified request of the provider reports. */
+/** The event that a verified request of the provider reports. */
 export type CallEvent =
   /** A call rings, and the provider waits for a decision, but not yet for instructions. */
   | (Parties & { readonly kind: 'ringing' })
@@ -38,7 +38,7 @@ export type CallEvent =
   | (Parties & { readonly kind: 'ended' })
   | { readonly kind: 'other' }
 
-/** What a call does next. */
+/** The next act of a call. */
 export type Instruction =
   /** Answers a call that rings. */
   | { readonly do: 'accept' }

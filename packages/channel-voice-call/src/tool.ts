@@ -18,7 +18,7 @@ const refuse = async (): Promise<never> => {
   throw new AppError('unavailable', '[channels_config.voice_call] is not enabled')
 }
 
-/** Stands for the calls while the channel is disabled. */
+/** Replaces the calls while the channel is disabled. */
 export const NO_CALLS: Dialer = { checkDial: refuse, dial: refuse }
 
 /** `asks`: a person approves each call. */

@@ -22,7 +22,7 @@ model=/usr/share/pocketsphinx/model/en-us
 exec pocketsphinx_continuous -infile "$1" -hmm "$model/en-us" -lm "$model/en-us.lm.bin" -dict "$model/cmudict-en-us.dict" -logfn /dev/null
 `
 
-test.skipIf(missing.length > 0)(`what is said after the wake word runs a turn, and nothing else does${why}`, async () => {
+test.skipIf(missing.length > 0)(`the words after the wake word run a turn, and nothing else does${why}`, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-spoken-'))
   const dataDir = join(folder, 'data')
   const recognise = join(folder, 'recognise')

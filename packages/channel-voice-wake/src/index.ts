@@ -15,7 +15,7 @@ export default defineFeature({
 function createVoiceWake(host: Host, config: VoiceWakeConfig): Channel {
   return {
     name: 'voice_wake',
-    // There is one sender: whoever can speak into the microphone.
+    // All people who can speak into the microphone are one sender.
     allow: ['voice_user'],
     async listen(deliver, context) {
       const { VoiceListener } = await import('./listener.ts')

@@ -299,7 +299,7 @@ describe('chooseRecorder', () => {
     expect((await chooseRecorder({ recorder: 'sox', device: 'mic' }, only('sox'))).env.AUDIODEV).toBe('mic')
   })
 
-  test('refuses when there is none', async () => {
+  test('refuses without one', async () => {
     await expect(chooseRecorder({ recorder: 'auto' }, only())).rejects.toMatchObject({ code: 'forbidden' })
     await expect(chooseRecorder({ recorder: 'sox' }, only('arecord'))).rejects.toThrow('No recorder is installed (sox)')
   })

@@ -7,7 +7,7 @@ import { chooseRecorder } from './recorder.ts'
 import { SAMPLE_RATE, SampleReader } from './samples.ts'
 import { commandAfter } from './wake-word.ts'
 
-/** The only sender: whoever speaks into the microphone. */
+/** The only sender: every person at the microphone. */
 export const SPEAKER = 'voice_user'
 export const ACCOUNT = 'microphone'
 
@@ -28,7 +28,7 @@ const REASON_CHARS_MAX = 200
 
 /**
  * Returns the text of a recording; undefined if it cannot be transcribed now, which is logged. It is not transcribed unless `calls`
- * calls are left in this minute: this one, and those that follow for the same utterance.
+ * calls are left in this minute: this one, and the further ones for the same utterance.
  */
 type TranscribeUtterance = (wav: Uint8Array, calls: number) => Promise<string | undefined>
 

@@ -37,7 +37,7 @@ const ARGS: Readonly<Record<RecorderName, (device: string | undefined) => readon
   sox: () => ['-q', '-d', '-t', 'raw', '-r', RATE, '-e', 'signed-integer', '-b', '16', '-c', '1', '-'],
 }
 
-/** What the sound systems read: where their sockets and settings are. Secrets of the daemon are not among them. */
+/** The variables that the sound systems read: where their sockets and settings are. Secrets of the daemon are not among them. */
 const VARIABLES = [
   'HOME',
   'XDG_RUNTIME_DIR',
@@ -54,7 +54,7 @@ const VARIABLES = [
 ]
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 
-/** Returns the configured recorder, or the first one that is installed. Throws `forbidden` when there is none: the operator must install one. */
+/** Returns the configured recorder, or the first one that is installed. Throws `forbidden` without one: the operator must install it. */
 export async function chooseRecorder(
   { recorder, device }: Pick<VoiceWakeConfig, 'recorder' | 'device'>,
   find: (name: string) => Promise<string | undefined> = findProgram,

@@ -11,7 +11,7 @@ const ATTACHMENTS_MAX = 20
 const NAME_CHARS_MAX = 255
 
 /**
- * Returns the message of a request; an empty list for other types of events and for our own replies. Throws `invalid_request` for a body that is no JSON
+ * Returns the message of a request; an empty list for other types of events and for our own replies. Throws `invalid_request` for a body other than a JSON
  * object, and for a message without sender, content or id.
  */
 export function parse({ headers, body }: Pick<Raw, 'headers' | 'body'>): Inbound[] {

@@ -16,7 +16,7 @@ export interface Target {
   readonly isChat: boolean
 }
 
-/** Returns the way of a message; `ways` has those that are configured. Throws `invalid_request` for an address that none of them reaches. */
+/** Returns the way of a message; `ways` has the configured ones. Throws `invalid_request` for an address that none of them reaches. */
 export function targetOf({ to, more = {} }: Address, ways: readonly Way[]): Target {
   const [, kind, id = ''] = /^(user|chat):(.+)$/s.exec(to) ?? []
   const can: readonly Way[] = to === ROBOT ? ['robot'] : kind === 'chat' ? ['bot'] : kind === 'user' ? ['bot', 'app'] : []

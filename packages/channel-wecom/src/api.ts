@@ -55,7 +55,7 @@ export class WecomApi {
     return text((await this.asApp('user/get', { userid }, undefined, signal)).name)
   }
 
-  /** Calls a method as the group robot, whose key stands for all credentials. */
+  /** Calls a method as the group robot, whose key replaces all credentials. */
   async asRobot(method: string, query: Readonly<Record<string, string>>, body: object, signal: AbortSignal): Promise<Members> {
     const key = this.config.webhook_key?.reveal().trim() ?? ''
     return accepted(method, await this.#request(`webhook/${method}`, { key, ...query }, body, signal))

@@ -38,7 +38,7 @@ export class Sender {
       try {
         ids.push(await part(ids.length === 0))
       } catch (error) {
-        // What was sent must not be sent again.
+        // Parts that were sent must not be sent again.
         if (ids.length === 0) throw error
         throw new AppError('upstream', 'A part of the message was sent to wecom, but not all of it', { cause: error })
       }

@@ -12,7 +12,7 @@ export interface WebhookOptions extends AppParseOptions, SealKeys {
 }
 
 const WINDOW_SECS = 300
-/** What the check of the address contains: a number. A message is XML, which must not be decrypted for anybody who has captured it. */
+/** The content of the check of the address: a number. A message is XML, which must not be decrypted for an attacker who has captured it. */
 const CHALLENGE = /^[\w-]{1,64}$/
 const BODY_BYTES_MAX = 262_144
 const utf8 = new TextDecoder('utf-8', { fatal: true })

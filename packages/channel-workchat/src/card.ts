@@ -9,7 +9,7 @@ export interface Payload {
 
 /** The platform refuses a larger request with a card. */
 const CARD_BYTES_MAX = 30_000
-/** The parts of a request beside the content. */
+/** The parts of a request other than the content. */
 const ENVELOPE_BYTES = 500
 /** A picture in Markdown, which a card shows only for files of the platform: any other address would make it refuse the card. */
 const PICTURE = /!\[([^[\]\n]*)\]\(/g

@@ -72,7 +72,7 @@ export class CatchUp {
   }
 
   /**
-   * Returns the messages since a time, oldest first: those of the same millisecond, too, because only some of them may be durable. The
+   * Returns the messages since a time, oldest first. They include the same millisecond, because only some of its messages may be durable. The
    * history of a thread cannot be limited to a time, so it is read backwards.
    */
   async #read({ chat, thread }: Place, after: string, signal: AbortSignal): Promise<readonly Members[]> {

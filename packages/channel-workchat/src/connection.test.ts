@@ -118,7 +118,7 @@ describe('an event', () => {
 })
 
 describe('messages', () => {
-  test('in groups lose the mention of the bot, and keep those of people', async () => {
+  test('in groups lose the mention of the bot, and keep mentions of people', async () => {
     const bot = await connected()
     const mentions = [...MENTION, { key: '@_user_2', id: 'ou_bob', name: 'Bob' }]
     fake.say({ chat: 'oc_team', text: '@_user_1 ask @_user_2 and @_all', mentions })

@@ -23,7 +23,7 @@ export const MERGED = `[${MERGED_TYPE}]`
 /** Messages about the conversation itself. */
 const IGNORED = ['system', '']
 
-/** Returns the content of a message; undefined for a type that is no message of a person. `id` is the id of the message. */
+/** Returns the content of a message; undefined for a type other than a message of a person. `id` is the id of the message. */
 export function contentOf(type: string, json: string, id: string): Content | undefined {
   if (IGNORED.includes(type)) return undefined
   const content = members(parsedOrUndefined(json))
@@ -104,7 +104,7 @@ function wordsIn(content: unknown): string {
   return found.join(' ')
 }
 
-/** The id of a file: what the platform needs to find it. */
+/** The id of a file: the data with which the platform finds it. */
 export const sourceId = (message: string, kind: Attachment['kind'], key: string): string =>
   `${message}/${kind === 'image' ? 'image' : 'file'}/${key}`
 

@@ -1,4 +1,4 @@
-/** What cards show, by the marks of their Markdown, in which a reference stands for a character that is no mark. */
+/** The formatting that cards show, by the marks of their Markdown, in which a reference replaces a character that is not a mark. */
 import { writeLark } from '@sluice/kit/written-marks'
 import type { Markup } from '@sluice/sdk'
 

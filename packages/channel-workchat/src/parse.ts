@@ -154,7 +154,7 @@ function editOf(envelope: Members, event: Members, bot: Bot): Inbound | undefine
   return inbound && at !== '' ? { ...inbound, id: `edit:${inbound.id}:${at}`, changes: { message: inbound.id, what: 'edited' } } : undefined
 }
 
-/** The event names nobody: owners and administrators of a group can recall messages of others, too. */
+/** The event names no person: owners and administrators of a group can recall messages of others, too. */
 function deletionOf(event: Members, { account }: Bot): Inbound | undefined {
   const [id, chat] = [text(event.message_id), text(event.chat_id)]
   if (id === '' || chat === '') return undefined
@@ -180,7 +180,7 @@ function pressOf(envelope: Members, event: Members, { account }: Bot): Inbound |
 /** The placeholder of a mention in a text. */
 const PLACEHOLDER = /@_(?:user_\d{1,6}|all)/g
 
-/** Removes mentions of the bot, and replaces those of others by their names. */
+/** Removes mentions of the bot, and replaces mentions of others by their names. */
 function withNames(content: string, message: Members, bot: Pick<Bot, 'openId'>): string {
   const names = new Map(
     list(message.mentions).map((value) => {

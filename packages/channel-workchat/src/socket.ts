@@ -6,7 +6,7 @@ import type { RawData, WebSocket } from 'ws'
 import { Fragments } from './fragments.ts'
 import { CONTROL, DATA, decodeFrame, encodeFrame, type Frame, headerOf } from './frame.ts'
 
-/** What the platform asks of its clients, in seconds. */
+/** The times that the platform demands of its clients, in seconds. */
 export interface ClientConfig {
   /** The pause between two pings. */
   readonly pingSecs: number

@@ -46,7 +46,7 @@ export interface Daemon {
   stop(): Promise<void>
 }
 
-/** What is absent is taken from `[gateway]`. */
+/** Absent members are taken from `[gateway]`. */
 export interface ListenAddress {
   readonly host?: string | undefined
   /** 0 chooses a free port. */

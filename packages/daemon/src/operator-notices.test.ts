@@ -83,7 +83,7 @@ test('a chat may be named by the word of its channel in the specification', asyn
   expect(sent[0]).toMatch(/^x:77 /)
 })
 
-test('what needs operators is told once in the chats of [approvals], and listed', async () => {
+test('a problem for operators is announced once in the chats of [approvals], and listed', async () => {
   const { sent, notices, events, emit } = await start('[approvals]\nchannels = ["x:ops", "dashboard"]\n')
   for (const event of [down('y'), down('y'), down('y', 'ok'), dead('inbound', 'it failed.'), dead('outbound', 'refused: too long')])
     emit(event)
@@ -98,7 +98,7 @@ test('what needs operators is told once in the chats of [approvals], and listed'
   expect(events.filter(({ type }) => type === 'operator_notice')).toHaveLength(3)
 })
 
-test('a run of a procedure that failed is told once for its procedure, with the beginning of its reason', async () => {
+test('a failed run is announced once for its procedure, with the beginning of its reason', async () => {
   const { sent, notices, emit } = await start('[approvals]\nchannels = ["x:ops"]\n')
   const failed = (run_id: string): SluiceEvent => ({
     type: 'sop_run',
@@ -134,7 +134,7 @@ test('a channel that does not work carries no notice about itself', async () => 
   expect(await notices()).toHaveLength(1)
 })
 
-test('a refusal of a model is told once for an agent, whoever asked it, and not as a message that is given up', async () => {
+test('a refusal of a model is announced once for an agent and all its callers, and not as a message that is given up', async () => {
   const { sent, notices, emit } = await start('[approvals]\nchannels = ["x:ops"]\n')
   const failed = (part: object): SluiceEvent => ({
     type: 'turn_failed',
@@ -161,7 +161,7 @@ test('a refusal of a model is told once for an agent, whoever asked it, and not 
   expect((await notices()).map(({ about }) => about).toSorted()).toEqual(['ada quota', 'main credentials'])
 })
 
-test('a budget that is spent is told, and a limit of a person is not', async () => {
+test('a spent budget is announced, and the limit of a person is not', async () => {
   const { notices, emit } = await start('')
   const failed = { type: 'turn_failed', turn_id: 't', session_id: null, source: 'x', code: 'rate_limited' } as const
   emit({ ...failed, error: 'You reached the limit for spending: 1 USD a day' })

@@ -131,7 +131,7 @@ async function giveUp({ store, clock, config, log }: OpenRuntime, tell: Tell, tu
   const { session, caller, text, key } = turn
   const reason = row.error?.message ?? 'no reason is known'
   log.error('reminder given up', { turn: row.id, caller, error: reason })
-  // Operators hear of each refusal by its own notice.
+  // Each refusal has its own notice to operators.
   if (row.error?.refusedFor === undefined)
     tell({ kind: 'given_up', about: `reminder ${row.agent}`, text: `A reminder could not be answered: ${withFullStop(reason)}` })
   const response = gatewayText('unanswered', config().core(gatewaySection).texts).trim()

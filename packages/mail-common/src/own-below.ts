@@ -1,5 +1,5 @@
 /**
- * Finds the words of the sender below and between the quotes of a mail. They count as the sender's own only if nobody else can have put
+ * Finds the words of the sender below and between the quotes of a mail. They count as the sender's own only if no one else can have put
  * words there: the text says `format=flowed`, whose programs keep the mark on each line of a quote that they wrap (RFC 3676, section 4.5),
  * and an empty line without a mark ends the quote, because the second half of a line that was wrapped without one stands right below it.
  */
@@ -13,14 +13,14 @@ export interface Span {
   readonly to: number
 }
 
-/** What stands between the subject and the body. */
+/** The text between the subject and the body. */
 const BODY = '\n\n'
 /** The rest of a mail with more quotes counts as a quote. */
 const QUOTES_MAX = 20
 
 /**
  * Whether a text with these parameters of its content type keeps the marks of quotes. Apple Mail, which writes `delsp=yes`, can quote
- * without marks, so that marks in its text may be those of the quoted mail.
+ * without marks, so that marks in its text may come from the quoted mail.
  */
 export const keepsMarks = ({
   format = '',

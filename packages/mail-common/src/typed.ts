@@ -12,9 +12,9 @@ const FROM_PHONE =
   /^(?:(?:Sent (?:from|via|with)|Get Outlook for|Hanki Outlook|Holen Sie sich Outlook|Obtenir Outlook|Von meinem|Gesendet (?:von|mit)|Envoyé (?:de|depuis)|Télécharger Outlook|Enviado desde|Enviado d[eo]|Obtener Outlook|Inviato da|Verzonden (?:vanaf|met)|Skickat från|Sendt fra|Lähetetty|Wysłane? z|Отправлено (?:с|из)|发自我的|從我的|Diese Nachricht wurde von meinem) ?[^,]{1,60}?(?:<https?:[^\s<>]{1,200}>| \(https?:[^\s()]{1,500}\)|, (?:please |kindly |sorry|excuse|apologies).{0,60})?|From [Mm]y [Ii][Pp]hone(?: \S{1,10})?|.{1,40}から送信|[(<]{1,2}[Ss]ent (?:from|by|via|with) [^()<>]{1,60}[)>]{1,2})$/u
 
 /**
- * Returns what the sender typed above the first quote, else what stands below or between the quotes of a body that keeps their marks (see
+ * Returns the sender's text above the first quote, else the text below or between the quotes of a body that keeps their marks (see
  * `keepsMarks`). Returns the subject of a mail whose sender typed no text, unless it is the subject of the mail that it answers, which
- * somebody else may have written.
+ * another person may have written.
  */
 export function typedIn(subject: string, body: string, marksAreKept = false, hasAttachedMail = false): string {
   const quoted = quoteStart(body)

@@ -33,7 +33,7 @@ export interface ConnectOptions {
   /** The name of the server in the configuration. */
   readonly server: string
   readonly transport: ServerTransport
-  /** The folder that the server is told to work in, as a `file:` URL; absent for a server elsewhere. */
+  /** The folder that is announced to the server as its root, as a `file:` URL; absent for a server elsewhere. */
   readonly root: string | undefined
   readonly startTimeoutMs: number
   readonly timeoutMs: number
@@ -272,7 +272,7 @@ interface Failed {
   readonly misunderstood?: string | undefined
 }
 
-/** Says which server failed, what it was asked to do, and why it ended if it did. */
+/** Says which server failed, at which task, and why it ended if it did. */
 function asAppError(error: unknown, failed: Failed & Pick<ConnectOptions, 'transport'>): AppError {
   const { server, doing, transport } = failed
   const because = (why: string) => `The MCP server '${server}' did not ${doing}: ${why}`

@@ -11,7 +11,7 @@ interface Opened {
   ready: Connection | undefined
   /** When the last request ended. */
   idleSinceMs: number
-  /** Aborts when the connection is no longer one of these. */
+  /** Aborts when the connection is removed. */
   readonly ended: AbortController
 }
 
@@ -50,7 +50,7 @@ export class Connections {
   }
 
   /**
-   * Runs `work` on the connection of `key`, which is opened if there is none, and once more on a new one if the server has forgotten the
+   * Runs `work` on the connection of `key`, which is opened if it is missing, and once more on a new one if the server has forgotten the
    * session. Throws `unavailable` when all connections are busy.
    */
   async use<Result>(request: Use<Result>): Promise<Result> {

@@ -274,7 +274,7 @@ describe('a server that asks for a login', () => {
     expect(server.seen.filter(({ body }) => body.includes('grant_type=refresh_token'))).toHaveLength(1)
   })
 
-  test('says what to do when there is no login, or it has ended', async () => {
+  test('says how to log in when the login is missing or has ended', async () => {
     const { server, call, login, parts } = await arrange({}, new Set())
     const advice = "asks for a login: run 'sluice mcp login far'"
     await waitFor(async () => expect(JSON.stringify(await parts.check?.(new AbortController().signal))).toContain(advice))

@@ -366,7 +366,7 @@ describe('a question of a server', () => {
     expect(await call('mcp__notes__buy', {}, { ask: async () => undefined })).toBe('{"action":"decline"}')
   })
 
-  test('is declined when an approval cannot answer it, or nobody can be asked', async () => {
+  test('is declined when an approval cannot answer it, or no person can be asked', async () => {
     const { listed, call, server } = await arrange({}, serverWith(asksFor(form({ name: { type: 'string' } }, ['name']))))
     await listed()
     const never = async (): Promise<string> => {

@@ -5,7 +5,7 @@
 
 export interface MetricRow {
   readonly type: 'counter' | 'gauge' | 'histogram'
-  /** What the metric counts or measures, for its HELP line and the documentation. */
+  /** The object of the count or measurement, for the HELP line and the documentation. */
   readonly help: string
   readonly labels?: readonly string[]
   /** The upper bounds of a histogram. */

@@ -3,7 +3,7 @@ import type { Backlog, Vitals } from '@sluice/sdk'
 import type * as Prom from './prom-client.ts'
 import { METRICS, type NameOf } from './table.ts'
 
-/** Where the figures come from. Outside of a daemon, there are none. */
+/** Where the figures come from. Outside of a daemon, none exist. */
 export interface VitalsSource {
   vitals(): Vitals | undefined
   backlog(): Promise<Backlog> | undefined

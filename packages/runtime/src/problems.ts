@@ -33,7 +33,7 @@ interface ProblemSources {
 
 const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${withFullStop(text.slice(1))}`
 
-/** Those that stop work come first. */
+/** Problems that stop work come first. */
 export function problemsOf({ health, dataDir, clock, vitals }: ProblemSources, { channels, links, features }: Snapshot): Problem[] {
   const { store, leases, warnings } = health.look()
   const { provider, config, jumped, nodes = [] } = health.reasons()

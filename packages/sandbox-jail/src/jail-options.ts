@@ -75,7 +75,7 @@ export interface View {
   readonly etc: readonly string[]
   /** The data directory, without links. */
   readonly dataDir: string
-  /** The home folder of this user, without links; undefined if there is no home folder to hide. */
+  /** The home folder of this user, without links; undefined without a home folder to hide. */
   readonly home: string | undefined
   readonly isRoot: boolean
   /** The target of /etc/resolv.conf, without links. */

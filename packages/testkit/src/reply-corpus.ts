@@ -5,7 +5,7 @@ export interface CorpusReply {
   readonly markdown: string
   /** Words without marks, each of which occurs once in the Markdown. */
   readonly words: readonly string[]
-  /** Texts that look like marks and are none, such as a mark that nothing closes. */
+  /** Texts that look like marks and are not, such as a mark that nothing closes. */
   readonly literals: readonly string[]
   /** The addresses of links. */
   readonly addresses: readonly string[]

@@ -1,7 +1,7 @@
 /** Reads `.gitignore` files as rules, which only a search thread runs. https://git-scm.com/docs/gitignore */
 import type { Workspace } from '@sluice/sdk'
 
-/** One line of a `.gitignore`. Of the rules that match a path, the last one decides. */
+/** One line of a `.gitignore`. The last rule that matches a path decides. */
 export interface IgnoreRule {
   /** The source of an expression for paths from the workspace, in which a folder ends with a slash. */
   readonly source: string

@@ -107,7 +107,7 @@ export class SearchThread implements AsyncDisposable {
     return (await this.#ask({ paths })) as readonly string[]
   }
 
-  /** Resolves to the paths that the rules keep. A rule that is no expression does not match. */
+  /** Resolves to the paths that the rules keep. A rule that is not a valid expression does not match. */
   async keep(paths: readonly string[], rules: readonly IgnoreRule[]): Promise<readonly string[]> {
     return (await this.#ask({ paths, rules })) as readonly string[]
   }

@@ -22,7 +22,7 @@ const arrange = (files: Record<string, string | Uint8Array>, change: (workspace:
 }
 
 describe('grep', () => {
-  test('names path and line, in the order of names, and leaves out what is no text', async () => {
+  test('names path and line, in the order of names, and leaves out files other than text', async () => {
     const { run } = arrange({
       'b.txt': 'no\r\nfoo 1\r\n',
       'a/c.md': 'foo 2',
@@ -130,7 +130,7 @@ describe('grep', () => {
     await expect(run('grep', { pattern: 'x', path: 'b.txt' })).rejects.toMatchObject({ code: 'forbidden' })
   })
 
-  test('refuses a pattern that is no expression', async () => {
+  test('refuses a pattern that is not an expression', async () => {
     await expect(arrange({ a: 'x' }).run('grep', { pattern: '(' })).rejects.toMatchObject({
       code: 'invalid_request',
       message: expect.stringContaining('Unterminated group'),

@@ -89,7 +89,7 @@ const glob = (start: Start): Tool =>
     risk: 'read',
     decider: 'asker',
     egress: false,
-    // Senders choose names of files; `run` reports those that are among the results.
+    // Senders choose names of files; `run` reports the ones among the results.
     untrusted: ({ path }) => (isFileOfOthers(path) ? `folder ${path}` : undefined),
     input: v.object({
       pattern: patternInput('Such as *.md, or src/**/*.{ts,tsx}'),
@@ -189,7 +189,7 @@ class Found {
     return this.#limit - this.lines.length
   }
 
-  /** Returns false when there is no room for more. */
+  /** Returns false without room for more. */
   add(path: string, matches: readonly Match[], more: boolean): boolean {
     if (matches.length > 0) this.paths.push(path)
     for (const { line, text, bytes } of matches) {

@@ -7,7 +7,7 @@ const ENTRIES_MAX = 10_000
 const SKIPPED = new Set(['.git', 'node_modules'])
 
 export interface VisitedFolder {
-  /** What stands before the names of the files: empty, or the path of the folder with a slash. */
+  /** The prefix of the names of the files: empty, or the path of the folder with a slash. */
   readonly prefix: string
   readonly names: readonly string[]
   /** Whether a `.gitignore` leaves out files or folders of this folder. */
@@ -33,7 +33,7 @@ export async function* walk(workspace: Workspace, path: string, keep?: Keep): As
     throw error
   })
   if (!first) {
-    // Throws when there is no such file either.
+    // Throws when no such file exists either.
     await using _file = await workspace.open(path, { bytesMax: Number.POSITIVE_INFINITY })
     const slash = path.lastIndexOf('/') + 1
     yield { prefix: path.slice(0, slash), names: [path.slice(slash)], leavesOut: false }

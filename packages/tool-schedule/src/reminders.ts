@@ -137,7 +137,7 @@ export class Reminders {
     return nextMs - clock.nowMs()
   }
 
-  /** Starts the turn of a reminder that is due. Resolves to the time of the next attempt or instant; undefined when there is none. */
+  /** Starts the turn of a reminder that is due. Resolves to the time of the next attempt or instant; undefined without one. */
   async #fire(reminder: Reminder): Promise<number | undefined> {
     const { clock, log, keyValue } = this.#host
     const startTurn = this.#host.service('startTurn')

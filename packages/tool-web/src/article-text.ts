@@ -6,7 +6,7 @@ export interface PageSource {
   readonly url: string
 }
 
-/** What a node of the parsed page offers here. */
+/** The members of a node of the parsed page that this file uses. */
 interface PageNode {
   readonly nodeType: number
   readonly nodeName: string
@@ -19,7 +19,7 @@ const TEXT_NODE = 3
 const ELEMENT_NODE = 1
 /** Characters of an article below which the whole page says more. */
 const ARTICLE_CHARS_MIN = 200
-/** Stand for line breaks and spaces of code, which stay as they are. */
+/** Replace line breaks and spaces of code, which stay as they are. */
 const CODE_BREAK = '\ue000'
 const CODE_SPACE = '\ue001'
 /** A longer cell of a table keeps its lines. */

@@ -86,7 +86,7 @@ describe('web_fetch', () => {
     expect(await arrange(() => new Response(body.swap16(), { headers: { 'content-type': 'text/html' } })).run({})).toBe('Grüße')
   })
 
-  test('refuses what is no text', async () => {
+  test('refuses content other than text', async () => {
     const picture = () => new Response(Uint8Array.of(1, 2), { headers: { 'content-type': 'image/png' } })
     await expect(arrange(picture).run({})).rejects.toThrow('2 bytes of image/png, not to text')
     await expect(arrange(() => new Response(Uint8Array.of(97, 0))).run({})).rejects.toMatchObject({ code: 'invalid_request' })

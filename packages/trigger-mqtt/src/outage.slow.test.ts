@@ -1,4 +1,4 @@
-/** How often the trigger connects while its broker fails, on a clock that stands still while it waits for the broker. */
+/** How often the trigger connects while its broker fails, on a clock that stops while it waits for the broker. */
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** What a model is sent: every request of six tasks is recorded, compared with the one before it byte for byte, and priced. */
+/** The requests to a model: every request of six tasks is recorded, compared with the one before it byte for byte, and priced. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -113,7 +113,7 @@ function billed(requests: readonly ModelRequest[]): number {
 }
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../../docs/agent.md'), 'utf8')
-/** The figures of the page are those of this file, but for the names of days and months, which have different lengths. */
+/** The figures of the page equal the figures of this file, except for names of days and months, which have different lengths. */
 const SPREAD = 0.01
 
 /** Compares the recorded requests with the row of docs/agent.md about their task. */

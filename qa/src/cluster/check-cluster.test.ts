@@ -65,7 +65,7 @@ const rulesOf = (history: Partial<ClusterHistory>, store: Partial<StoreView> = {
 
 test('a history that keeps all rules has no violation', () => expect(rulesOf({})).toEqual([]))
 
-test('numbers are no order: a message with a lower number may be committed later', () =>
+test('numbers are not an order: a message with a lower number may be committed later', () =>
   expect(rulesOf({}, { inbox: STORE.inbox.map((row) => ({ ...row, number: 3 - row.number })) })).toEqual([]))
 
 const [, second] = STORE.outbox

@@ -1,7 +1,7 @@
 /**
  * The rules of a run with several nodes. They are pure, like those of the crash run. Numbers are no order here: nodes store messages at the
  * same time, and a number may be given before an earlier one is committed. Turns may overlap in time when a node stops and goes on later,
- * because a database cannot hold back what happens outside of it; what is committed may not.
+ * because a database cannot hold back acts outside of it; its commits may not overlap.
  */
 import { checkGates } from '../chaos/check-gates.ts'
 import { checkAcknowledged, checkAscending, timesOf } from '../chaos/check-order.ts'
@@ -109,7 +109,7 @@ function checkOrder(history: History, store: StoreView, report: Report): void {
       timeOf,
       inOrder,
     )
-  // What a stopped node sends late has an ambiguous row.
+  // A message that a stopped node sends late has an ambiguous row.
   const certain = store.outbox.filter(({ state }) => state === 'sent')
   const numbers = new Map(certain.flatMap(({ number, parts }) => parts.map((part) => [nameOf(part), number] as const)))
   const sent = history.seen.flatMap((event) => (event.type === 'sending' ? event.parts : []))

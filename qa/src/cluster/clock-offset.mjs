@@ -1,5 +1,5 @@
 // Preloaded into a daemon: its wall clock is ahead of the machine's by CLOCK_OFFSET_MS, as after a wrong setting. The monotonic clock,
-// timers and files are those of the machine.
+// timers and files use the machine's clock.
 const offsetMs = Number(process.env.CLOCK_OFFSET_MS)
 const Real = Date
 globalThis.Date = class extends Real {

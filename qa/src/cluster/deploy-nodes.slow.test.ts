@@ -33,7 +33,7 @@ const STOPPED_MS_MAX = 1_000 + BUSY_MS_MAX
 const KILLED_MS_MAX = TTL_MS + 1_000 + BUSY_MS_MAX
 const SUBSCRIBERS = 4
 const SHARDS = 256
-/** The shards that the node owns, and those that others own with the listener of Telegram. */
+/** The shards that the node owns, and the shards that others own with the listener of Telegram. */
 const OWNED = `
   SELECT coalesce(sum(shard_to - shard_from + 1) FILTER (WHERE node = $1), 0)::int AS own,
     coalesce(sum(shard_to - shard_from + 1) FILTER (WHERE node <> $1), 0)::int AS others,

@@ -1,4 +1,4 @@
-/** The files of deploy/cluster without containers: their scripts, and Debian's nginx in front of three servers that stand for nodes. */
+/** The files of deploy/cluster without containers: their scripts, and Debian's nginx in front of three servers that imitate nodes. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -142,7 +142,7 @@ describe('a node that dies', () => {
     expect(second.asked).toEqual([])
     await first.link.cut('reset')
     await expect.poll(() => second.asked).toEqual(['one'])
-    // The node comes back, notices that its lease is lost, and answers its caller with what the other node said.
+    // The node comes back, notices that its lease is lost, and answers its caller with the result of the other node.
     await first.link.restore()
     expect(await one).toMatchObject({ text: 'answer to one' })
     expect(await turnsOf(second, session)).toMatchObject([{ status: 'done', starts: 2, response: 'answer to one' }])
@@ -258,7 +258,7 @@ describe('what several nodes know of one conversation', () => {
       await expect(runtime.agent.run({ ...request(null, 'hello'), limited })).rejects.toMatchObject({ code: 'rate_limited' })
     // Each node has spent 1 USD; this is the third, and the only one above the limit that may still begin.
     await second.runtime.agent.run(request(null, 'hello'))
-    // What a node has read of the spending holds for two seconds.
+    // A node uses a reading of the spending for two seconds.
     await sleep(2100)
     await expect(first.runtime.agent.run(request(null, 'hello'))).rejects.toMatchObject({
       message: expect.stringContaining('Daily budget'),

@@ -36,7 +36,7 @@ export interface FaultStage {
   readonly releases?: readonly [string, string]
   /** Records how soon nodes followed a change. */
   follow(seen: readonly Followed[]): void
-  /** Counts something that happened beside the fault itself. */
+  /** Counts an occurrence other than the fault itself. */
   count(what: string): void
 }
 

@@ -106,7 +106,7 @@ const shownBy = ({ nodes = [] }: Asked['body']): readonly NodeShown[] =>
   (nodes as readonly NodeShown[]).filter(({ state }) => state === 'up')
 
 /**
- * Changes one number of the shared configuration, and watches the versions that the cluster shows. Resolves to undefined if nobody took it.
+ * Changes one number of the shared configuration, and watches the versions that the cluster shows. Resolves to undefined if none took it.
  * The number follows from the version: the same one again would be no change, so that no version would follow it.
  */
 export async function changeConfig(changing: Changing, key: string, { min, max }: NumberRange): Promise<Followed[] | undefined> {

@@ -20,7 +20,7 @@ export async function followNodes(url: () => string | undefined, ids: string[], 
       text = blocks.pop() ?? ''
       for (const block of blocks) {
         const [, id] = /^id: ?(.*)$/m.exec(block) ?? []
-        // Like a browser, it goes on after the last frame with an id; a frame that tells of a gap is no event.
+        // Like a browser, it goes on after the last frame with an id; a frame that reports a gap is not an event.
         if (id !== undefined) last = id
         if (id !== undefined && /^data:/m.test(block) && !/"type":"gap"/.test(block)) ids.push(id)
       }

@@ -15,7 +15,7 @@ export interface PreviousRelease {
 }
 
 const SCHEMA = 'packages/store-postgres/src/schema/schema.ts'
-/** What it shows as its version. Its sources may have that of this release. */
+/** The version that it shows. Its sources may have the version of this release. */
 export const PREVIOUS_VERSION = '0.0.9'
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 const run = promisify(execFile)

@@ -9,7 +9,7 @@ import { clusterSummary, runCluster } from './run-cluster.ts'
 
 const SECONDS = 150
 const RUN_MS_MAX = 600_000
-/** The previous release is no judge of what this one has changed for direct requests. */
+/** The previous release cannot judge the changes of this one to direct requests. */
 const KINDS = ['chatapp', 'line', 'telegram']
 
 test('nothing is lost or doubled while nodes of two releases share a database', { timeout: RUN_MS_MAX }, async (context) => {

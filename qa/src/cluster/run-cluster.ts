@@ -188,7 +188,7 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
     await world.close()
   }
 
-  /** Resolves to what is left in the end, or to undefined once nothing is. */
+  /** Resolves to the unfinished work at the end, or to undefined once none is left. */
   async function settle(): Promise<string | undefined> {
     const client = new pg.Client({ connectionString: stage.database.server.url, options: '-c search_path=sluice' })
     await client.connect()

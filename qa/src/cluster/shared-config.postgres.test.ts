@@ -73,7 +73,7 @@ async function twoNodes() {
 
 const turnsOf = ({ config }: Node) => config().core(agentSection).max_concurrent_turns
 
-test('the file of the first node becomes the configuration of all, except for what belongs to a node', async () => {
+test('the file of the first node becomes the configuration of all, except for the keys of a node', async () => {
   const { first, second } = await twoNodes()
   expect([turnsOf(first), turnsOf(second)]).toEqual([3, 3])
   expect([first, second].map(({ config }) => config().core(clusterSection).node)).toEqual(['node-1', 'node-2'])

@@ -1,4 +1,4 @@
-/** Runs a daemon with webhook channels in this process: with a real HTTP server and store, and a clock that stands still. */
+/** Runs a daemon with webhook channels in this process: with a real HTTP server and store, and a clock that only tests advance. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -15,7 +15,7 @@ export async function startChat(name: string, nowMs: () => number = Date.now): P
   return chat
 }
 
-/** The notification target that the channel implements. Throws when it is none. */
+/** The notification target that the channel implements. Throws for any other target. */
 export function targetOf(name: string): string {
   const target = CHANNELS.find((channel) => channel.name === name)?.row.target
   if (target === undefined) throw new Error(`The channel "${name}" is no notification target.`)

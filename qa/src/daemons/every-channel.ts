@@ -1,4 +1,4 @@
-/** The program `sluice` from its sources with every channel of the catalogue, also those that no profile has. */
+/** The program `sluice` from its sources with every channel of the catalogue, also the ones that no profile has. */
 import { main } from '@sluice/cli'
 import { always } from '../../../profiles/always.ts'
 import { CHANNELS } from '../channels.ts'

@@ -45,7 +45,7 @@ pool = { turns_per_hour = 0, turns_in_flight = 0, turns_waiting = 0 }
 `
 
 export interface KindDaemonOptions {
-  /** What the model does with a request. Default: an answer that repeats the user's text. */
+  /** The answer of the model to a request. Default: an answer that repeats the user's text. */
   answer?(request: ModelRequest): ModelStep | Promise<ModelStep>
   /** More of the configuration, as TOML. */
   readonly toml?: string

@@ -1,5 +1,5 @@
 /**
- * Sends events to a page at a fixed rate, from a thread of its own: neither the log of a daemon nor what the test does beside it is the
+ * Sends events to a page at a fixed rate, from a thread of its own: neither the log of a daemon nor other work of the test is the
  * limit then.
  */
 import { once } from 'node:events'

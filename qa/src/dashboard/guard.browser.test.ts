@@ -1,4 +1,4 @@
-/** Attacks on the dashboard by other pages of the same browser, by other names of its address, and by what a request may say. */
+/** Attacks on the dashboard by other pages of the same browser, by other names of its address, and by the content of requests. */
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
@@ -46,7 +46,7 @@ describe.skipIf('missing' in foundChromium)(`attacks on the dashboard${whySkippe
     return other
   }
 
-  test('a page on another port of this machine reads nothing, changes nothing, and hears nothing', async () => {
+  test('a page on another port of this machine reads nothing, changes nothing, and receives nothing', async () => {
     const { page } = await signedIn(browser, gateway)
     const before = await devices()
     const code = (await gateway.link()).split('#sign-in=')[1] ?? ''

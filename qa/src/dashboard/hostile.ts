@@ -1,4 +1,4 @@
-/** Pages that show what attackers wrote: what must not become of it. */
+/** Pages that show texts of attackers, and the effects that these must not have. */
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { HOSTILE, LONG_LINE } from './page-world.ts'
@@ -10,7 +10,7 @@ const WIDER = `document.documentElement.scrollWidth <= innerWidth ? [] : [...doc
   .filter((part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.tagName + '.' + part.className + ': ' + part.textContent.slice(0, 40))`
 const INVISIBLE = String.raw`document.body.innerText.match(/.{0,30}[\u202a-\u202e\u2066-\u2069\u0000\u001b]/g) ?? []`
 
-/** Fails if the page runs, draws or hides by what others wrote, or is wider than its window. */
+/** Fails if texts of others make the page run, draw or hide something, or wider than its window. */
 export async function expectHarmless(page: Page, place: string): Promise<void> {
   expect(await page.evaluate('window.hacked'), place).toBeUndefined()
   expect(await page.evaluate(`document.querySelectorAll('${FOREIGN}').length`), place).toBe(0)
@@ -18,7 +18,7 @@ export async function expectHarmless(page: Page, place: string): Promise<void> {
   expect(await page.evaluate(WIDER), `${place} is wider than its window`).toEqual([])
 }
 
-/** Each text of these answers, but for times, gets a hostile text after it: what a page shows of an answer comes from anybody. `instead` replaces the real answer. */
+/** Each text of these answers, but for times, gets a hostile text after it: any text of an answer may come from anyone. `instead` replaces the real answer. */
 export async function spoilAnswers(page: Page, path: string, instead?: object): Promise<void> {
   let count = 0
   const texts = [...HOSTILE, LONG_LINE]

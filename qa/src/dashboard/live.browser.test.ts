@@ -12,7 +12,7 @@ const SOON = { timeout: 20_000 }
 const ROWS = 100_000
 const BURSTS = 3
 const BURSTS_MAX = ARE_FIGURES_CHECKED ? 8 : 1
-/** A round in which even a bare page answers later is disturbed by what else the machine does, and is dropped. */
+/** A round in which even a bare page answers later is disturbed by other work of the machine, and is dropped. */
 const BARE_TYPING_MS_MAX = 40
 
 describe.skipIf('missing' in foundChromium)(`the dashboard over hours and failures${whySkipped}`, () => {

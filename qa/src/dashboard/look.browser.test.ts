@@ -1,5 +1,5 @@
 /**
- * What the dashboard weighs, how soon it answers, how accessible it is, and how it looks. `SLUICE_SCREENSHOTS=1` writes the pictures of
+ * The size of the dashboard, its answer times, its accessibility and its look. `SLUICE_SCREENSHOTS=1` writes the pictures of
  * docs/dashboard.md.
  */
 import { globSync, mkdirSync, readFileSync, statSync } from 'node:fs'
@@ -241,7 +241,7 @@ describe.skipIf('missing' in foundChromium)(`the look and the weight of the dash
     await page.context().close()
   })
 
-  test('texts follow the size that a person has chosen, and long names stay beside the controls', WALK, async () => {
+  test('texts follow the size that a person has chosen, and long names stay next to the controls', WALK, async () => {
     const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
     await world.gateway.call('POST', '/api/channel-events', {
       type: 'human_approval_request',
@@ -320,7 +320,7 @@ describe.skipIf('missing' in foundChromium)(`the look and the weight of the dash
   })
 })
 
-/** The files that the page of this build names, directly or by another file: the folder keeps those of replaced builds for a week. */
+/** The files that the page of this build names, directly or by another file: the folder keeps files of replaced builds for a week. */
 function current(): ReadonlySet<string> {
   const found = new Set<string>()
   const visit = (file: string) => {
@@ -348,7 +348,7 @@ const WATCH_START = `
   requestAnimationFrame(look)
 `
 
-/** Titles and texts that leave the window or lie under a control, and titles that have no room beside their controls. */
+/** Titles and texts that leave the window or lie under a control, and titles that have no room next to their controls. */
 const CROWDED = `(() => {
   const found = []
   const boxOf = (element) => element.getBoundingClientRect()

@@ -87,7 +87,7 @@ describe.skipIf('missing' in foundChromium || !isPostgresThere)(`the nodes on th
     }
   })
 
-  test('what a node says about itself stays text', async () => {
+  test('the words of a node about itself stay text', async () => {
     const { page, faults } = await open()
     await spoilAnswers(page, '**/api/cluster')
     await page.reload()

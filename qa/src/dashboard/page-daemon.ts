@@ -106,7 +106,7 @@ export async function startPageDaemon(config = '', { profile = PROFILE, port: wa
   }
 }
 
-/** What a page did that it must not do. */
+/** The acts of a page that are forbidden. */
 export interface Watched {
   readonly page: Page
   /** Errors of its scripts, breaches of its policy, and requests to other hosts. */

@@ -1,4 +1,4 @@
-/** What the tests of the page show it: a model that streams and calls tools, a channel whose receiver refuses, procedures, and hostile texts. */
+/** The surroundings of the page in tests: a model that streams and calls tools, a channel whose receiver refuses, procedures, and hostile texts. */
 import { cpSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -88,7 +88,7 @@ ${extra}`)
 export const addProcedures = ({ dataDir }: PageDaemon): void =>
   cpSync(join(ROOT, 'examples/sops'), join(dataDir, 'sops'), { recursive: true })
 
-/** Links the command line with the device of the tests: the memories of the person are those of the command line. */
+/** Links the command line with the device of the tests: the memories of the person belong to the command line. */
 export async function linkCommandLine({ dataDir, call }: PageDaemon): Promise<void> {
   const { stdout, stderr } = await run(PROFILE, ['people', 'link', '--json', '--data-dir', dataDir])
   if (!stdout.includes('code')) throw new Error(`No code: ${stderr}`)

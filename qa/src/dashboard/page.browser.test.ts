@@ -114,7 +114,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     await page.locator('.facts').getByText('sent', { exact: true }).waitFor()
   })
 
-  test('a procedure that waits is shown with what it waits for, and goes on when it is approved', async () => {
+  test('a procedure that waits is shown with the reason, and goes on when it is approved', async () => {
     addProcedures(world.gateway)
     const loaded = async () => ((await world.gateway.call('GET', '/api/sops')) as { sops: unknown[] }).sops.length
     await expect.poll(loaded, SOON).toBeGreaterThan(0)
@@ -268,7 +268,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     rmSync(dirname(file), { recursive: true })
   })
 
-  test('what a person types into the configuration stays when the file is changed elsewhere, and a stale review is not saved', async () => {
+  test('typed changes of the configuration stay when the file is changed elsewhere, and a stale review is not saved', async () => {
     const page = await open()
     await go(page, '/configuration?section=agent', 'Configuration')
     await page.getByLabel('max_iterations').fill('23')

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { run } from '../daemons/bundle.ts'
 import { buildWith, foundChromium, launchChromium, type PageDaemon, startPageDaemon, watchedPage, whySkipped } from './page-daemon.ts'
 
-/** The profile `standard` with what the ways need. */
+/** The profile `standard` with the parts that these walks need. */
 const BUNDLE = 'dashboard-ways'
 const SOON = { timeout: 30_000 }
 
@@ -138,7 +138,7 @@ async function freePort(): Promise<number> {
 const SCALE = 4
 const MARGIN = 4
 
-/** Reads a QR code of half blocks, in which each line has two rows of modules. A terminal is dark: what is drawn is light. */
+/** Reads a QR code of half blocks, in which each line has two rows of modules. A terminal is dark: drawn modules are light. */
 function decodeTerminal(lines: readonly string[]): string | undefined {
   const rows = lines.flatMap((line) => {
     const characters = Array.from(line)

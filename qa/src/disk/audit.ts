@@ -9,7 +9,7 @@ import { arrivalOf, messageIdsOf, runIdOf, turnIdOf } from './workload.ts'
 
 const ROWS_MAX = 10_000
 
-/** Returns the problems; empty if there are none. */
+/** Returns the problems; empty without any. */
 export async function audit(file: string, marks: Marks): Promise<string[]> {
   const problems = [...marks.wrong]
   let store: Store | undefined

@@ -6,6 +6,6 @@ export interface Findings {
   readonly problems: readonly string[]
 }
 
-/** Joins every problem of one place into a line; empty if there are none. A case with a planted bug searches the line for one of them. */
+/** Joins every problem of one place into a line; empty without any. A case with a planted bug searches the line for one of them. */
 export const problemAt = (place: string, found: readonly string[]): string[] =>
   found.length === 0 ? [] : [`${place}: ${found.join('; ')}`]

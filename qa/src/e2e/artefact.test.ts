@@ -1,4 +1,4 @@
-/** What a build consists of besides its bundle, in the folders of the three shipped profiles. */
+/** The parts of a build besides its bundle, in the folders of the three shipped profiles. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'

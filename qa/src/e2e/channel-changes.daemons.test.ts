@@ -53,7 +53,7 @@ const NO_EDITS = 'The platform reports no edits.'
 const NO_DELETIONS = 'The platform reports no deletions.'
 
 describe.concurrent.each(KIND_NAMES)('%s', (name) => {
-  test('an edit is told to the next turn, once, when its own turn has begun', { concurrent: false, timeout: 180_000 }, async ({ skip }) => {
+  test('the next turn reads an edit once when its own turn has begun', { concurrent: false, timeout: 180_000 }, async ({ skip }) => {
     const kind = daemon.kind(name)
     if (!kind.edit) return skip(NO_EDITS)
     const [old, edited, next, last] = [unique('first'), unique('corrected'), unique('next'), unique('last')]
@@ -72,7 +72,7 @@ describe.concurrent.each(KIND_NAMES)('%s', (name) => {
     expect(asked(edited, next, last)).toEqual([[edited, next], [last]])
   })
 
-  test('a deletion cancels the message before its turn begins, and is told to the next turn later', {
+  test('a deletion cancels the message before its turn begins, and goes to the next turn later', {
     concurrent: false,
     timeout: 180_000,
   }, async ({ skip }) => {

@@ -27,7 +27,7 @@ afterAll(() => daemon?.stop())
 
 /** How often the model was asked with a text. */
 const askedWith = (text: string): number => daemon.model.requests.filter(({ lastUserText }) => lastUserText.includes(text)).length
-/** What the model was asked besides the messages that it answers later: nothing, unless a command reached it. */
+/** The requests to the model other than the messages that it answers later: none, unless a command reached it. */
 const leaked = (): readonly string[] =>
   daemon.model.requests.map(({ lastUserText }) => lastUserText).filter((text) => !held.keys().some((words) => text.includes(words)))
 /** The answers to each command so far. */

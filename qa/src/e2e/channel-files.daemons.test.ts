@@ -10,7 +10,7 @@ import { CHANNELS } from '../channels.ts'
 import { type ChannelKind, countOf, KIND_NAMES, KindDaemon } from '../daemons/kind-daemon.ts'
 
 let daemon: KindDaemon
-/** What the model answers next. */
+/** The next answer of the model. */
 let reply = ''
 /** Whether the model has made the call after which the files count as written by its turn. */
 let hasWritten = false

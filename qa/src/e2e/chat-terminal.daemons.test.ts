@@ -25,7 +25,7 @@ afterEach(() => {
   for (const clean of cleanups.splice(0).reverse()) clean()
 })
 
-/** Starts the chat at a terminal. `shows` resolves once the screen has the text after what it had shown before. */
+/** Starts the chat at a terminal. `shows` resolves once the screen has the text after its earlier content. */
 function chat(...args: string[]) {
   const words = [process.execPath, bundle('full'), 'chat', '--data-dir', dir, ...args]
   const command = words.map((word) => `'${word}'`).join(' ')

@@ -1,4 +1,4 @@
-/** What a running daemon of a built bundle does when its configuration, models, disk or load change. */
+/** The behaviour of a running daemon of a built bundle when its configuration, models, disk or load change. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

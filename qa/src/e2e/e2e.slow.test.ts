@@ -41,7 +41,7 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     if (existsSync(join(ROOT, '.git'))) expect(stdout).toMatch(/^sluice \S+ \(commit [0-9a-f]{12}(?:, with changes)?\)\n$/)
   })
 
-  test('lists every feature, and the build command of those that it lacks', async () => {
+  test('lists every feature, and the build command of the missing ones', async () => {
     const { code, stdout } = await run(profile, ['features', '--json', '--data-dir', folder(offline)])
     expect(code).toBe(0)
     const rows = JSON.parse(stdout) as { feature: string; flag: string | null; compiled: boolean; state: string; build: string | null }[]

@@ -123,7 +123,7 @@ test('refuses a damaged archive and a place that belongs to another program', TI
   expect(readFileSync(join(prefix, 'bin/sluice'), 'utf8')).toBe('another program')
 })
 
-test('fetches Node from the npm registry where there is none, and checks its hash', TIMEOUT, () => {
+test('fetches Node from the npm registry where it is missing, and checks its hash', TIMEOUT, () => {
   const tools = ['sh', 'cat', 'cut', 'sed', 'tr', 'od', 'tar', 'gzip', 'mktemp', 'mkdir', 'rm', 'uname', 'dirname', 'base64', 'sha512sum']
   const PATH = pathOf('bare', [...tools, 'curl', 'wget'])
   const prefix = join(folder, 'bare-prefix')

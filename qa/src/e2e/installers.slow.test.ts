@@ -1,4 +1,4 @@
-/** The installers without an installation: what they refuse, what they write, and that each shell can read its script. */
+/** The installers without an installation: their refusals, the files that they write, and that each shell can read its script. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {

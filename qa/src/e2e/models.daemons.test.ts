@@ -1,4 +1,4 @@
-/** Replies, refusals and errors of model services in a built daemon: what a caller, an operator and the next request get. */
+/** Replies, refusals and errors of model services in a built daemon: their effect on callers, operators and the next request. */
 import { type ModelServer, type ModelStep, startModelServer } from '@sluice/testkit/model-server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { post, type RunningDaemon, run, scratch, startDaemon, token } from '../daemons/bundle.ts'
@@ -74,7 +74,7 @@ test('an answer that is cut says so, in its text and in the stored turn', async 
   expect(JSON.parse(command.stdout)).toMatchObject({ response: body.response, finish_reason: 'length' })
 })
 
-test('reasoning in tags is no part of the answer', async () => {
+test('reasoning in tags is not part of the answer', async () => {
   expect((await turn('think', { text: '<think>Hm.</think>\n\nYes.' })).body.response).toBe('Yes.')
 })
 

@@ -1,4 +1,4 @@
-/** The script that installs a release, against a server on loopback: what it installs, and that it refuses everything else. */
+/** The script that installs a release, against a server on loopback: the files that it installs, and its refusal of everything else. */
 import { spawn } from 'node:child_process'
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -274,7 +274,7 @@ await packBuild(folder, 'dist/packed/' + profile)
   test('is published in an order that npm can install, and each step can be repeated', () => {
     release('0.2.0', '--key', 'release.pem', '--base', 'dist/base')
     const bin = join(root, 'dist/bin')
-    // What is published already is in the file `published`.
+    // The file `published` names the packages that are published already.
     const script = `#!/bin/sh\nif [ "$1" = view ]; then grep -qxF "$2" '${bin}/published'; exit $?; fi\necho "\${0##*/} $*" >>'${bin}/calls'\n`
     for (const name of ['npm', 'skopeo', 'gh']) {
       write(`dist/bin/${name}`, script)

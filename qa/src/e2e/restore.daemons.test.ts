@@ -1,4 +1,4 @@
-/** A restored backup repeats nothing: what may have been sent since it was made is left for a person to decide. */
+/** A restored backup repeats nothing: a person decides on messages that may have been sent since it was made. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -85,7 +85,7 @@ test("pnpm gets the registry and the certificate from npm's global file", { time
   expect(JSON.parse(readFileSync(join(root, 'node_modules/sluice-tiny/package.json'), 'utf8'))).toMatchObject({ version: '1.0.0' })
 })
 
-test('a certificate that nobody trusts ends the installation with the cure', { timeout: INSTALL_MS_MAX }, async () => {
+test('an untrusted certificate ends the installation with the cure', { timeout: INSTALL_MS_MAX }, async () => {
   const { code, err } = await install(`registry=${registry}/\n`)
   expect(code).not.toBe(0)
   expect(err).toMatch(/is not trusted \((?:SELF_SIGNED|UNABLE_TO|self-signed|unable to).+\)\n.*npm config set cafile/)

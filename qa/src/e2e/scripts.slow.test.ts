@@ -209,7 +209,7 @@ process.exit(spawnSync(${JSON.stringify(npm)}, ['alone', ...process.argv.slice(2
     expect(stdout).toContain('output of run -s test:browser')
   })
 
-  test('starts no lane after a failure of npm test that is no failed test', () => {
+  test('starts no lane after a failure of npm test other than a failed test', () => {
     const { status, stdout, stderr } = ci('test) exit 2;;')
     expect({ status, isBegun: stdout.includes('test:daemons') }).toEqual({ status: 1, isBegun: false })
     expect(stderr).toContain("'npm test' failed with 2")

@@ -213,7 +213,7 @@ test('a waiting tool call of a sender whom only `*` admits is asked of operators
   expect(await decide([question.run_id, question.step_id])).toMatchObject({ status: 200 })
   await until(async () => (await inboxRow(chat.running))?.state === 'done')
   expect(existsSync(made)).toBe(true)
-  // What the person writes while the turn runs decides nothing here, and is shown to the model at its next step.
+  // Messages of the person while the turn runs decide nothing here, and the model gets them at its next step.
   expect(askedFor('approve')).toBe(1)
   const [request] = model.requests.filter(({ lastUserText }) => withoutFrames(lastUserText).endsWith('approve'))
   expect(JSON.stringify(request?.body).match(/"role":"tool"/g)).toHaveLength(1)

@@ -12,7 +12,7 @@ import { SYSCALLS } from './syscalls.ts'
 /** Waits for arrivals, which the server reports on a later tick. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 20))
 
-/** Reads what the program that listens on a port sends first. Resolves to nothing if there is no program, or after a second. */
+/** Reads the first bytes from the program that listens on a port. Resolves to nothing without a program, or after a second. */
 const textFrom = (port: number): Promise<string> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', timeout: 1000 })

@@ -5,7 +5,7 @@ import { ROOT } from '../daemons/bundle.ts'
 
 /** A fenced block of a guide. */
 export interface Block {
-  /** The word after the fence, such as `sh`; empty if there is none. */
+  /** The word after the fence, such as `sh`; empty without one. */
   readonly language: string
   readonly text: string
   /** The line of the opening fence, from 1. */

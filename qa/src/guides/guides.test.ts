@@ -42,7 +42,7 @@ describe('the blocks of docs/guides', () => {
     expect(blocks.filter(({ language }) => !LANGUAGES.includes(language)).map(({ at, language }) => `${at} ${language}`)).toEqual([])
   })
 
-  test('of commands are run, except for those that say why they are not', () => {
+  test('of commands are run, except for the ones with a reason not to', () => {
     const notRun = blocks.filter(({ language }) => language === 'text').map(({ at, notRun }) => `${at}: ${notRun ?? ''}`)
     if (notRun.length > 0) console.info(`Not run, of docs/guides:\n  ${notRun.join('\n  ')}`)
     expect(notRun.filter((line) => line.endsWith(': '))).toEqual([])

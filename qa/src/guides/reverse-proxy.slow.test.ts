@@ -6,7 +6,7 @@ import { readGuides } from './guide.ts'
 import { prepareGuide, runGuide } from './run-guide.ts'
 
 const GUIDE_MS_MAX = 300_000
-/** Runs after the commands of the guide, in the same shell, in which `TOKEN` is set. The addresses stand for the proxy and two clients. */
+/** Runs after the commands of the guide, in the same shell, in which `TOKEN` is set. The addresses represent the proxy and two clients. */
 const CHECK = `
 for address in 198.51.100.1 203.0.113.7 203.0.113.8; do ip address add $address/32 dev lo; done
 echo '198.51.100.1 agent.example.com' >>/etc/hosts

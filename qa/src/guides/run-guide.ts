@@ -19,7 +19,7 @@ const DEBIAN_PROGRAMS: Readonly<Record<string, WantedProgram>> = {
 /** The release has these folders next to the program; a guide may name files in them. */
 const RELEASE_FOLDERS = ['deploy', 'examples']
 
-/** Needs that are no programs. */
+/** Needs other than programs. */
 const isMet: Readonly<Record<string, () => boolean>> = {
   root: () => process.getuid?.() === 0,
   network: () => true,

@@ -17,7 +17,7 @@ export interface SandboxOptions {
   readonly env: Readonly<Record<string, string>>
   /** Folders with unpacked packages, whose files appear below `/`. */
   readonly packages: readonly string[]
-  /** What the script shares with this machine: nothing, its network, or everything, so that changes remain. */
+  /** The parts of this machine that the script shares: nothing, its network, or everything, so that changes remain. */
   readonly shares: 'nothing' | 'network' | 'everything'
   /** The script is killed after this time. */
   readonly timeoutMs: number

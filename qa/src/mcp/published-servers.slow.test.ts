@@ -97,7 +97,7 @@ test('server-filesystem reads and writes in the workspace, and nowhere else', as
   expect(await call('mcp__filesystem__read_text_file', { path: join(folder, 'config.toml') })).toMatchObject({ isError: true })
 })
 
-test('server-memory keeps what it was told, once for each key', async () => {
+test('server-memory keeps each text once for its key', async () => {
   const entities = [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }]
   const first = await call('mcp__memory__create_entities', { entities }, 'ann')
   expect(await call('mcp__memory__create_entities', { entities }, 'ann')).toEqual(first)

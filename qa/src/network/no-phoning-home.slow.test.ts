@@ -48,7 +48,7 @@ kill -HUP $daemon
 sluice agent --message again || exit 1`
 
 describe.skipIf(missing !== undefined)('connection attempts', () => {
-  test('are recorded, those of child processes and of name look-ups included', { timeout: TEST_MS_MAX }, async () => {
+  test('are recorded, attempts of child processes and name look-ups included', { timeout: TEST_MS_MAX }, async () => {
     const ask = (url: string) => `${process.execPath} -e 'fetch("${url}").catch(() => 0)'`
     const ofChild = `(${ask('http://[2001:db8::1]')})`
     const { attempts } = await record('minimal', '', [ask('http://192.0.2.1'), ask('http://name.example'), ofChild].join('; '))

@@ -138,7 +138,7 @@ describe('all packages installed with npm', () => {
     expect(others).toEqual([])
   })
 
-  test('the search for loaded modules finds those of a whole channel', () => {
+  test('the search for loaded modules finds the modules of a whole channel', () => {
     expect(loadedBy(installed.app, '@sluice/channel-chatapp').join()).toContain('/node_modules/valibot/')
   })
 

@@ -7,7 +7,7 @@ import https from 'node:https'
 
 const [token] = process.argv.slice(2)
 const HOST = 'agent.example.com'
-/** Addresses of this machine that stand for the proxy and for two clients elsewhere. */
+/** Addresses of this machine that represent the proxy and two clients elsewhere. */
 const [PROXY, FIRST, SECOND] = ['198.51.100.1', '203.0.113.7', '203.0.113.8']
 const BEARER = { authorization: `Bearer ${token}` }
 const JSON_BODY = { 'content-type': 'application/json' }

@@ -34,7 +34,7 @@ export interface MachineOptions {
 
 /** How a machine ended. */
 export interface MachineEnd {
-  /** The exit status of the command, or why there is none. */
+  /** The exit status of the command, or the reason why it has none. */
   readonly status: number | 'timeout' | 'died'
   /** The end of the messages of kernel and QEMU. */
   readonly console: string

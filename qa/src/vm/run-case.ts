@@ -22,7 +22,7 @@ export interface CaseResult {
   readonly tookMs: number
 }
 
-/** What the cases of one run share. */
+/** The parts that the cases of one run share. */
 export interface CaseOptions {
   /** The folder with code compiled by the host, which the guest reads. */
   readonly compileCache: string

@@ -1,4 +1,4 @@
-/** What a test file changes in its process is found, named and restored before the next file runs. */
+/** The changes of a test file to its process are found, named and restored before the next file runs. */
 import fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'

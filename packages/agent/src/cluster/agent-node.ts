@@ -14,7 +14,7 @@ export interface AgentNode {
   readonly mayStoreLate: boolean
   /** The turns that another process runs. */
   readonly remote: RemoteTurns
-  /** Whether a turn runs on the node that received the request, under the lease of its session, whoever owns its shard. */
+  /** Whether a turn runs on the node that received the request, under the lease of its session and not of its shard. */
   isDirect(turn: Pick<TurnRequest, 'session' | 'delivery'>): boolean
   /** Conducts a turn that holds this permit, once it may run here. */
   conduct(turn: LiveTurn, permit: Permit, conduct: () => Promise<TurnResult>): Promise<TurnResult>

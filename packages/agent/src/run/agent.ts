@@ -56,9 +56,9 @@ import { type Refusable, TurnAdmission } from './turn-admission.ts'
 
 export interface AgentDeps extends SettingsSource {
   readonly store: TurnStorage & Partial<Pick<Store, 'under'>>
-  /** Present in a cluster: turns that clients wait for run here, whoever owns their shard. */
+  /** Present in a cluster: turns that clients wait for run here, whichever node owns their shard. */
   readonly cluster?: ClusterTurnStorage | undefined
-  /** What this process owns. Absent, or not started: all turns run here. */
+  /** The ownership of this process. Absent, or not started: all turns run here. */
   readonly ownership?: TurnOwnership
   /** The queue of turns, shared with the inbox worker, so that one bound holds for all turns. */
   readonly lanes: LaneQueue
@@ -339,7 +339,7 @@ class TurnAgent implements Agent {
     throw this.#live.stopReason
   }
 
-  /** Ends the turns under a lost lease without a record: the next owner resumes those that are stored. */
+  /** Ends the turns under a lost lease without a record: the next owner resumes the stored ones. */
   #lose(home: ResumableHome): void {
     if (home.lease) this.#live.cancel((turn) => turn.home === home, leaseLost(home.lease.name))
   }

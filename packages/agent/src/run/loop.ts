@@ -26,7 +26,7 @@ import { systemPrompt } from './system-prompt.ts'
 
 export interface LoopDeps extends SummarizeDeps, RecallDeps, Pick<CallModelDeps, 'toolSpecs' | 'tokenRatios' | 'refusedFiles'> {
   readonly tools: ToolExecutor
-  /** Returns where and by whom the message of a turn was written, in a few words. Absent: the model is told no situation. */
+  /** Returns where and by whom the message of a turn was written, in a few words. Absent: the model gets no situation. */
   readonly placeOf?: ((turn: Pick<LiveTurn, 'source' | 'session' | 'owner' | 'limited'>) => string) | undefined
   /** Reads the identity files of an agent for its system prompt; empty for none. */
   readonly identityOf?: ((agent: string) => Promise<string>) | undefined
@@ -156,7 +156,7 @@ interface Written {
   readonly before: readonly ModelMessage[]
 }
 
-/** What the person has written, with its situation. */
+/** Returns the message of the person, with its situation. */
 function personMessage(deps: LoopDeps, scope: TurnScope, { text, atMs, before }: Written): ModelMessage {
   const { placeOf } = deps
   const { turn, agent } = scope

@@ -2,8 +2,8 @@
 import { sha256Hex } from '@sluice/sdk'
 
 /**
- * Counts the calls of one turn with the same tool and input. A call that the turn has not made before begins the count of all others anew: a
- * test that runs again after each change of a file is no loop.
+ * Counts the calls of one turn with the same tool and input. A call that the turn has not made before restarts the count of all others: a
+ * test that runs again after each change of a file is not a loop.
  */
 export class Repeats {
   readonly #calls = new Map<string, { count: number; period: number }>()
@@ -19,7 +19,7 @@ export class Repeats {
     return count
   }
 
-  /** Begins all counts anew, because the model no longer has the results. */
+  /** Resets all counts, because the model has lost the results. */
   reset(): void {
     this.#period++
   }

@@ -184,7 +184,7 @@ describe('a tool result', () => {
     expect(JSON.stringify(books.histories.get('a/b'))).toContain(JSON.stringify(text).slice(1, -1))
   })
 
-  test('is kept for the turn alone where there is no session', async () => {
+  test('is kept for the turn alone without a session', async () => {
     const written: string[] = []
     const workspace = { write: async (path: string) => void written.push(path) }
     const { text } = await callTools([[call('look')]], { tools: [testTool('look', () => 'row\n'.repeat(30_000))], workspace })

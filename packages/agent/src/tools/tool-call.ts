@@ -349,7 +349,7 @@ class UsedByCall {
 
 const CUT_CALL = 'Not run: the reply ended within this call, so its input may be incomplete. Make the call again, with a shorter input.'
 
-/** Returns the agent of the call as tools see it; undefined once it is no longer configured. */
+/** Returns the agent of the call as tools see it; undefined once it was removed from the configuration. */
 function callingAgent(scope: CallScope, viewer?: FileViewer): CallingAgent | undefined {
   const now = scope.limits()
   return now && { agent: scope.agent, policy: now.policy, workspace: now.workspace.as({ ...viewer, caller: fileCallerOf(scope) }) }

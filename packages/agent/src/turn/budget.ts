@@ -1,6 +1,6 @@
 /**
  * The spending limits of a day and a month in UTC (`[cost]`), checked before each model call. Calls in progress are not reserved,
- * so up to `max_concurrent_turns` calls may exceed a limit together. In a cluster, what other nodes spent is read every few seconds.
+ * so up to `max_concurrent_turns` calls may exceed a limit together. In a cluster, the spending of other nodes is read every few seconds.
  */
 
 import type { CostConfig } from '@sluice/config'
@@ -9,7 +9,7 @@ import { AppError, type Clock, type Events, type TurnStore } from '@sluice/sdk'
 
 interface Period {
   readonly startMs: number
-  /** The recorded spending, read from the store once a period, and again when it is no longer fresh. */
+  /** The recorded spending, read from the store once a period, and again when it is stale. */
   readonly kept: Promise<number>
   readonly readAtMs: number
   /** The spending since the store was read. */
@@ -36,7 +36,7 @@ export class Budget {
   #day: Period | undefined
   #month: Period | undefined
 
-  /** `freshMs` is how long a reading holds; for the whole period where no other process spends. `events` hear of each limit that is reached. */
+  /** `freshMs` is how long a reading holds; for the whole period where no other process spends. `events` gets each limit that is reached. */
   constructor(store: Pick<TurnStore, 'spentUsd'>, clock: Clock, { freshMs = Number.POSITIVE_INFINITY, events }: BudgetOptions = {}) {
     this.#store = store
     this.#clock = clock
@@ -64,7 +64,7 @@ export class Budget {
     if (this.#month) this.#month.addedUsd += usd
   }
 
-  /** The store has the spending of the turn now, or nobody ever will. */
+  /** The store has the spending of the turn now, or it is lost. */
   ended(turn: string): void {
     this.#unrecorded.delete(turn)
   }

@@ -197,7 +197,7 @@ export const chatappWebArrivals: ArrivalSubject = {
   ],
 }
 
-/** Returns undefined for what the protocol cannot carry. */
+/** Returns undefined for content that the protocol cannot carry. */
 function encoded({ proto }: Library, message: object): string | undefined {
   try {
     return Buffer.from(proto.Message.encode(proto.Message.fromObject(message as Record<string, unknown>)).finish()).toString('base64')

@@ -124,7 +124,7 @@ interface Client {
   readonly socket: WebSocket
   readonly noise: NoiseServer
   device: Linked | undefined
-  /** What a device that is not linked said of itself. */
+  /** The registration of a device that is not linked. */
   registration: { readonly noiseKey: Buffer; readonly payload: proto.ClientPayload } | undefined
   isActive: boolean
   refs: string[]
@@ -138,7 +138,7 @@ interface Waiting {
   readonly node: BinaryNode
 }
 
-/** What is needed to encrypt a message again. */
+/** The data that encrypts a message again. */
 interface Written {
   readonly person: Person
   readonly message: proto.IMessage
@@ -199,7 +199,7 @@ export async function startWebFake({ nowMs = Date.now, isLinked = true }: WebFak
     people.set(number, found)
     return found
   }
-  /** The phone of the bot's account is a device like those of other people. */
+  /** The phone of the bot's account is a device like the phones of other people. */
   const ownPhone = person(BOT_NUMBER)
   for (const number of ['15550002222', '15550003333']) person(number)
   const botDevice = (): Linked | undefined => [...devices.values()].at(-1)
@@ -325,7 +325,7 @@ export async function startWebFake({ nowMs = Date.now, isLinked = true }: WebFak
     if (isFirst && !getBinaryNodeChild(node, 'device-identity')) return ack('400')
     const from = client.device?.jid ?? ''
     let content: proto.Message | undefined
-    /** What a device reads. One that cannot read a message asks for it again, whatever the server has acknowledged. */
+    /** The message that a device reads. A device that cannot read a message asks for it again, whatever the server has acknowledged. */
     const readBy = (reader: Person, step: () => Promise<proto.Message>): Promise<proto.Message | undefined> =>
       reader.inOrder(step).catch(() => {
         askAgain(client, reader, node)
@@ -682,7 +682,7 @@ const encryptedIn = ({ attrs, content }: BinaryNode): Encrypted => ({
   ciphertext: content instanceof Uint8Array ? content : new Uint8Array(),
 })
 
-/** The keys that a device uploads: those of the session and, each time, further ones that are given to one device each. */
+/** The keys that a device uploads: the keys of the session and, each time, further ones for one device each. */
 function bundleIn(node: BinaryNode, before: Bundle | undefined): Bundle {
   const skey = getBinaryNodeChild(node, 'skey')
   const list = getBinaryNodeChildren(getBinaryNodeChild(node, 'list'), 'key')

@@ -163,7 +163,7 @@ export class NoiseServer {
     this.#frame(seal(this.#keys[1], this.#written++, encodeBinaryNode(node), NOTHING))
   }
 
-  /** A client that was told how to reach its server says so in front: `ED`, two bytes, a length of three bytes, the information. */
+  /** A client with routing information for its server sends it in front: `ED`, two bytes, a length of three bytes, the information. */
   #readPrologue(): void {
     let at = 0
     if (this.#bytes.subarray(0, 2).toString() === 'ED') {

@@ -98,7 +98,7 @@ export class FakeStream {
     for (const socket of this.#sockets) this.#muted.add(socket)
   }
 
-  /** Ends the connections that were told to. */
+  /** Ends the connections that were asked to end. */
   endLeaving(): void {
     for (const socket of this.#leaving) socket.close(1000)
   }

@@ -1,5 +1,5 @@
 /**
- * DingTalk on loopback: stream mode, replies over sessions, messages of the robot and files. Requests, answers and codes are those of
+ * DingTalk on loopback: stream mode, replies over sessions, messages of the robot and files. Requests, answers and codes follow
  * https://open.dingtalk.com/document (orgapp/receive-message, development/the-robot-sends-a-group-message,
  * development/chatbots-send-one-on-one-chat-messages-in-batches, development/upload-media-files) and of the models in
  * @alicloud/dingtalk (robot_1_0). The documentation names no code for a session that has ended; the fake uses that of an unknown token
@@ -18,7 +18,7 @@ const BODY_BYTES_MAX = 20_000
 const MINUTE_MAX = 20
 const FILE_BYTES_MAX = 20 * 1024 * 1024
 
-/** What a person writes. Members of `data` replace those of the message. */
+/** A message that a person writes. Members of `data` replace members of the message. */
 export interface Said {
   readonly text: string
   readonly sender?: string

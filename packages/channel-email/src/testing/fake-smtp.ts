@@ -19,7 +19,7 @@ export interface SmtpState {
   readonly refused: Map<string, string>
   /** Breaks the connection after this many bytes of the next mail. */
   cutDataAfter: number | undefined
-  /** What a server with a limit answers. */
+  /** The answer of a server with a limit. */
   readonly limitAnswer: string
   faultOf(request: ProviderRequest): ProviderFault | undefined
 }

@@ -56,7 +56,7 @@ export function structureOf({ header, body, parts }: FakePart): string {
   return `(${[...basic, ...(family.toLowerCase() === 'text' ? [lines] : []), 'NIL', shown, 'NIL', 'NIL'].join(' ')})`
 }
 
-/** Returns the bytes of a section, such as `1.2`, `HEADER` or `HEADER.FIELDS (FROM)`; undefined if there is no such part. */
+/** Returns the bytes of a section, such as `1.2`, `HEADER` or `HEADER.FIELDS (FROM)`; undefined without such a part. */
 export function sectionOf(mail: FakePart, raw: Buffer, section: string): Buffer | undefined {
   if (section === '') return raw
   if (section === 'HEADER') return mail.header

@@ -1,4 +1,4 @@
-/** A mail provider on loopback: one mailbox by IMAP, and SMTP for what the bot sends. */
+/** A mail provider on loopback: one mailbox by IMAP, and SMTP for the mails of the bot. */
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import type { FakeProvider, ProviderFault, ProviderRequest } from '@sluice/testkit/fake-provider'
@@ -22,7 +22,7 @@ export interface EmailFakeOptions {
   /** `tls` for both servers from the start, `starttls` for both. Default: no encryption. */
   readonly security?: 'tls' | 'starttls'
   readonly keys?: { readonly key: string; readonly cert: string }
-  /** What the SMTP server answers at a limit. Default: `450 4.7.1`, after which a client waits for minutes. */
+  /** The answer of the SMTP server at a limit. Default: `450 4.7.1`, after which a client waits for minutes. */
   readonly limitAnswer?: string
   /** The login of the SMTP server, if it is another one. */
   readonly smtpLogin?: { readonly username: string; readonly password: string }
@@ -35,7 +35,7 @@ export interface Written {
   readonly from?: string
   readonly subject?: string
   readonly text?: string
-  /** Further header lines, below those of the server. */
+  /** Further header lines, below the header lines of the server. */
   readonly headers?: readonly string[]
   /** Whether the server says that DMARC passed. Default: true. */
   readonly isVerified?: boolean
@@ -55,7 +55,7 @@ export interface EmailFake extends FakeProvider {
   write(mail: Written): string
   /** Delivers the bytes of a mail. */
   deliver(raw: Buffer | string, atMs?: number): void
-  /** Numbers all mails anew. */
+  /** Renumbers all mails. */
   renumber(): void
   cutDataAfter(bytes: number): void
   /** Sends a line to all IMAP clients. */

@@ -223,7 +223,7 @@ export class Device {
     return own?.isCrossSignedByOwner() === true
   }
 
-  /** Imports the keys of the account and signs the device with them. Throws `config_invalid` if they are not those of the account. */
+  /** Imports the keys of the account and signs the device with them. Throws `config_invalid` if they belong to another account. */
   async importCrossSigning({ master, selfSigning, userSigning }: CrossSigningSeeds, signal: AbortSignal): Promise<void> {
     const { userId, deviceId } = this.#options
     const { UserId, DeviceId } = this.sdk

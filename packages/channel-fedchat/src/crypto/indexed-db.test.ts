@@ -73,7 +73,7 @@ test('a database filled from its reported changes has the same shape and records
   const second = await arrange('one', saved)
   expect(await second.saved()).toEqual(saved)
   expect(second.commits).toEqual([])
-  // The deletion of all records also covers those of the saved database.
+  // The deletion of all records also covers the saved database.
   await second.write((store) => {
     store('keyed').clear()
     store('plain').put('new', 'n')

@@ -173,7 +173,7 @@ async function fill(name: string, { shape, records }: SavedDatabase): Promise<vo
   ;(await done(request)).close()
 }
 
-/** Reports the changes that the methods of stores and cursors make. The classes are those of this package alone. */
+/** Reports the changes that the methods of stores and cursors make. Only this package has these classes. */
 function watchMethods(): void {
   const { IDBObjectStore: Store, IDBCursor: Cursor, IDBDatabase: Database } = idb
   const { put, add, delete: remove, clear } = Store.prototype

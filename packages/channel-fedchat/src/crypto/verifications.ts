@@ -1,6 +1,6 @@
 /**
  * Verifications of devices with emoji (client-server API, "Short Authentication String verification"). People begin them; the channel
- * accepts those of allowed users, and the operator compares the emoji.
+ * accepts the ones of allowed users, and the operator compares the emoji.
  */
 
 import type { Sas } from '@matrix-org/matrix-sdk-crypto-wasm'

@@ -19,7 +19,7 @@ export interface FakeDevice {
   readonly deviceId: string
   token: string
   keys: Json | undefined
-  /** One-time keys that nobody has claimed. */
+  /** One-time keys that no client has claimed. */
   readonly oneTimeKeys: Map<string, unknown>
   /** All keys that were ever uploaded, which must not be uploaded again with another value. */
   readonly uploaded: Map<string, string>
@@ -42,7 +42,7 @@ export class FakeAccounts {
   /** The devices whose lists changed, by the number of the change. */
   readonly listChanges: { readonly seq: number; readonly userId: string }[] = []
   readonly #tokens = new Map<string, FakeDevice>()
-  /** Tokens that are no longer valid, and whether the device still exists. */
+  /** Tokens that have become invalid, and whether the device still exists. */
   readonly #ended = new Map<string, { readonly isSoft: boolean }>()
   readonly #nextSeq: () => number
   #count = 0

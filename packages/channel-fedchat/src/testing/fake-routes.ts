@@ -1,4 +1,4 @@
-/** The endpoints of the fake homeserver. Sections are those of https://spec.matrix.org/latest/client-server-api/. */
+/** The endpoints of the fake homeserver. Sections refer to https://spec.matrix.org/latest/client-server-api/. */
 import { members } from '@sluice/kit/foreign-json'
 import type { ProviderReply, ProviderRequest } from '@sluice/testkit/fake-provider'
 import { type FakeAccounts, type FakeDevice, type Json, Refused } from './fake-accounts.ts'

@@ -8,7 +8,7 @@ import { FEDCHAT_PASSWORD } from './fake.ts'
 /** Debian's interpreter, for which its packages are installed. */
 const PYTHON = '/usr/bin/python3'
 
-/** What is missing on this machine for tests with matrix-nio; undefined if nothing is. */
+/** The part that this machine lacks for tests with matrix-nio; undefined if it has all. */
 export const missingNio = (): string | undefined =>
   spawnSync(PYTHON, ['-c', 'from nio.crypto import ENCRYPTION_ENABLED; assert ENCRYPTION_ENABLED']).status === 0
     ? undefined

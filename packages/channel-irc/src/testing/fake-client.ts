@@ -1,4 +1,4 @@
-/** One connection of the fake server. The numerics and their texts are those of https://modern.ircdocs.horse and RFC 2812. */
+/** One connection of the fake server. The numerics and their texts follow https://modern.ircdocs.horse and RFC 2812. */
 import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { ProviderFault } from '@sluice/testkit/fake-provider'

@@ -36,7 +36,7 @@ export interface IrcFake extends FakeProvider {
   readonly sent: readonly IrcMessage[]
   /** Every line of the bot, oldest first. */
   readonly lines: readonly string[]
-  /** Channels that nobody can join. */
+  /** Channels that no one can join. */
   readonly closed: Set<string>
   /** How many connections have registered and are open. */
   readonly registered: number

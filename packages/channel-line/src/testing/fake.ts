@@ -1,6 +1,6 @@
 /**
- * The Messaging API of LINE on loopback. Requests, answers and refusals are those of its reference
- * (https://developers.line.biz/en/reference/messaging-api/) and of its guides on retries and on reply tokens.
+ * The Messaging API of LINE on loopback. Requests, answers and refusals follow its reference
+ * (https://developers.line.biz/en/reference/messaging-api/) and its guides on retries and on reply tokens.
  */
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
 import * as v from 'valibot'

@@ -1,6 +1,6 @@
 /**
- * The posts of the fake server. Its rules are those of the server's source: `post_store.go` (what `since` and pages return), `post.go` in
- * `app` (what is refused, and repeats of a `pending_post_id`) and `reaction.go`.
+ * The posts of the fake server. Its rules follow the server's source: `post_store.go` (what `since` and pages return), `post.go` in
+ * `app` (refusals, and repeats of a `pending_post_id`) and `reaction.go`.
  */
 import type { FileInfo } from '@mattermost/types/files'
 import type { Post, PostMetadata } from '@mattermost/types/posts'

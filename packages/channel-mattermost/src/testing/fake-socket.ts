@@ -69,7 +69,7 @@ export class MattermostSockets {
     this.#server.handleUpgrade(request, socket, head, (opened) => this.#welcome(opened, token, url.searchParams))
   }
 
-  /** Sends an event to each connection, and keeps it for those that broke. */
+  /** Sends an event to each connection, and keeps it for broken ones. */
   emit(event: string, data: object, broadcast: object = {}): void {
     for (const conn of [...this.#kept.values()]) {
       // The server sends nothing more over a connection whose token was revoked, and keeps it open.

@@ -1,6 +1,6 @@
 /**
- * A Mattermost server on loopback with a bot account and a person: its REST API, WebSocket and files. Requests, answers and refusals are those of the
- * API reference (https://developers.mattermost.com/api-documentation/) and, where it is silent, of the server's source in version 11.
+ * A Mattermost server on loopback with a bot account and a person: its REST API, WebSocket and files. Requests, answers and refusals follow the
+ * API reference (https://developers.mattermost.com/api-documentation/) and, where it is silent, the server's source in version 11.
  */
 import type { FileInfo } from '@mattermost/types/files'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'

@@ -1,5 +1,5 @@
 /**
- * The gateway of the fake: sessions, heartbeats, and events that are repeated to a resumed session. Operations and close codes are those of
+ * The gateway of the fake: sessions, heartbeats, and events that are repeated to a resumed session. Operations and close codes follow
  * https://bot.q.qq.com/wiki/develop/api-v2/dev-prepare/interface-framework/event-emit.html and its page of error codes.
  */
 import { randomUUID } from 'node:crypto'

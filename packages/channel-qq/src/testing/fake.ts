@@ -1,6 +1,6 @@
 /**
  * QQ's platform for bots on loopback: tokens, messages with their windows and quotas, files, presses and the gateway. Requests, answers and
- * codes are those of https://bot.q.qq.com/wiki/develop/api-v2/ (such as autogen/api/v2_users_user_openid_messages.post.html).
+ * codes follow https://bot.q.qq.com/wiki/develop/api-v2/ (such as autogen/api/v2_users_user_openid_messages.post.html).
  */
 import { hash, randomUUID } from 'node:crypto'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
@@ -17,7 +17,7 @@ const BLOCK_BYTES = 5_000_000
 const FILE_BYTES_MAX = 200 * 1024 * 1024
 const WINDOWS = { user: { ms: 3_600_000, count: 4 }, group: { ms: 300_000, count: 5 } }
 
-/** A message that a person writes. Members of `data` replace those of the event. */
+/** A message that a person writes. Members of `data` replace members of the event. */
 export interface Said {
   readonly text: string
   readonly sender?: string

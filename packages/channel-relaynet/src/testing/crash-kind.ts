@@ -1,4 +1,4 @@
-/** Private messages of relaynet. The relay keeps them, and a daemon reads those of the last days again after each start. */
+/** Private messages of relaynet. The relay keeps them, and a daemon reads the messages of the last days again after each start. */
 import type { CrashKind } from '@sluice/testkit/crash-kind'
 import { type Event, pubkeyOf, read } from './people.ts'
 import { connect } from './section.ts'

@@ -4,7 +4,7 @@ import { type Filter, matchFilter } from 'nostr-tools/filter'
 import { type Event, verifyEvent } from 'nostr-tools/pure'
 import type { WebSocket } from 'ws'
 
-/** What the connection needs of its relay. */
+/** The parts of a relay that its connections need. */
 export interface RelayState {
   readonly events: readonly Event[]
   /**

@@ -44,7 +44,7 @@ export interface RelaynetFake extends FakeProvider {
   heardBy(name: string): Heard[]
   /** Keeps the open connections, but neither reads nor writes them any more. */
   mute(): void
-  /** Nobody may authenticate any more, and everything needs authentication. */
+  /** No client may authenticate any more, and everything needs authentication. */
   lock(): void
   /** Ends all subscriptions. */
   endSubscriptions(reason: string): void

@@ -14,7 +14,7 @@ export const pubkeyOf = (name: string): string => getPublicKey(secretKeyOfPerson
 /** The bot of the tests. */
 export const BOT = 'bot'
 
-/** What a person writes. */
+/** A message that a person writes. */
 export interface Said {
   readonly text: string
   /** Default: `ada`. */
@@ -54,7 +54,7 @@ export function write({ text, from = 'ada', protocol = 'nip17', kind = 14, tags 
   return { event: wrapped, id: rumor.id }
 }
 
-/** What a person reads in an event: undefined unless it is for this person. */
+/** The message that a person reads in an event: undefined unless it is for this person. */
 export interface Heard {
   readonly id: string
   readonly from: string

@@ -38,7 +38,7 @@ export async function crashKind(): Promise<CrashKind> {
       if (body === undefined) throw new Error(`The message ${mark} was not written.`)
       return signed(body)
     },
-    // Bots are no participants, so clients offer no mention of them: people write the name.
+    // Bots are not participants, so clients offer no mention of them: people write the name.
     mention({ sender, text }) {
       const { id, body } = fake.write({ text: `@${BOT_NAME} ${text}`, actor: sender, room: ROOMS[0] })
       return { id: `${ROOMS[0]}/${id}`, request: signed(body) }

@@ -1,4 +1,4 @@
-/** Direct messages of signal: signal-cli repeats those that it wrote to a connection of a daemon that was killed. */
+/** Direct messages of signal: signal-cli repeats the messages that it wrote to a connection of a daemon that was killed. */
 import type { CrashKind } from '@sluice/testkit/crash-kind'
 import { SIGNAL_ACCOUNT, uuidOf } from './fake.ts'
 import { connect } from './section.ts'

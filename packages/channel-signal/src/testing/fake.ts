@@ -41,7 +41,7 @@ const callSchema = v.strictObject({
 /** A message that signal-cli accepted. */
 export type SignalSent = v.InferOutput<typeof sendSchema>
 
-/** What a person writes; members replace those of `dataMessage`. */
+/** A message that a person writes; members replace members of `dataMessage`. */
 export interface SignalSay {
   readonly text: string
   /** The number of the person. Default: the one of Ada. */
@@ -78,7 +78,7 @@ export interface SignalFakeOptions {
 
 export async function startSignalFake(nowMs: () => number, { forgets = false }: SignalFakeOptions = {}): Promise<SignalFake> {
   const [sent, typing, files]: [SignalSent[], object[], Map<string, Uint8Array>] = [[], [], new Map()]
-  /** Messages at Signal, and the events of those that signal-cli has received. */
+  /** Messages at Signal, and the events of messages that signal-cli has received. */
   const [waiting, kept]: [string[], { readonly number: number; readonly data: string }[]] = [[], []]
   const open = new Set<ServerResponse>()
   const muted = new Set<ServerResponse>()

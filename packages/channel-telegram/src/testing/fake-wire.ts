@@ -29,7 +29,7 @@ export async function paramsOf({ query, headers, body, json }: ProviderRequest):
 /** The members of an object; empty for any other value. */
 export const members = (value: unknown): Params => (typeof value === 'object' && value !== null ? (value as Params) : {})
 
-/** Returns an object, parsing the JSON text that a form carries; empty if there is none. */
+/** Returns an object, parsing the JSON text that a form carries; empty without one. */
 export const object = (value: unknown): Params => {
   if (typeof value !== 'string') return members(value)
   try {

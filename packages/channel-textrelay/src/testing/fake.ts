@@ -46,7 +46,7 @@ export const TEXTRELAY_TOKEN = 'textrelay-api-token-01'
 export const TEXTRELAY_PHONE = '+15550001111'
 
 const API = '/api/partner/v3'
-/** Those of the types in `SupportedContentType` of `@linqapp/sdk` that tests send. */
+/** The types in `SupportedContentType` of `@linqapp/sdk` that tests send. */
 const FILE_TYPES = ['image/png', 'image/jpeg', 'text/plain', 'text/markdown', 'application/pdf', 'audio/mpeg', 'audio/x-m4a', 'video/mp4']
 const FILE_BYTES_MAX = 100_000_000
 const PARTS_MAX = 100

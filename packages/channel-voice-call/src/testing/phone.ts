@@ -1,6 +1,6 @@
 /**
  * The telephone of a person, and the media stream that a provider makes of its call: 20 ms of μ-law at a time, in real time, over a real
- * WebSocket. The messages are those of the providers' documentation: twilio.com/docs/voice/media-streams/websocket-messages,
+ * WebSocket. The messages follow the providers' documentation: twilio.com/docs/voice/media-streams/websocket-messages,
  * developers.telnyx.com/docs/voice/programmable-voice/media-streaming, and plivo.com/docs/voice-agents/audio-streaming.
  */
 import { ByteBuffer } from '@sluice/kit'
@@ -12,7 +12,7 @@ const FRAME_BYTES = 160
 const SILENT = 0xff
 
 export type ProviderName = 'twilio' | 'telnyx' | 'plivo'
-/** What waits to be played: audio, or the name of a mark. */
+/** An item that waits to be played: audio, or the name of a mark. */
 type Queued = Uint8Array | string
 
 interface Dialect {

@@ -1,4 +1,4 @@
-/** The ways in which the three providers sign their requests, for the fuzzer. The signatures are made apart from those of the channel. */
+/** The ways in which the three providers sign their requests, for the fuzzer. The signatures are made without the code of the channel. */
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { sha256Hex } from '@sluice/sdk'
 import type { Random } from '@sluice/testkit/random'

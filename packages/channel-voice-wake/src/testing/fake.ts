@@ -26,7 +26,7 @@ export interface MicrophoneFake extends FakeProvider {
   mute(): void
   /** Turns `[transcription]` off, or on again. */
   setTranscription(isOn: boolean): void
-  /** What the next transcriptions throw. */
+  /** The errors that the next transcriptions throw. */
   readonly failures: unknown[]
 }
 

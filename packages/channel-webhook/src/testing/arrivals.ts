@@ -1,4 +1,4 @@
-/** What a service can send to the channel, as its README describes it. */
+/** The requests that a service can send to the channel, as its README describes them. */
 import type { ArrivalSubject, RecordedArrival } from '@sluice/testkit/channel'
 import { parse } from '../parse.ts'
 

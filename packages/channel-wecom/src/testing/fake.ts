@@ -1,5 +1,5 @@
 /**
- * WeCom on loopback: the API of apps and group robots, and the long connection of an AI bot. Requests, answers and codes are those of
+ * WeCom on loopback: the API of apps and group robots, and the long connection of an AI bot. Requests, answers and codes follow
  * https://developer.work.weixin.qq.com/document (path/90236 messages, 90253 uploads, 90254 downloads, 91039 tokens, 91770 group robots).
  */
 import { createCipheriv, createHash, randomUUID } from 'node:crypto'
@@ -16,7 +16,7 @@ const TEXT_BYTES_MAX = 2048
 const MARKDOWN_BYTES_MAX = 4096
 const MINUTE_MAX = 20
 
-/** What a person writes to the AI bot. Members of `body` replace those of the callback. */
+/** A message that a person writes to the AI bot. Members of `body` replace members of the callback. */
 export interface Said {
   readonly text: string
   readonly sender?: string

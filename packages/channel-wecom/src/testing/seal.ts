@@ -9,7 +9,7 @@ export const APP = {
   callback_aes_key: 'jWmYm7qr5nMoAUwZRjGtBxmz3KA1tkAj3ykkR6q2B2C',
 }
 
-/** What the message of an app's callback has, in its order. */
+/** The elements of the message of an app's callback, in its order. */
 export type Elements = Readonly<Record<string, string | number>>
 
 const written = (value: string | number): string => (typeof value === 'number' ? String(value) : `<![CDATA[${value}]]>`)

@@ -31,7 +31,7 @@ export async function crashKind(): Promise<CrashKind> {
   }
 }
 
-/** Returns the content of the message in a request, whose escapes are those of its text; empty for another request. */
+/** Returns the content of the message in a request, with the escapes of its text; empty for another request. */
 function contentIn(body: Buffer): string {
   try {
     return String((JSON.parse(body.toString()) as { content?: unknown }).content ?? '')

@@ -63,7 +63,7 @@ export class WorkchatChats {
     return chat === undefined ? own : own.filter((message) => message.chat_id === chat)
   }
 
-  /** Returns the messages that were passed on in a message, with those that were passed on in these. */
+  /** Returns the messages that were passed on in a message, with the ones that were passed on in these. */
   passedOn(id: string): readonly WorkchatMessage[] {
     return this.#messages
       .filter(({ upper_message_id }) => upper_message_id === id)

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { CONTROL, DATA, decodeFrame, encodeFrame, type Frame, headerOf } from '../frame.ts'
 
-/** What the platform tells its clients, in seconds. */
+/** The times that the platform announces to its clients, in seconds. */
 export interface FakeClientConfig {
   readonly PingInterval: number
   readonly ReconnectCount: number

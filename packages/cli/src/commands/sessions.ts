@@ -41,7 +41,7 @@ export const list = (context: CliContext): Promise<number> =>
     return 0
   })
 
-/** Returns the query for all conversations, or for those of `--channel` and `--sender`. */
+/** Returns the query for all conversations, or for the ones of `--channel` and `--sender`. */
 export function scopeOptions(context: CliContext) {
   const { channel, sender } = personOptions(context)
   if (sender !== undefined && channel === undefined) throw new AppError('invalid_request', '--sender goes with --channel')
@@ -142,7 +142,7 @@ const findSession = (api: Api, { args: [id = ''] }: CliContext): Promise<Session
 /** The lines of the export: the messages, and then the summary if there is one. */
 const linesOf = (api: Api, { session_id }: Session) => api.lines<SessionLine>(apiPath('/api/sessions', session_id, 'export'))
 
-/** Names the conversation in the error if there is none with the id. */
+/** Names the conversation in the error if no conversation has the id. */
 const named = <Answer>(id: string, answer: Promise<Answer>): Promise<Answer> =>
   answer.catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error

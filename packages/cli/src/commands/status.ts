@@ -112,7 +112,7 @@ function backupLines(backup: Status['last_backup'] | undefined): string[] {
 
 const age = (secs: number | null): string => (secs === null ? '' : `, the oldest for ${secs} s`)
 
-/** Returns null if there is no database or a daemon holds it, and a text with the reason if the database cannot be read. */
+/** Returns null without a database or if a daemon holds it, and a text with the reason if the database cannot be read. */
 async function readQueues(context: CliContext): Promise<Queues | string | null> {
   if (context.options.url !== undefined || !existsSync(join(context.dataDir, 'sluice.db'))) return null
   try {

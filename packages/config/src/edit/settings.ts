@@ -1,4 +1,4 @@
-/** The configuration for editors that are not the command line: what is in force, and changes that are shown before they are saved. */
+/** The configuration for editors that are not the command line: the values in force, and changes that are shown before they are saved. */
 import { AppError, type Feature, loadFeatures, sha256Hex } from '@sluice/sdk'
 import { configSchema } from '../describe/json-schema.ts'
 import { effectiveConfig } from '../read/effective-config.ts'
@@ -11,7 +11,7 @@ import { type Change, setValues } from './edit-config.ts'
 import { openFile } from './set-config.ts'
 import { writeValue } from './write-toml.ts'
 
-/** What stands in the place of a secret. */
+/** The text that replaces a secret. */
 const HIDDEN = '[secret]'
 
 export type Leaf = readonly [path: KeyPath, value: unknown]

@@ -206,7 +206,7 @@ export const approvalsSection = {
   }),
 } as const
 
-/** `[notify]`: what operators are told, and where. */
+/** `[notify]`: the notices that operators get, and where. */
 export const notifySection = {
   path: 'notify',
   schema: v.object({

@@ -3,7 +3,7 @@ import { type FeatureId, type FeatureKind, rowOf } from '@sluice/sdk'
 
 export interface Task {
   readonly title: string
-  /** One sentence: what a person does there. */
+  /** One sentence: the task of a person there. */
   readonly about: string
 }
 
@@ -36,7 +36,7 @@ export interface SectionTask {
   readonly restart?: true | readonly string[]
 }
 
-/** The sections of the core, and those of features for which the kind and the summary of the feature do not say enough; also tables within sections. */
+/** The sections of the core, and sections of features whose kind and summary do not say enough; also tables within sections. */
 export const SECTION_TASKS: Readonly<Record<string, SectionTask>> = {
   provider: { task: 'models', title: 'The model that answers' },
   cost: { task: 'models', title: 'Prices and spending' },

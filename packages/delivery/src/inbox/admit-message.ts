@@ -184,7 +184,7 @@ async function endOverLimit(
   const isPool = exceeded.key !== client && !isOfRoom
   if (isPool) await admission.report(exceeded)
   const error = `${exceeded.limit}: ${describeLimit(exceeded)}`
-  // When a pool is used up, only senders who had an answer today get a notice: new senders are too many to be told.
+  // When a pool is used up, only senders who had an answer today get a notice: new senders are too many for that.
   if (isPool && !(await owned.admissions.wasServed(client, atMs))) {
     await owned.inbox.limit(number, { error, atMs })
     return 'done'

@@ -40,7 +40,7 @@ describe('before the turn begins', () => {
     expect(await states(made)).toEqual({ inbox: Array(6).fill('done'), outbox: ['sent', 'sent'] })
   })
 
-  test('a deletion by nobody in particular cancels the message, and a repeat of it changes nothing', async () => {
+  test('a deletion without a named sender cancels the message, and a repeat of it changes nothing', async () => {
     const { made, release } = await busyBench()
     for (let repeat = 0; repeat < 2; repeat++) await made.receive(deletion('m2', { sender: '' }))
     await settle()
@@ -81,7 +81,7 @@ describe('before the turn begins', () => {
 })
 
 describe('after the turn began', () => {
-  test('the next turn of the sender is told once about an edit and a deletion', async () => {
+  test('the next turn of the sender reads of an edit and a deletion once', async () => {
     const { made, release } = await busyBench()
     await made.receive(edit('m1', 'corrected'))
     release()
@@ -101,7 +101,7 @@ describe('after the turn began', () => {
     ])
   })
 
-  test('an edit that keeps the text is not told', async () => {
+  test('an edit that keeps the text is not reported', async () => {
     const made = await bench()
     await made.receive(message('m1'))
     await until(() => made.sent.length === 1)
@@ -112,7 +112,7 @@ describe('after the turn began', () => {
     expect(textsOf(made)).toEqual(['text of m1', 'text of m2'])
   })
 
-  test('an edit of one of several messages in one turn is told with the text of that one, unless it keeps its text', async () => {
+  test('an edit of one of several messages in one turn is reported with the text of that one, unless it keeps its text', async () => {
     const made = await bench({ pacing: { batchMs: 300 } })
     const joined = async (turns: number) => {
       await settle()
@@ -132,7 +132,7 @@ describe('after the turn began', () => {
   })
 })
 
-test('the next turn is told of a picture that an edit replaced after the turn of its message, and not of one that an edit keeps', async () => {
+test('the next turn reads of a picture that an edit replaced after the turn of its message, and not of one that an edit keeps', async () => {
   const made = await bench()
   const picture = (id: string) => ({ attachments: [{ kind: 'image' as const, name: `${id}.jpg`, source: { id } }] })
   await made.receive(message('m1', { text: '', ...picture('a') }))
@@ -158,7 +158,7 @@ test('an edit whose file has another address or id, but is the same file, tells 
   expect(textsOf(made).at(-1)).toBe('text of m2')
 })
 
-test('an edit that comes while a turn runs is told to the next turn, also when a failure interrupts that turn after a step', async () => {
+test('an edit that comes while a turn runs goes to the next turn, also when a failure interrupts that turn after a step', async () => {
   let failures = 1
   const made = await bench({
     pacing: { steering: 'steer' },
@@ -179,7 +179,7 @@ test('an edit that comes while a turn runs is told to the next turn, also when a
   expect(textsOf(made)[2]).toMatch(/^\(The sender edited an earlier message, which began: "text of m1" It now reads: "corrected"\)/)
 })
 
-test('an edit is told once, also when a crash comes right after the end of the turn that was told', async () => {
+test('an edit is reported once, also when a crash comes right after the end of the turn that read it', async () => {
   let isCrashing = true
   const store = storeWith(open(), ({ keyValue }) => ({
     keyValue(owner) {

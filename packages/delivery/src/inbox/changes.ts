@@ -1,7 +1,7 @@
 /**
  * Edits and deletions of messages. One that comes before the turn of its message begins changes the message; later, the next turn of the
- * session reads about it. A change may come before its message: webhooks keep no order, and a platform repeats what was not acknowledged
- * after what it sends next.
+ * session reads about it. A change may come before its message: webhooks keep no order, and a platform repeats unacknowledged events
+ * after later ones.
  */
 import type { LimitedClient } from '@sluice/agent'
 import type { JobOutcome } from '@sluice/kit'
@@ -119,7 +119,7 @@ export async function runChange(running: RunningChange, number: number, report: 
 const WITHOUT_TURN: readonly (MessageKind | undefined)[] = ['approval_reply', 'change', 'command']
 
 /**
- * What a change of an earlier message did. `done`: the message has the new text, or has ended because it was deleted; the report of the
+ * The effect of a change on its message. `done`: the message has the new text, or has ended because it was deleted; the report of the
  * change has ended in the same commit. `begun`: the turn of the message had begun before, so that nothing was changed. `refused`: the
  * message is of another sender, has a newer edit, or runs no turn. `unknown`: no message has the id.
  */
@@ -170,7 +170,7 @@ async function change(
   return begun
 }
 
-/** The message keeps its id, its time and where its reply goes. A person edits only own messages; a moderator may delete those of others. */
+/** The message keeps its id, its time and where its reply goes. A person edits only own messages; a moderator may delete messages of others. */
 function edited(
   { id, account, sender, to, sentAtMs, inReplyTo, addressed, group, quoted: quotedBefore, attachments: before }: Inbound,
   {
@@ -230,7 +230,7 @@ async function endChange(
     }
     await keepLateChange(owned, { ...changed, report, reported: number, what, standing: client?.standing ?? 'unverified' })
   }
-  // Nobody was told of the words of a message that never came.
+  // No turn read the words of a message that never came.
   if (changed.outcome === 'unknown') await owned.inbox.drop(number, nowMs)
   else await owned.inbox.done(number, nowMs)
 }

@@ -42,7 +42,7 @@ it('ends the waiting messages of people whom the rule leaves out by then, and an
   ])
 })
 
-it('ends every piece of what waits by itself', async () => {
+it('ends each waiting piece on its own', async () => {
   const made = await bench({ pacing: { batchMs: 1500 } })
   await made.receive(inRoom('1', 'bob'), inRoom('2', 'bob'))
   await settle()

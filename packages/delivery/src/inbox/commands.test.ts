@@ -68,7 +68,7 @@ describe('/stop', () => {
     expect(await states(made)).toEqual({ inbox: ['done', 'done', 'done'], outbox: ['sent', 'sent'] })
   })
 
-  test('is recognised in what the sender typed, where the text has more', async () => {
+  test('is recognised in the typed words of the sender, where the text has more', async () => {
     const { made, release } = await slowBench()
     release()
     await made.receive(message('c', { text: 'Subject: Re: hi\n\n/stop\n\n> hello', typed: '/stop' }))
@@ -273,7 +273,7 @@ describe('/mute', () => {
     await made.receive(inRoom('m1', 'bob', 'hello'))
     await settle()
     expect(made.turns).toEqual([])
-    // Once it is over, it is nobody's.
+    // Once it is over, it belongs to no one.
     await clock.advance(2 * 3_600_000)
     await made.receive(inRoom('c5', 'bob', '/mute'))
     await settle()
@@ -410,7 +410,7 @@ describe('outside of the threads of a conversation', () => {
   const said = (id: string, thread: string | undefined, text = `text of ${id}`, sender = '+15550002222') =>
     message(id, { sender, text, to: { to: 'room', ...(thread !== undefined && { thread }) }, addressed: 'command' as const })
 
-  test('/status and /stop are about the turn of the sender in a thread, and not about those of others', async () => {
+  test('/status and /stop are about the turn of the sender in a thread, and not about turns of others', async () => {
     const { made, release } = await slowBench()
     await made.receive(said('m1', 'one'), said('m2', 'two', 'hi', BOB))
     await until(() => made.turns.length === 2)
@@ -452,7 +452,7 @@ describe('outside of the threads of a conversation', () => {
     expect(made.sent.map(({ text }) => text).toSorted()).toEqual(['Stopped.', 're: text of m1'])
   })
 
-  test('/new begins anew in that thread', async () => {
+  test('/new begins a new conversation in that thread', async () => {
     const { made, release } = await slowBench()
     await made.receive(said('m1', 'one'))
     await until(() => made.turns.length === 1)

@@ -1,4 +1,4 @@
-/** What the next turn of a conversation is told about changes of messages whose turn had begun, and by whom. */
+/** The reports to the next turn of a conversation about changes of messages whose turn had begun, and their writers. */
 import { frameUntrusted, type Inbound, sessionKeys } from '@sluice/sdk'
 import { describe, expect, it } from 'vitest'
 import { bench, type DeliveryBench, message, settle, setUpDeliveries } from '../testing/delivery-bench.ts'
@@ -7,7 +7,7 @@ import { CHANGES_MAX, CHANGES_OF_SENDER_MAX } from './late-changes.ts'
 
 setUpDeliveries()
 
-/** The allowlist admits everybody, and names all but Eve. */
+/** The allowlist admits everyone, and names all but Eve. */
 const NAMED = { allow: ['*', 'ann', 'bob', 'owner'], matches: () => false }
 
 const SESSION = 'channel:x/our-number/room/'
@@ -101,7 +101,7 @@ it('frames what an earlier release kept, which does not say whose words it has',
   )
 })
 
-describe('what a session keeps of changes', () => {
+describe('the changes that a session keeps', () => {
   const others = { channel: NAMED, operators: ['owner'] }
   const kept = async ({ store }: DeliveryBench) => (await store.keyValue('delivery').list(`${sessionKeys(SESSION)}change:`, 1000)).length
   const write = async (made: DeliveryBench, ...messages: readonly Inbound[]) => {
@@ -123,7 +123,7 @@ describe('what a session keeps of changes', () => {
     )
   })
 
-  it('is at most the newest ten changes of one person, and of all people twenty, without those who stand lowest', async () => {
+  it('are at most the newest ten of one person, and twenty of all people, without the lowest standings', async () => {
     const made = await bench({ ...others, channel: { ...NAMED, allow: [...NAMED.allow, 'cyd'] } })
     const numbers = Array.from({ length: CHANGES_OF_SENDER_MAX + 2 }, (_, at) => at)
     const people = ['eve', 'ann', 'bob']
@@ -153,7 +153,7 @@ describe('what a session keeps of changes', () => {
     expect(told(made).length).toBeLessThan(2000)
   })
 
-  it('counts the edits of a person who is no operator, without a notice, and no deletions', async () => {
+  it('count the edits of a person other than an operator, without a notice, and no deletions', async () => {
     const made = await bench(others)
     await write(made, inRoom('1', 'eve'), inRoom('2', 'owner'))
     const before = made.sent.length
@@ -167,7 +167,7 @@ describe('what a session keeps of changes', () => {
     expect(told(made)).toContain(`It now reads: "newer ${COMMANDS_MAX + 4}"`)
   })
 
-  it('is told to the turn after, when it comes while a turn is told of an earlier change of its message', async () => {
+  it('goes to the turn after, when it comes while a turn reads an earlier change of its message', async () => {
     const released = Promise.withResolvers<void>()
     const made = await bench({
       ...others,

@@ -1,6 +1,6 @@
 /**
- * Edits and deletions of messages whose turn had begun: the next turn of the session is told about them. They are kept with their writer,
- * because in a shared room the next turn may be that of another person.
+ * Edits and deletions of messages whose turn had begun: the next turn of the session reads about them. They are kept with their writer,
+ * because in a shared room the next turn may belong to another person.
  */
 import {
   type Attachment,
@@ -20,12 +20,12 @@ import { isVouchedFor } from './vouched-for.ts'
 const OWNER = 'delivery'
 const TEXT_CHARS_MAX = 4000
 const BEFORE_CHARS_MAX = 200
-/** How much of an edit another person than its writer is told: that person pays for the turn. */
+/** The characters of an edit that a turn of another person than its writer reads: that person pays for the turn. */
 const OTHERS_CHARS_MAX = 400
 const NAME_CHARS_MAX = 64
 const FILES_MAX = 10
 const FILE_NAME_CHARS_MAX = 100
-/** The most changes of one person that a session keeps, and of all people together. One turn is told about all of them. */
+/** The most changes of one person that a session keeps, and of all people together. One turn reads about all of them. */
 export const CHANGES_OF_SENDER_MAX = 10
 export const CHANGES_MAX = 20
 /** Releases before kept more. */
@@ -48,7 +48,7 @@ const lateChangeSchema = v.object({
   editedAtMs: v.exactOptional(v.number()),
   /** The number of the report of the change. */
   reported: v.exactOptional(v.number()),
-  /** The turn that is told about it. */
+  /** The turn that reads about it. */
   turn: v.exactOptional(v.string()),
 })
 type LateChange = v.InferOutput<typeof lateChangeSchema>
@@ -70,7 +70,7 @@ export interface ReportedChange {
 
 /**
  * Keeps a change for the next turn of its session: the newest one of each message, and none for an edit that keeps the text and the files.
- * Beyond the bounds the oldest ones are dropped, first those of the people who stand lowest.
+ * Beyond the bounds the oldest ones are dropped, first the changes of people with the lowest standing.
  */
 export async function keepLateChange(
   owned: OwnedStore,
@@ -146,7 +146,7 @@ function otherFiles(before: Inbound, { attachments = [], changes }: Inbound): st
 const isSameFile = (one: Attachment, other: Attachment): boolean =>
   (one.lastingId !== undefined && one.lastingId === other.lastingId) || JSON.stringify(one.source) === JSON.stringify(other.source)
 
-/** The turn that is told, and its person. */
+/** The turn that reads the changes, and its person. */
 export interface Reader {
   readonly channel: string
   readonly sender: string
@@ -156,7 +156,7 @@ export interface Reader {
   readonly isResumed: boolean
 }
 
-/** The changes that the next turn of a session is told about. */
+/** The changes that the next turn of a session reads about. */
 export interface LateChanges {
   /** Empty without changes, else sentences that end with an empty line. */
   readonly text: string
@@ -164,7 +164,7 @@ export interface LateChanges {
   told(): Promise<void>
 }
 
-/** Gives a turn the changes that no turn was told about. */
+/** Gives a turn the changes that no turn has read about. */
 export async function lateChanges(owned: OwnedStore, session: string, reader: Reader): Promise<LateChanges> {
   const keys = owned.keyValue(OWNER)
   const own: KeptChange[] = []
@@ -178,7 +178,7 @@ export async function lateChanges(owned: OwnedStore, session: string, reader: Re
   return {
     text: own.length === 0 ? '' : `${own.map(({ late }) => toldTo(reader, late)).join('\n')}\n\n`,
     async told() {
-      // What has changed once more meanwhile waits for the next turn.
+      // A change that was replaced meanwhile waits for the next turn.
       for (const { key, late } of own) await keys.swap(key, late, undefined)
     },
   }
@@ -191,7 +191,7 @@ export async function endLateChanges(owned: OwnedStore, session: string, before:
     if ((v.parse(lateChangeSchema, value).reported ?? 0) < before) await keys.swap(key, value, undefined)
 }
 
-/** As with the messages themselves, the words of strangers are framed, and so are those of people who stand lower than the reader. */
+/** As with messages, the words of strangers are framed, and so are the words of people of a lower standing than the reader. */
 function toldTo(reader: Reader, late: LateChange): string {
   const { sender, standing } = late
   const sentence = sentenceOf(reader, late)

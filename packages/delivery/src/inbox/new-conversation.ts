@@ -3,7 +3,7 @@ import { type OwnedStore, type Store, sessionKeys } from '@sluice/sdk'
 
 type Sessions = Pick<Store['sessions'], 'conversation' | 'summarize'>
 
-/** What a command has hidden. It is carried out again after a crash, and must not hide what was written since. */
+/** The messages that a command has hidden. It is carried out again after a crash, and must not hide later messages. */
 export interface Hidden {
   /** The number of the command. */
   readonly command: number
@@ -19,7 +19,7 @@ const OWNER = 'delivery'
 const TRIES_MAX = 5
 const hiddenKey = (session: string): string => `${sessionKeys(session)}new`
 
-/** Begins a conversation anew between two turns. */
+/** Begins a new conversation between two turns. */
 export async function beginConversation(sessions: Sessions, session: string, nowMs: number): Promise<void> {
   const { upTo } = await sessions.conversation(session, 1)
   await hide(sessions, { session, upTo, atMs: nowMs })
@@ -39,7 +39,7 @@ export async function hide(sessions: Sessions, { session, upTo, atMs }: Omit<Hid
 export const keepHidden = (owned: OwnedStore, session: string, hidden: Hidden): Promise<void> =>
   owned.keyValue(OWNER).set(hiddenKey(session), hidden)
 
-/** Resolves to what a command has hidden, or was about to when it was cut off; undefined when it had not come so far. */
+/** Resolves to the messages that a command has hidden, or was about to hide at a crash; undefined when it had not come so far. */
 export async function hiddenBy(owned: OwnedStore, session: string, command: number): Promise<Hidden | undefined> {
   const hidden = (await owned.keyValue(OWNER).get(hiddenKey(session))) as Hidden | undefined
   return hidden?.command === command ? hidden : undefined

@@ -1,4 +1,4 @@
-/** What senders and operators are told about a message without an answer. */
+/** The notices to senders and operators about a message without an answer. */
 import { AppError, type Channel, GATEWAY_TEXTS, type Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { advanceUntil, bench, clock, message, settle, setUpDeliveries, states, until } from '../testing/delivery-bench.ts'
@@ -8,7 +8,7 @@ setUpDeliveries()
 const UNANSWERED = GATEWAY_TEXTS.unanswered.text
 const HOUR_MS = 3_600_000
 const refused = new AppError('upstream', 'model:m refused our credentials (HTTP 401)', { refusedFor: 'credentials' })
-/** Refuses each message whose id begins with `bad`. The text of a sender that nobody vouches for is framed. */
+/** Refuses each message whose id begins with `bad`. The text of an unverified sender is framed. */
 const turn = ({ text }: { readonly text: string }): string => {
   if (text.includes('text of bad')) throw refused
   return 'fine'
@@ -27,7 +27,7 @@ describe('a message that the model refuses', () => {
     expect(dead).toMatchObject({ messageId: 'bad', attempts: 1, error: 'refused: model:m refused our credentials (HTTP 401)' })
   })
 
-  test('is told once an hour in a conversation, and in each conversation', async () => {
+  test('is sent once an hour in a conversation, and in each conversation', async () => {
     const made = await bench({ turn })
     await made.receive(message('bad1'), message('bad2'))
     await made.receive(message('bad3', { sender: '+15550003333', to: { to: '+15550003333' } }))
@@ -40,7 +40,7 @@ describe('a message that the model refuses', () => {
     expect(await states(made)).toMatchObject({ inbox: ['dead', 'dead', 'dead', 'dead'] })
   })
 
-  test('is told for each kind of refusal', async () => {
+  test('is sent for each kind of refusal', async () => {
     const kinds = ['credentials', 'request', 'quota', 'quota']
     const made = await bench({
       turn() {

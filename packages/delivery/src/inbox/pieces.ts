@@ -92,14 +92,14 @@ export async function gatherPieces(options: PiecesOptions, first: FirstPiece): P
   if (pauseMs === 0 && !(hasOthers && joinsAll(options, first))) return alone
   const messages = await owned.inbox.ofSession(first.session)
   const own = messages.find((one) => one.number === number)
-  // The turn of a message that was begun before goes on with what it has, and reads the others at its next step.
+  // The turn of a message that was begun before continues with its pieces, and reads the others at its next step.
   if (!own || own.turnId !== null || isOwnMessage(own)) return alone
   const nowMs = clock.nowMs()
   const listed = await piecesOf(options, first, messages)
   // A message that itself waits as long waits for all of them.
   const found = pauseMs < PIECES_PAUSE_MS ? untilGrowing(options, first, listed) : listed
   const pieces = thatFit(message, found)
-  // What a platform sent while this process was down arrives after its start, and may belong to an album or a text that was stored before.
+  // Messages from a time when this process was down arrive after its start, and may belong to an album or a text that was stored before.
   const hasParts = [message, ...pieces.map((piece) => piece.message)].some((one) => isPart(channel, one))
   const earliestMs = hasParts ? Math.max(own.receivedAtMs, options.takenAtMs(owned)) : own.receivedAtMs
   const firstMs = hasParts ? pauseFromMs(options, first, own) : own.receivedAtMs
@@ -134,7 +134,7 @@ export async function piecesSince(options: PiecesOptions, first: FirstPiece): Pr
 }
 
 /**
- * Returns the pieces that join a message: those of its own album, which may be too large for one turn, and the others up to the first one
+ * Returns the pieces that join a message: pieces of its own album, which may be too large for one turn, and the others up to the first one
  * for which the turn has no room. That one begins the next turn.
  */
 function thatFit(message: Inbound, { pieces, behind }: Listed): readonly Piece[] {
@@ -246,7 +246,7 @@ async function piecesOf(
     const follows: boolean = isNext && other.number < endedCommand
     if (piece && (isOfGroup || follows)) pieces.push(piece)
     else if (piece) behind.push(piece)
-    // What can't join ends the pieces. Pictures of an album that has begun may still follow.
+    // A message that can't join ends the pieces. Pictures of an album that has begun may still follow.
     hasEnded ||= !isOfGroup && !follows
     if (piece) last = piece
   }

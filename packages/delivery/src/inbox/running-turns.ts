@@ -12,7 +12,7 @@ const COUNTED_MAX = 1000
 export interface RunningTurn {
   /** Aborts when the sender begins a new conversation, interrupts the turn, or stops it before the agent has got it. */
   readonly signal: AbortSignal
-  /** Whether the turn ends only to begin anew with what its sender has written. */
+  /** Whether the turn ends only to restart with the new messages of its sender. */
   isInterrupted(): boolean
   /** Called when the agent has got the turn: from then on, the agent aborts it. */
   isWithAgent(): void

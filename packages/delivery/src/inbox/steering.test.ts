@@ -20,7 +20,7 @@ setUpDeliveries()
 const said = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
 const OTHER = '+15550003333'
 
-/** A bench whose turns do a step when they are told to, and end when they are released. */
+/** A bench whose turns do a step on demand, and end when they are released. */
 async function stepBench(options: DeliveryBenchOptions = {}) {
   const released = Promise.withResolvers<void>()
   const acknowledged: string[] = []
@@ -39,7 +39,7 @@ async function stepBench(options: DeliveryBenchOptions = {}) {
   return { made, words, acknowledged, release: () => released.resolve() }
 }
 
-test('what the person writes while the own turn runs is read at its next step, once', async () => {
+test('a message of the person while the own turn runs is read at its next step, once', async () => {
   const { made, words, acknowledged, release } = await stepBench()
   await made.receive(message('m1'))
   await until(() => made.turns.length === 1)

@@ -16,7 +16,7 @@ interface TellOptions {
 /** A younger change may be that of a request which another node handles. */
 const CUT_OFF_MS = 60_000
 
-/** Tells of each change that may not have been told, also one that a failed write or a crash has left. Resolves once the messages are durable. */
+/** Reports each change that may not have been reported, also one that a failed write or a crash has left. Resolves once the messages are durable. */
 export async function tellOfChanges(options: TellOptions, ageMs = 0): Promise<void> {
   const { people, store, onReplies, clock } = options
   for (const change of await people.unsettled()) {

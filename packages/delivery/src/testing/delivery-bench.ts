@@ -112,7 +112,7 @@ export interface DeliveryBenchOptions {
   /** No sender has a share unless given. */
   readonly sharesOf?: SharesDeps['sharesOf']
   readonly loopTurns?: number
-  /** Conversations never begin anew unless given. */
+  /** Without it, conversations never begin again without their history. */
   readonly reset?: ReturnType<DeliveryOptions['features']['reset']>
   /** No question waits unless given. */
   readonly isAsking?: () => boolean

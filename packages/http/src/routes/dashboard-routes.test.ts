@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { type TestGatewayOptions, testGateways } from '../testing.ts'
 
-/** What the tests read of answers. */
+/** The members of answers that the tests read. */
 interface Answer {
   readonly [member: string]: unknown
   readonly version: string
@@ -208,7 +208,7 @@ describe('the log', () => {
     await reader?.cancel()
   })
 
-  test('is no longer followed once the device is revoked', async () => {
+  test('ends once the device is revoked', async () => {
     const { request, operator, runtime, store, clock } = await arrange()
     const response = await request('/api/logs/follow', { headers: { authorization: `Bearer ${operator.token}` } })
     const text = response.text()
@@ -229,7 +229,7 @@ describe('channels', () => {
     send: async () => ({}),
   } as unknown as Channel
 
-  test('are listed with what they miss and with their gaps', async () => {
+  test('are listed with the settings that they lack and with their gaps', async () => {
     const { call, runtime } = await arrange({ snapshot: { channels: [channel] } })
     runtime.bus.emit({ type: 'channel_gap', channel: 'slack', since: null, why: 'the platform keeps no history' })
     const { body } = await call('GET', '/api/channels')
@@ -263,7 +263,7 @@ describe('channels', () => {
 })
 
 describe('turns', () => {
-  test('are listed for their own device, and for operators from everybody', async () => {
+  test('are listed for their own device, and from all devices for operators', async () => {
     const { call, client } = await arrange()
     await call('POST', '/webhook', { message: 'one' })
     await call('POST', '/webhook', { message: 'two' }, client.token)
@@ -281,7 +281,7 @@ describe('turns', () => {
   })
 })
 
-test('an operator who reads the conversation of somebody else is recorded, once in ten minutes', async () => {
+test('an operator who reads the conversation of another person is recorded, once in ten minutes', async () => {
   const { call, client, operator, audited, clock, request } = await arrange()
   await call('POST', '/webhook', { message: 'mine' })
   await request('/webhook', {

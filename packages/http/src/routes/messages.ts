@@ -9,7 +9,7 @@ import type { Readers } from './session-access.ts'
 import { isInScope, type Scope, scopeOf, scopeQuery, shownId } from './session-scope.ts'
 
 const PAGE_MAX = 50
-/** What one page looks at, which bounds its time. */
+/** The turns that one page looks at, which bounds its time. */
 const TURNS_LOOKED_AT_MAX = 1000
 /** A turn with many results of tools may take a megabyte, so few are in memory at once. */
 const TURNS_READ = 25

@@ -1,4 +1,4 @@
-/** Which conversations a request lists or searches: its own or, for an operator, those of others. */
+/** Which conversations a request lists or searches: its own or, for an operator, conversations of others. */
 import { sessionsEnds } from '@sluice/runtime/conversations'
 import { AppError, parseAgentKey, type SessionRow } from '@sluice/sdk'
 import * as v from 'valibot'

@@ -22,7 +22,7 @@ import { type Caller, MESSAGES_MAX, Readers, storedOf, unknownSession } from './
 import { scopeOf, scopeQuery, shownId } from './session-scope.ts'
 
 const PAGE_MAX = 200
-/** What one page of a search looks at, which bounds its time. */
+/** The rows that one page of a search looks at, which bounds its time. */
 const ROWS_LOOKED_AT_MAX = 2000
 
 type Place = Pick<SessionRow, 'id' | 'lastActiveAtMs'>

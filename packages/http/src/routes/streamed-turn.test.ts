@@ -135,7 +135,7 @@ test('streams of linked accounts count together', async () => {
   held.release()
   const unread = await turn({ message: 'hello' })
   await expect.poll(() => made.runtime.shares.heldBy({ client: ann }, 'streams')).toBe(1)
-  // The link may end while a stream is open: what was counted is given back.
+  // The link may end while a stream is open: its share is given back.
   await made.runtime.people.unlink({ account: ann, by: 'test' })
   await unread.text()
   expect(made.runtime.shares.heldBy({ client: ann }, 'streams')).toBe(0)

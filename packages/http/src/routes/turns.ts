@@ -20,7 +20,7 @@ import { contains, searchPage } from './search-page.ts'
 import { timelineOf, timelineSchema } from './turn-timeline.ts'
 
 const PAGE_MAX = 200
-/** What one page of a search looks at, which bounds its time. */
+/** The rows that one page of a search looks at, which bounds its time. */
 const ROWS_LOOKED_AT_MAX = 2000
 const STATES = ['queued', 'running', 'done', 'failed', 'aborted'] as const
 

@@ -1,4 +1,4 @@
-/** Lets asterisks and tildes be marks where CommonMark sees none: beside punctuation, as in scripts that write no spaces between words. */
+/** Lets asterisks and tildes be marks where CommonMark sees none: next to punctuation, as in scripts that write no spaces between words. */
 import { Tokenizer, type Tokens } from 'marked'
 import { codeOfTag } from './html-tags.ts'
 
@@ -15,7 +15,7 @@ const DIGIT = /^\d$/
 /** The characters that are looked at before a mark: a letter with its combining marks. */
 const BEFORE_CHARS = 4
 
-/** Marks that may stand beside punctuation. One asterisk is also a product, so it needs a letter of a script that writes no spaces. */
+/** Marks that may be next to punctuation. One asterisk is also a product, so it needs a letter of a script that writes no spaces. */
 const RUN = /\*+|~~+/g
 
 /**

@@ -62,7 +62,7 @@ const SCRIPT_CHARACTERS = '0123456789+-=()ni'
 
 export const textToken = (source: string): Tokens.Text => ({ type: 'text', raw: source, text: source, escaped: false })
 
-/** Returns the code between two tags that stand at the beginning of the source, as what backticks make of it. */
+/** Returns the code between two tags at the beginning of the source, in the form of code between backticks. */
 export function codeOfTag(source: string): Tokens.Tag | undefined {
   const [open = '', name] = CODE.exec(source) ?? []
   const end = name === undefined ? -1 : source.indexOf(`</${name}>`, open.length)
@@ -99,7 +99,7 @@ function aloneOf(name: string, raw: string): Partial<Tokens.Generic> {
   return name === 'wbr' ? { type: 'tag', raw: '' } : { type: 'br' }
 }
 
-/** Turns those of the `html` tokens into `tag` tokens that are not shown: comments, and tags that have a partner in the text. */
+/** Turns the `html` tokens of comments, and of tags that have a partner in the text, into `tag` tokens, which are not shown. */
 export function markTags(tokens: readonly Token[]): void {
   const open = new Map<string, Token[]>()
   // The parts of lists and tables, and for each open block how many of them stand before it.
@@ -161,7 +161,7 @@ function endedPart(open: readonly { readonly name: string }[], name: string): nu
   return open.findIndex((frame, at) => at > block && ends.includes(frame.name))
 }
 
-/** Returns the words between two tags with what the tags mean. */
+/** Returns the words between two tags with the meaning of the tags. */
 function pairOf(name: string, raw: string, tokens: Token[]): readonly Token[] {
   const block = blockOf(name, raw, tokens)
   if (block) return block
@@ -171,7 +171,7 @@ function pairOf(name: string, raw: string, tokens: Token[]): readonly Token[] {
   return name === 'sub' || name === 'sup' ? scriptOf(name, tokens) : tokens
 }
 
-/** Returns small characters where there are such; else a superscript that is no suffix of a word is written as a power. */
+/** Returns small characters where they exist; else a superscript that is not a suffix of a word is written as a power. */
 function scriptOf(name: 'sub' | 'sup', tokens: Token[]): Token[] {
   const [token] = tokens
   if (tokens.length !== 1 || token?.type !== 'text') return tokens

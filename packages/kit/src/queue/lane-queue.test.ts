@@ -169,7 +169,7 @@ describe('LaneQueue', () => {
       enter('bob2', 'room', { writer: 'bob' })
       await clock.advance(1000)
       expect(started).toHaveLength(4)
-      // The held job is the oldest one, so that it comes before what was written after it.
+      // The held job is the oldest one, so that it comes before later ones.
       await end('bob1')
       expect(started.slice(4)).toEqual(['eve1'])
       expect(isSuperseded('eve1')).toBe(true)

@@ -22,7 +22,7 @@ export interface Attempt {
   readonly permit: Permit
   /** Aborts once another job of the same writer waits in the same lane. Undefined for a job that has a lane of its own. */
   readonly superseded: AbortSignal | undefined
-  /** Returns a new signal in place of `superseded`, for a job that has dealt with those that waited. */
+  /** Returns a new signal in place of `superseded`, for a job that has dealt with the waiting ones. */
   renew(): AbortSignal | undefined
 }
 
@@ -247,7 +247,7 @@ export class LaneQueue {
     return { running: held, waiting: this.#waiting, reacquiring: reacquiring + this.#shares.waitingAgain }
   }
 
-  /** Lists how many permits the owners of jobs use, with those that the next of their jobs wait for. */
+  /** Lists how many permits the owners of jobs use, and the permits that the next of their jobs wait for. */
   used(): Iterable<readonly [owner: string, permits: number]> {
     return this.#shares.used()
   }

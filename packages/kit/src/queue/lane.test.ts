@@ -52,7 +52,7 @@ test.each([1, 2, 3, 4, 5, 6])('keeps the order of each writer and starts every j
   for (const lane of LANES) {
     expect(queue.startsAtOnce({ lane })).toBe(true)
     for (const writer of WRITERS) {
-      // A job without a writer keeps its order with those of all writers.
+      // A job without a writer keeps its order with the jobs of all writers.
       const own = ended.filter((one) => one.lane === lane && (one.writer === writer || one.writer === undefined)).map(({ order }) => order)
       if (writer !== undefined || own.length > 0) expect(own).toEqual(own.toSorted((one, other) => one - other))
     }

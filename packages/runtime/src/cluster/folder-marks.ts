@@ -1,6 +1,6 @@
 /**
- * Marks in folders that all nodes of a cluster must have in common: each node writes one, and looks for those of the others. A mark changes
- * with each look, so that a copy of the folder is told from the folder itself. See docs/cluster.md#what-is-shared.
+ * Marks in folders that all nodes of a cluster must have in common: each node writes one, and looks for the others' marks. A mark changes
+ * with each look, so that a copy of the folder differs from the folder itself. See docs/cluster.md#what-is-shared.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
@@ -25,8 +25,8 @@ export class FolderMarks {
   }
 
   /**
-   * Writes the mark of this node, and then reads those of `others`, the names of other nodes. A file system on the network answers the
-   * second step with what is there now, because the first one has changed the folder. The first look creates a missing folder. Never rejects.
+   * Writes the mark of this node, and then reads the marks of `others`, the names of other nodes. A file system on the network answers the
+   * second step with its present content, because the first one has changed the folder. The first look creates a missing folder. Never rejects.
    */
   async look(path: string, others: readonly string[]): Promise<SeenFolder> {
     let root: string

@@ -8,7 +8,7 @@ export interface GatewayTextRow {
 }
 
 /**
- * The texts by their key: the English text, and when it is written. An empty replacement of one that may say nothing sends nothing. `{name}` stands for a value. A replacement may leave values out,
+ * The texts by their key: the English text, and when it is written. An empty replacement of one that may say nothing sends nothing. `{name}` is replaced by a value. A replacement may leave values out,
  * but has no others.
  */
 export const GATEWAY_TEXTS = {

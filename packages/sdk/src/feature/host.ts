@@ -169,7 +169,7 @@ export interface Services {
   readonly pdfText: (pdf: Uint8Array, options: { readonly pages?: string; readonly signal: AbortSignal }) => Promise<string[]>
 }
 
-/** What has been done for a turn that has no answer yet. */
+/** The progress of a turn that has no answer yet. */
 export interface UnansweredTurn {
   /** The number of the attempt that runs or failed last; 1 is the first. */
   readonly attempt: number
@@ -229,7 +229,7 @@ export type Speak = (
 ) => Promise<{ readonly bytes: Uint8Array; readonly format: SpokenFormat; readonly mime: string }>
 
 export interface DeviceRecord {
-  /** What was done; `device_write` unless given. */
+  /** The kind of act. Default: `device_write`. */
   readonly kind?: AuditKind
   /** Who did it, as in `SopEvent.by`. */
   readonly by: string
@@ -316,10 +316,10 @@ export interface Host {
   readonly publicFetch: (url: string, init: PublicRequest) => Promise<Response>
   /**
    * Returns the addresses of such a host by the same rule, for connections other than HTTP requests. Connect to one of them and
-   * do not resolve the name again. Throws `forbidden` when an address is not public, and `upstream` when there is none.
+   * do not resolve the name again. Throws `forbidden` when an address is not public, and `upstream` when the host has no address.
    */
   readonly publicAddresses: (hostname: string, signal: AbortSignal, rule?: AddressRule) => Promise<readonly ResolvedAddress[]>
-  /** Starts a program; there is no other way to start one. */
+  /** Starts a program. Features have no other way to start one. */
   readonly spawn: Spawn
   /** Whether a program that starts now runs in a sandbox that a probe has verified. */
   readonly confines: () => boolean

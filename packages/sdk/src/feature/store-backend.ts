@@ -75,7 +75,7 @@ export interface StoreMove {
   readonly clusterConfig: { readonly version: number; readonly text: string } | null
 }
 
-/** What was marked after the data was recovered to an earlier time. */
+/** The rows that were marked after the data was recovered to an earlier time. */
 export interface StoreRecovered {
   readonly replies: number
   readonly messages: number

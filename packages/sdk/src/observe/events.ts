@@ -21,15 +21,15 @@ const text = v.string()
 const nullableText = v.nullable(v.string())
 const number = v.number()
 
-/** What operators are told of, by `[notify] kinds`. */
+/** The kinds of notices to operators, as in `[notify] kinds`. */
 export const NOTICE_KINDS = ['refused', 'budget', 'given_up', 'channel', 'expired', 'loop', 'config', 'clock', 'people'] as const
 export type NoticeKind = (typeof NOTICE_KINDS)[number]
 
 export interface OperatorNotice {
   readonly kind: NoticeKind
-  /** The thing that the notice is about. Each is told once in `[notify] every_mins`. */
+  /** The thing that the notice is about. Operators get one notice about it in `[notify] every_mins`. */
   readonly about: string
-  /** One or two sentences: what is so, and what to do about it. */
+  /** One or two sentences: the problem, and its cure. */
   readonly text: string
   /** The channel that does not work, which cannot carry the notice. */
   readonly broken?: string

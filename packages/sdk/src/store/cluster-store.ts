@@ -53,7 +53,7 @@ export interface ClusterNode extends ClusterMember {
   readonly keyId: string | null
   /** The number of shards that it owns; 0 for a dead node, whose leases have ended. */
   readonly shards: number
-  /** The names of its other leases, except those of sessions. */
+  /** The names of its other leases, except leases of sessions. */
   readonly leases: readonly string[]
   /** Its last report; null until the first one, and of an earlier release. */
   readonly report: NodeReport | null
@@ -72,14 +72,14 @@ export interface ClusterStore extends ClusterMember, SharedState {
   readonly turns: ClusterTurns
   readonly notices: ClusterNotices
   /**
-   * What this node knows without a read: the number of live workers, the time since its last acknowledged sign of life, and its
+   * The facts that this node knows without a read: the number of live workers, the time since its last acknowledged sign of life, and its
    * `clockOffsetMs`.
    */
   seen(): { readonly workers: number; readonly beatAgeMs: number; readonly clockOffsetMs: number | null }
-  /** Lists the nodes by name, with those that died within the last day. */
+  /** Lists the nodes by name, with nodes that died within the last day. */
   nodes(): Promise<readonly ClusterNode[]>
   /**
-   * Takes free shards, and those of dead nodes, until this node owns its share. Each worker that lives has the same share, rounded up.
+   * Takes free shards, and shards of dead nodes, until this node owns its share. Each worker that lives has the same share, rounded up.
    * A node that owns more releases the surplus itself.
    */
   claimShards(): Promise<ShardClaim>

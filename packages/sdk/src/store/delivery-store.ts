@@ -164,7 +164,7 @@ export interface RetriedAttempt {
   readonly uncounted?: boolean
   /** For a reply: true when it may have arrived, so that the next attempt is marked as a repeat. */
   readonly repeats?: boolean
-  /** What the sender is told meanwhile. */
+  /** The notice that the sender gets meanwhile. */
   readonly news?: MessageNews
 }
 
@@ -286,7 +286,7 @@ export interface InboxStore {
   discard(number: number, discard: Discard): Promise<boolean>
   /** Counts the rows in each state except `done`, `limited` and `discarded`. */
   counts(): Promise<Readonly<Record<Exclude<InboxState, 'done' | 'limited' | 'discarded'>, number>>>
-  /** Resolves to the time at which the oldest unfinished message was received; null when there is none. */
+  /** Resolves to the time at which the oldest unfinished message was received; null without one. */
   oldestWaitingMs(): Promise<number | null>
 }
 
@@ -348,7 +348,7 @@ export interface OutboxRow {
 export interface OutboxStore {
   /** Queues messages that are not replies of a turn. Resolves to their numbers. */
   add(replies: readonly NewReply[]): Promise<readonly number[]>
-  /** Queues a notice and records it in one commit. Resolves to its numbers, or, when it is no news, to undefined: then nothing is queued. */
+  /** Queues a notice and records it in one commit. Resolves to its numbers, or to undefined, without queueing anything, when it reports no news. */
   addNews(news: MessageNews): Promise<readonly number[] | undefined>
   /** Begins an attempt durably, before anything is sent. Resolves to undefined when the reply need not be sent. */
   start(number: number): Promise<StartedReply | undefined>
@@ -379,7 +379,7 @@ export interface OutboxStore {
   discard(number: number, discard: Discard): Promise<boolean>
   /** Counts the rows in each state except `sent` and `discarded`. */
   counts(): Promise<Readonly<Record<Exclude<OutboxState, 'sent' | 'discarded'>, number>>>
-  /** Resolves to the time at which the oldest reply to send was queued; null when there is none. */
+  /** Resolves to the time at which the oldest reply to send was queued; null without one. */
   oldestWaitingMs(): Promise<number | null>
 }
 

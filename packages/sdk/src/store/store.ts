@@ -29,7 +29,7 @@ export interface KeyValue {
   /**
    * Replaces the value `before` with `after`, or resolves to false and changes nothing when the key has another value. Absent is
    * `undefined`, on both sides. Values are equal when their JSON is, in any order of members. Use it for each change that depends on
-   * what was read.
+   * the value that was read.
    */
   swap(key: string, before: unknown, after: unknown): Promise<boolean>
   /** Writes and deletes keys in one commit: after a crash all changes are there, or none. `undefined` deletes a key. */
@@ -37,7 +37,7 @@ export interface KeyValue {
   list(prefix: string, limit: number): Promise<{ readonly key: string; readonly value: unknown }[]>
 }
 
-/** Returns the beginning of keys of a session. Whoever owns them, `SessionStore.erase` deletes all keys that begin so. */
+/** Returns the beginning of keys of a session. `SessionStore.erase` deletes all keys that begin so, of every owner. */
 export const sessionKeys = (session: string): string => `session:${session}\0`
 
 export interface SessionRow {
@@ -164,7 +164,7 @@ export interface TurnEnd {
   /** How the answer ended; `stop` when absent. */
   readonly finishReason?: FinishReason
   readonly error: TurnError | null
-  /** What the attempt has used that ended the turn; see `addUsage`. */
+  /** The usage of the attempt that ended the turn; see `addUsage`. */
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number
@@ -216,7 +216,7 @@ export interface TurnFilter {
 
 export type ListedTurn = Omit<TurnRow, 'input' | 'response' | 'context' | 'starts' | 'endedAtMs' | 'inbox' | 'steps'> & {
   readonly endedAtMs: number
-  /** The sender of the message; null where no message began the turn, or it is no longer kept. */
+  /** The sender of the message; null where no message began the turn, or it was deleted. */
   readonly sender: string | null
 }
 
@@ -362,7 +362,7 @@ export interface Memories {
    */
   search(reader: string, query: string, limit: number): Promise<MemoryEntry[]>
   /**
-   * Finds the entries, among those that `reader` may read, that share words or parts of words with a text, in every script. The entries that share
+   * Finds the entries, among the ones that `reader` may read, that share words or parts of words with a text, in every script. The entries that share
    * most are first. A text without words finds nothing.
    */
   similar(reader: string, text: string, limit: number): Promise<MemoryEntry[]>
@@ -389,7 +389,7 @@ export interface MemoryStore extends Memories {
   count(owner: string): Promise<number>
 }
 
-/** What a check of the server of the database found, and how to repair it; `fix` is null when nothing is wrong. */
+/** The finding of a check of the database's server, and how to repair it; `fix` is null when nothing is wrong. */
 export interface ServerCheck {
   readonly check: string
   readonly status: 'ok' | 'warn' | 'fail'

@@ -19,7 +19,7 @@ export type Risk = 'read' | 'write' | 'execute'
 export const DECIDERS = ['asker', 'starter', 'operator'] as const
 export type Decider = (typeof DECIDERS)[number]
 
-/** Whether only an operator decides a call, and its principal is none. */
+/** Whether only an operator decides a call, and its principal is not an operator. */
 export const isForOperators = (decider: Decider | null | undefined, standing: Standing | null | undefined): boolean =>
   decider === 'operator' && standing !== 'operator'
 
@@ -77,7 +77,7 @@ export interface ToolReport {
 export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   /** The name in snake case, as the model sees it and as the catalogue row of the feature lists it. */
   readonly name: string
-  /** One or two sentences for the model: what the tool does and what it returns. */
+  /** One or two sentences for the model: the effect of the tool and its result. */
   readonly description: string
   /** A `v.object`. The model sees its JSON Schema, and no call runs with input that does not match. */
   readonly input: Schema
@@ -91,7 +91,7 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   readonly egress: boolean | ((input: v.InferOutput<Schema>, by: CallingAgent) => boolean)
   /**
    * Whether results contain text that others may have written, such as a web page. The model gets them framed as data. A function
-   * returns the source of the text by the input, such as `http_request https://example.com`, or undefined; true stands for the name
+   * returns the source of the text by the input, such as `http_request https://example.com`, or undefined; true means the name
    * of the tool. It is called before and after the call, because a call may move the files that it reads.
    */
   readonly untrusted: boolean | ((input: v.InferOutput<Schema>, by: CallingAgent) => string | undefined)

@@ -53,7 +53,7 @@ export interface Play {
   prepare?(dataDir: string): void
   /** Writes for a short time, and takes part until `signal` aborts. */
   act(life: ActedLife): Promise<void>
-  /** Describes the work that is still due; undefined when there is none. */
+  /** Describes the work that is still due; undefined without any. */
   left(): string | undefined
   /** Called in the last life, once all other work has ended. Writes what shows the effects of the work before. */
   lastWords?(signal: AbortSignal): Promise<void>

@@ -33,13 +33,13 @@ export interface Part {
   readonly settings: readonly Setting[]
 }
 
-/** What a person sets together: a table with the tables in it. */
+/** Settings that a person makes together: a table with the tables in it. */
 export interface Section {
   readonly path: string
   readonly title: string
   readonly task: string
   readonly parts: readonly Part[]
-  /** The tables in it whose names a person chooses, and of which there are none yet. */
+  /** The tables in it whose names a person chooses, and that do not exist yet. */
   readonly unnamed: readonly string[]
 }
 

@@ -192,7 +192,7 @@ function codeSpanAt(text: string, at: number, search: Search): Found | undefined
   search.ticks ??= ticksIn(text)
   const length = lengthOfTicks(text, at)
   const runs = search.ticks.get(length) ?? []
-  // The runs are looked at in order, so that the runs before this place are no longer needed.
+  // The runs are looked at in order, so that the runs before this place are not needed any more.
   while ((runs[0] ?? Number.POSITIVE_INFINITY) <= at) runs.shift()
   const [end] = runs
   return end === undefined ? undefined : { part: { kind: 'code', text: text.slice(at + length, end) }, end: end + length }

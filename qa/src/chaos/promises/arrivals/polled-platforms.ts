@@ -54,7 +54,7 @@ export async function discord(): Promise<Platform> {
     fake,
     section: { bot_token: DISCORD_TOKEN, allowed_users: ['*'], api_url: fake.apiUrl },
     people: [author],
-    // Discord does not list the direct chats of a bot, so the daemon catches up only with those that it has seen.
+    // Discord does not list the direct chats of a bot, so the daemon catches up only with the ones that it has seen.
     isReady() {
       if (fake.sent.length > 0) return true
       if (fake.happened.includes('identify') && performance.now() - greetedMs > GREETING_MS) {

@@ -22,7 +22,7 @@ const figuresOf = (tallies: readonly Tally[]) =>
 interface Run {
   readonly row?: object
   readonly said?: readonly string[]
-  /** The texts of the queued rows, and those that the platform has. */
+  /** The texts of the queued rows, and the texts that the platform has. */
   readonly queued?: readonly string[]
   readonly shown?: readonly string[]
 }
