@@ -119,3 +119,16 @@ test('a build without the page says how to make it', async () => {
   expect(answer.status).toBe(503)
   expect(await answer.json()).toMatchObject({ error: expect.stringContaining('npm run build') })
 })
+
+test('an asset is read once, until a page finds that a build has removed it', async () => {
+  const get = arrange()
+  const script = async () => (await get('/assets/app-1a2b.js')).text()
+  expect(await script()).toBe('console.log(1)')
+  rmSync(join(folder, 'assets/app-1a2b.js'))
+  expect(await script()).toBe('console.log(1)')
+  await get('/')
+  expect((await get('/assets/app-1a2b.js')).status).toBe(404)
+  writeFileSync(join(folder, 'assets/app-1a2b.js'), 'console.log(2)')
+  await get('/')
+  expect(await script()).toBe('console.log(2)')
+})

@@ -69,6 +69,8 @@ const YEAR_SECS = 31_536_000
 export class StaticFiles {
   readonly #folder: string
   #names: Promise<ReadonlySet<string>> | undefined
+  /** The contents of the asked files of `assets`. Unread answers share them. */
+  readonly #assets = new Map<string, Promise<Buffer>>()
 
   constructor(folder: string) {
     this.#folder = folder
@@ -80,7 +82,9 @@ export class StaticFiles {
    */
   async page(headers: Headers): Promise<Response> {
     this.#names = listFiles(this.#folder)
-    const name = hasMenu(headers) && (await this.#names).has(MENU_PAGE) ? MENU_PAGE : 'index.html'
+    const names = await this.#names
+    for (const kept of this.#assets.keys()) if (!names.has(kept)) this.#assets.delete(kept)
+    const name = hasMenu(headers) && names.has(MENU_PAGE) ? MENU_PAGE : 'index.html'
     const found = await this.#read(name, headers)
     if (!found) throw new AppError('unavailable', 'The page is not built: run `npm run build -- standard`')
     const plain = await readFile(join(this.#folder, name), 'utf8')
@@ -114,8 +118,20 @@ export class StaticFiles {
     if (!names.has(name) || type === undefined) return undefined
     const accepted = acceptedEncodings(headers.get('accept-encoding') ?? '')
     const encoding = ENCODINGS.find((each) => accepted.has(each.name) && names.has(name + each.ending))
-    const body = await readFile(join(this.#folder, name + (encoding?.ending ?? '')))
+    const body = await this.#contentOf(name + (encoding?.ending ?? ''))
     return { body, headers: { 'content-type': type, ...(encoding && { 'content-encoding': encoding.name }) } }
+  }
+
+  /** Reads a file of `assets` once: its name has the hash of its content. */
+  async #contentOf(name: string): Promise<Buffer> {
+    const path = join(this.#folder, name)
+    if (!name.startsWith('assets/')) return readFile(path)
+    const known = this.#assets.get(name)
+    if (known) return known
+    const read = readFile(path)
+    this.#assets.set(name, read)
+    read.catch(() => this.#assets.delete(name))
+    return read
   }
 }
 
