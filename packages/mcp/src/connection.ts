@@ -256,13 +256,23 @@ export class Connection {
   }
 }
 
+/** Words of servers and of the proxies before them about a session that they no longer have. */
+const SESSION_GONE =
+  /\b(?:unknown|invalid|expired|no such|no valid|missing) session\b|\bsession(?: id)?(?: was| is| has)? (?:not found|unknown|expired|invalid|terminated|closed)\b|\bsession (?:does not exist|no longer exists)\b/i
+
 /**
  * Whether the server no longer knows the session. The protocol says 404; servers made from the examples of the SDK answer 400 with
- * `No valid session ID provided`, or `Server not initialized` after a restart.
+ * `No valid session ID provided`, or `Server not initialized` after a restart. Others answer another status, or an error of the protocol, in
+ * words that mean nothing else.
  */
-const isForgotten = (error: unknown): boolean =>
-  error instanceof SdkHttpError &&
-  (error.status === 404 || (error.status === 400 && /\bsession\b|\bserver not initialized\b/i.test(errorText(error))))
+function isForgotten(error: unknown): boolean {
+  if (error instanceof ProtocolError) return SESSION_GONE.test(error.message)
+  if (!(error instanceof SdkHttpError)) return false
+  const { status } = error
+  if (status === 404 || status === 410) return true
+  const said = errorText(error)
+  return status === 400 ? /\bsession\b|\bserver not initialized\b/i.test(said) : status < 500 && SESSION_GONE.test(said)
+}
 
 /** A request that failed. */
 interface Failed {

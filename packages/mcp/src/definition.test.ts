@@ -44,6 +44,11 @@ describe('definitionsOf', () => {
     expect(problems).toEqual(['tool 3 of its list is left out: name is malformed', 'tool 4 of its list is left out: it is malformed'])
   })
 
+  test('reads a description of null as none', () => {
+    const { tools, problems } = definitionsOf([{ ...tool('a'), description: null }])
+    expect([tools.map(({ description }) => description), problems]).toEqual([[''], []])
+  })
+
   test('reads a limited number of tools', () => {
     const { tools, problems } = definitionsOf(Array.from({ length: 10_000 }, (_, at) => tool(`t${at}`)))
     expect([tools.length, problems.length]).toEqual([TOOLS_MAX, TOOLS_MAX])

@@ -7,7 +7,8 @@ import { inputSchema } from './input-schema.ts'
 /** A tool as the server lists it. */
 const listedTool = v.looseObject({
   name: v.string(),
-  description: v.optional(v.string()),
+  /** Some generators write `null` for a tool that is not described. */
+  description: v.nullish(v.string()),
   inputSchema: v.optional(v.unknown()),
   annotations: v.optional(v.looseObject({ readOnlyHint: v.optional(v.boolean()) })),
 })
@@ -62,7 +63,8 @@ export function definitionsOf(listed: readonly unknown[]): Definitions {
 }
 
 /** Returns the definition, or the reason why the tool cannot be used. */
-function definitionOf({ name, description = '', inputSchema: schema, annotations }: ListedTool): Definition | string {
+function definitionOf({ name, description: given, inputSchema: schema, annotations }: ListedTool): Definition | string {
+  const description = given ?? ''
   if (name === '' || name.length > NAME_CHARS_MAX) return `its name must have 1 to ${NAME_CHARS_MAX} characters`
   try {
     const listed = JSON.stringify([name, description, schema, annotations?.readOnlyHint === true])

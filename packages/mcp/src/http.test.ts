@@ -146,6 +146,11 @@ describe('a server that is reached over HTTP', () => {
     [400, 'Bad Request: No valid session ID provided'],
     // A server of the SDK with one transport, after its restart.
     [400, 'Bad Request: Server not initialized'],
+    [410, 'Gone'],
+    [422, 'Session ID is unknown'],
+    [403, 'Session terminated'],
+    // An error of the protocol under HTTP status 200
+    [200, 'Session not found'],
   ])('that has forgotten a session and answers %i runs the call once in a new one', async (status, message) => {
     const { server, call, listed } = await arrange()
     await listed()
@@ -156,8 +161,9 @@ describe('a server that is reached over HTTP', () => {
       if (/"(?:initialize|server\/discover)"/.test(body)) isForgotten = false
       if (!isForgotten) return false
       refused++
+      const id = status === 200 ? JSON.parse(body).id : null
       response.writeHead(status, { 'content-type': 'application/json' })
-      response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message } }))
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message } }))
       return true
     }
     expect(await call({ b: 2 })).toBe('{"b":2}')
@@ -199,6 +205,8 @@ describe('a server that is reached over HTTP', () => {
   test.each([
     [404, 'No such page'],
     [400, 'Bad Request: Unsupported protocol version'],
+    // The call may have run.
+    [500, 'Session not found'],
   ])('that answers %i to each call gets it at most twice', async (status, message) => {
     const { server, call, listed } = await arrange()
     await listed()

@@ -22,6 +22,20 @@ test('a picture is kept in the results of the session, and the text names it', a
   expect(resultText({ content }, saved)).toBe(`a plan\n[image ${path}]`)
 })
 
+test.each<[string, ContentBlock]>([
+  ['whose type is in capitals', picture('IMAGE/PNG')],
+  ['of the type image/jpg', picture('image/jpg')],
+  ['in an embedded resource', { type: 'resource', resource: { uri: 'shot://1', mimeType: 'image/png', blob: PIXEL } }],
+])('a picture %s is kept', async (_what, block) => {
+  const saved = await savePictures([block], 't', contextOf('s'))
+  expect(resultText({ content: [block] }, saved)).toMatch(/^\[image results\/.*\.(?:png|jpg)\]$/)
+})
+
+test('an embedded resource that is no picture is described', async () => {
+  const content: ContentBlock[] = [{ type: 'resource', resource: { uri: 'x://1', mimeType: 'application/zip', blob: PIXEL } }]
+  expect((await savePictures(content, 't', contextOf('s'))).size).toBe(0)
+})
+
 test.each([
   ['of an unknown type', [picture('image/x-raw')]],
   ['without bytes', [picture('image/png', '')]],

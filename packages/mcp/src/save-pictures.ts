@@ -2,7 +2,14 @@
 import type { ContentBlock } from '@modelcontextprotocol/client'
 import { resultsFolder, sha256Hex, type ToolContext } from '@sluice/sdk'
 
-const ENDINGS: Readonly<Record<string, string>> = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp' }
+/** `image/jpg` is no registered type, but servers write it. */
+const ENDINGS: ReadonlyMap<string, string> = new Map([
+  ['image/png', 'png'],
+  ['image/jpeg', 'jpg'],
+  ['image/jpg', 'jpg'],
+  ['image/gif', 'gif'],
+  ['image/webp', 'webp'],
+])
 const PICTURES_MAX = 4
 /** 128 bits, so that a server cannot give two pictures one name. */
 const NAME_DIGITS = 32
@@ -17,9 +24,10 @@ export async function savePictures(
   const saved = new Map<ContentBlock, string>()
   const folder = resultsFolder(session, turn)
   for (const block of content) {
-    if (block.type !== 'image' || saved.size >= PICTURES_MAX) continue
-    const ending = ENDINGS[block.mimeType]
-    const bytes = Buffer.from(block.data, 'base64')
+    const { mimeType, data } = pictureIn(block)
+    if (data === undefined || saved.size >= PICTURES_MAX) continue
+    const ending = ENDINGS.get(mimeType.toLowerCase())
+    const bytes = Buffer.from(data, 'base64')
     if (ending === undefined || bytes.length === 0 || bytes.length > BYTES_MAX) continue
     const path = `${folder}/${tool}-${sha256Hex(bytes).slice(0, NAME_DIGITS)}.${ending}`
     try {
@@ -30,4 +38,11 @@ export async function savePictures(
     }
   }
   return saved
+}
+
+/** The picture of a block, also of a resource that is embedded with its bytes. */
+function pictureIn(block: ContentBlock): { readonly mimeType: string; readonly data?: string } {
+  if (block.type === 'image') return block
+  if (block.type !== 'resource' || !('blob' in block.resource)) return { mimeType: '' }
+  return { mimeType: block.resource.mimeType ?? '', data: block.resource.blob }
 }
