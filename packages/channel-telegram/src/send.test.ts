@@ -98,6 +98,21 @@ describe('a text', () => {
     expect(fake.sent().map(({ thread }) => thread)).toEqual([undefined, undefined])
   })
 
+  test.each([
+    // https://core.telegram.org/method/messages.sendMessage: the errors of topics
+    'Bad Request: TOPIC_CLOSED',
+    'Bad Request: TOPIC_DELETED',
+    'Bad Request: MESSAGE_THREAD_INVALID',
+  ])('is sent outside of a topic that is refused with "%s"', async (description) => {
+    const { fake, channel } = harness
+    const { host, channel: by } = channel()
+    fake.fail(status(400, { ok: false, error_code: 400, description }))
+    await by.send({ to: String(TELEGRAM_FORUM), thread: '7' }, hello, signal)
+    expect(fake.sent()).toMatchObject([{ text: 'hello' }])
+    expect(fake.sent()[0]?.thread).toBeUndefined()
+    expect(host.logs).toMatchObject([{ level: 'warn', fields: { topic: '7' } }])
+  })
+
   test('has at most 4096 UTF-16 units of any kind', async () => {
     const { fake, channel } = harness
     const text = '😀'.repeat(channel().channel.limits.text / 2)

@@ -16,8 +16,8 @@ const BUTTONS_IN_ROW = 3
 const ATTEMPTS_MAX = 3
 const WAIT_SECS_MAX = 15
 const UNCHANGED = /message is not modified/i
-/** The topic was deleted, or the group has no topics any more. */
-const TOPIC_GONE = /message thread not found|TOPIC_DELETED|TOPIC_ID_INVALID/i
+/** The topic was deleted or closed, or the group has no topics any more. */
+const TOPIC_GONE = /message thread not found|TOPIC_DELETED|TOPIC_CLOSED|TOPIC_ID_INVALID|MESSAGE_THREAD_INVALID/i
 
 export class MessageSender {
   readonly #host: Host
@@ -59,14 +59,14 @@ export class MessageSender {
     return hasTextPart ? [textPart, ...files] : files
   }
 
-  /** Sends the part to the new chat if the group has become a supergroup, and outside of the topic if that is gone. */
+  /** Sends the part to the new chat if the group has become a supergroup, and outside of the topic if that takes no messages. */
   async #sendPart(to: Address, part: Part, extra: { readonly reply_markup?: InlineKeyboardMarkup } = {}): Promise<Sent> {
     try {
       return sentBy(to.to, await part({ ...chatParams(to), ...extra }))
     } catch (error) {
       const { thread, ...rest } = to
       if (thread !== undefined && TOPIC_GONE.test(refusalOf(error)?.description ?? '')) {
-        this.#host.log.warn('topic is gone', { channel: 'telegram', chat: to.to, topic: thread })
+        this.#host.log.warn('topic takes no messages', { channel: 'telegram', chat: to.to, topic: thread })
         return this.#sendPart(rest, part, extra)
       }
       const chat = refusalOf(error)?.migratedTo
