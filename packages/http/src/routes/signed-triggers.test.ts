@@ -312,6 +312,7 @@ describe('a trigger with the signature of a sender', () => {
     ['github', '{"zen":"Keep it simple."}', { 'x-github-event': 'ping' }],
     ['atlassian', '{"test":true}', { 'x-event-key': 'diagnostics:ping' }],
     ['pagerduty', '{"event":{"id":"e1","event_type":"pagey.ping"}}', {}],
+    ['stripe', '{"id":"evt_1","object":"v2.core.event","type":"v2.core.event_destination.ping"}', {}],
   ])('says to %s that an event which started nothing was only a test', async (name, body, headers) => {
     const { sendAs } = open([webhookOf(name)], { fire: () => [] })
     const response = await sendAs(name, body, 'd-1', headers)

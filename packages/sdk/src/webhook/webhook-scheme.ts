@@ -105,6 +105,8 @@ export const SENDER_SCHEMES = {
     payload: '{timestamp}.{body}',
     timestamp: { item: 't=' },
     idMember: 'id',
+    // https://docs.stripe.com/api/v2/core/event-destinations/ping
+    testEvent: { member: 'type', value: 'v2.core.event_destination.ping' },
   }),
   'standard-webhooks': bodyHmac('webhook-signature', {
     encoding: 'base64',
