@@ -1,7 +1,7 @@
 /** Replies to approvals in chats, through the whole of delivery on a real store. */
 import { People } from '@sluice/delivery'
 import { AppError, type Channel, type Outbound, ROOMS, roomKey } from '@sluice/sdk'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ApprovalRegistry } from './registry.ts'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
 
@@ -31,6 +31,20 @@ test.each([
   const { say, state } = await asked({ channels, idOf: (at) => `640c8f${at}` }, { origin, channels: [] })
   await say('plain', { sender: 'ann', to, addressed: 'direct', text: 'approve', inReplyTo: 'wamid.0' })
   expect(await state()).toBe(wanted)
+})
+
+test('a keyword that arrives while the platform still answers the request with its prompt decides', async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<{ id: string }>()
+  const to = { to: '15550300001' }
+  const { ask, say, settle, approvals } = await bench({ channels: [richChannel('messenger', { send: () => answered })] })
+  await ask({ origin: { channel: 'messenger', account: 'bot', to, sender: 'ann' }, channels: [] })
+  await settle()
+  const said = say('messenger', { sender: 'ann', to, addressed: 'direct', text: 'approve' })
+  await settle()
+  expect((await approvals.get(KEY))?.state).toBe('pending')
+  answer({ id: '7' })
+  await vi.waitFor(async () => expect((await approvals.get(KEY))?.state).toBe('approved'))
+  await said
 })
 
 test('an ordinary message visits approvals once, and its reply never', async () => {

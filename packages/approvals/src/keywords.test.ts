@@ -18,15 +18,21 @@ describe('verdictOf decides by a keyword, or a keyword and feedback', () => {
     ['  LGTM\n', true, null],
     ['yes but tell ops', true, 'but tell ops'],
     ['no', false, null],
+    ['Approve.', true, null],
+    ['YES!', true, null],
+    ['No.', false, null],
     ['Reject the Tests are red', false, 'the Tests are red'],
     ['reject\n\nlate', false, 'late'],
   ])('%j', (text, approved, feedback) => {
     expect(verdictOf(text, DEFAULTS)).toEqual({ approved, feedback })
   })
 
-  test.each(['', ' ', 'yesterday', 'approved?', 'no, thanks', 'I say yes', '/approve', 'nope', 'ye s'])('%j decides nothing', (text) => {
-    expect(verdictOf(text, DEFAULTS)).toBeUndefined()
-  })
+  test.each(['', ' ', 'yesterday', 'approved?', 'approve.now', 'yes...no', 'no!?', 'no, thanks', 'I say yes', '/approve', 'nope', 'ye s'])(
+    '%j decides nothing',
+    (text) => {
+      expect(verdictOf(text, DEFAULTS)).toBeUndefined()
+    },
+  )
 
   test('keywords that approve are tried first', () => {
     const keywords = keywordsOf({ approveKeywords: ['no objection'], rejectKeywords: ['no'] })

@@ -50,9 +50,12 @@ const oneForm = (text: string): string => text.trim().normalize('NFC')
 const isKeyword = (keyword: string): boolean =>
   keyword.length > 0 && keyword.length <= KEYWORD_CHARS_MAX && /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}`]+$/u.test(keyword)
 
+/** The marks that phones and people put behind a word that stands alone. A question mark asks. */
+const END_MARKS = /^[.!。！]{1,3}$/
+
 /**
- * Returns the decision of a text that is a keyword, or a keyword, white space and feedback; undefined for any other text. Case does not
- * matter, and keywords that approve are tried first.
+ * Returns the decision of a text that is a keyword, also with a full stop or an exclamation mark, or a keyword, white space and feedback;
+ * undefined for any other text. Case does not matter, and keywords that approve are tried first.
  */
 export function verdictOf(text: string, { approveKeywords, rejectKeywords }: Keywords): Verdict | undefined {
   const said = oneForm(text)
@@ -72,7 +75,7 @@ function feedbackAfter(said: string, keyword: string): string | null | undefined
   const head = said.slice(0, keyword.length)
   if (head.toLowerCase() !== keyword) return undefined
   const rest = said.slice(keyword.length)
-  if (rest === '') return null
+  if (rest === '' || END_MARKS.test(rest)) return null
   return /^\s/.test(rest) ? boundedFeedback(rest) : undefined
 }
 

@@ -1,5 +1,6 @@
 /** Matches replies to approvals: by the message that is quoted, by its thread, by a pressed button, or without a quote. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { BoundedMap } from '@sluice/kit'
 import {
   type Approval,
@@ -17,6 +18,9 @@ import { ANY_ACCOUNT, isSameAccount, messageKey, type OpenApproval, type OpenApp
 const DECIDED_MAX = 1000
 /** Approvals with unsent prompts that are read from the store for one message. */
 const UNSENT_READ_MAX = 16
+/** How long a keyword waits for the platform to answer the request that sent its prompt, so that the prompt has an id. */
+const WAIT_MS = 50
+const WAITS_MAX = 20
 /** Platforms give the time of a message by their own clock, some in whole seconds. */
 const CLOCKS_DIFFER_MS = 5000
 
@@ -110,10 +114,24 @@ export class ReplyMatcher {
       if (named && answers(named, channel, inbound)) return named
     }
     // Reads prompts that were just sent, also by another process, which a keyword alone may answer.
-    const justSent = await this.#matchJustSent(channel, inbound)
+    let justSent = await this.#matchJustSent(channel, inbound)
+    for (let waits = 0; waits < WAITS_MAX && !justSent && this.#isBeingSent(channel, inbound); waits++) {
+      await sleep(WAIT_MS)
+      justSent = await this.#matchJustSent(channel, inbound)
+    }
     if (justSent || !this.#at(channel, inbound).some((open) => verdictOf(typedText(inbound), open))) return justSent
     await this.#deciders.refresh()
     return this.#matchWithoutQuote(channel, inbound)
+  }
+
+  /** Whether a text is a keyword alone of a question whose prompt has no platform id in its conversation yet. */
+  #isBeingSent(channel: Channel, inbound: Inbound): boolean {
+    return this.#at(channel, inbound).some(
+      (open) =>
+        isBareWord(inbound, open) &&
+        open.prompts.some((prompt) => prompt.providerId === null && isWhere(inbound, channel.name, prompt)) &&
+        !open.prompts.some((prompt) => prompt.providerId !== null && isWhere(inbound, channel.name, prompt)),
+    )
   }
 
   #decidedOf(channel: string, account: string, id: string): OpenApproval | undefined {
