@@ -62,8 +62,8 @@ describe('verdictOf decides by a keyword, or a keyword and feedback', () => {
     expect(verdictOf(`no ${'x'.repeat(3999)}\u{1f600}`, DEFAULTS)?.feedback?.isWellFormed()).toBe(true)
   })
 
-  test('a text that begins with no keyword decides nothing', () => {
-    const begins = (text: string) => /^\s*(approve|approved|yes|lgtm|reject|rejected|no)(\s|$)/i.test(text)
+  test('a text decides if it begins with a keyword and white space, or is a keyword with nothing but a full stop behind it', () => {
+    const begins = (text: string) => /^\s*(approve|approved|yes|lgtm|reject|rejected|no)(\s|[.!。！]{0,3}\s*$)/i.test(text)
     const words = fc.array(fc.constantFrom('approve', 'yes', 'YES', 'no', 'so', ' ', '\n', '.', 'İ', 'ß'), { maxLength: 6 })
     fc.assert(fc.property(words, (parts) => (verdictOf(parts.join(''), DEFAULTS) !== undefined) === begins(parts.join(''))))
   })
