@@ -314,7 +314,8 @@ const historyRoute = ({ bus }: Runtime): Route =>
         schema: v.object({ events: v.array(v.looseObject({ id: v.string(), type: v.string(), timestamp: v.string() })) }),
       },
     },
-    handle: ({ query: { limit }, role, device }) => ({
-      events: bus.recent(limit, readerOf({ role, device })).map(({ envelope }) => envelope),
-    }),
+    async handle({ query: { limit }, role, device }) {
+      await bus.catchUp()
+      return { events: bus.recent(limit, readerOf({ role, device })).map(({ envelope }) => envelope) }
+    },
   })

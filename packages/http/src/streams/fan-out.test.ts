@@ -130,6 +130,7 @@ test('a subscriber that another node has told more gets only what follows', asyn
       follower = given
       given.onStart({ seq: 100, base: 100 })
     },
+    catchUp: async () => {},
   }
   const bus = createEventBus({ clock, run: 'r', shared })
   await bus.start()
@@ -139,14 +140,17 @@ test('a subscriber that another node has told more gets only what follows', asyn
       numbers.map((n) => ({ seq: n, text: JSON.stringify({ event: { type: 'x_tick', n }, timestamp: '' }), isOwn: false })),
     )
   arrive(101)
+  expect(follower?.isWatched()).toBe(false)
   const [ahead, equal] = [new FakeSink(), new FakeSink()]
   fanOut.add(ahead, { reader: null, lastEventId: 'r-103', types: null })
-  fanOut.add(equal, { reader: null, lastEventId: 'r-101', types: null })
+  const member = fanOut.add(equal, { reader: null, lastEventId: 'r-101', types: null })
   arrive(102, 103, 104)
   arrive(105)
   fanOut.flush()
   expect(ahead.seen()).toEqual([104, 105])
   expect(equal.seen()).toEqual([102, 103, 104, 105])
+  fanOut.remove(member)
+  expect(follower?.isWatched()).toBe(true)
 })
 
 test('a replay waits for room and continues without a loss', async () => {

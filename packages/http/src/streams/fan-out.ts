@@ -140,12 +140,11 @@ class BusFanOut implements FanOut {
   #isResting = false
   #isChecking = false
 
+  /** Unsubscribes from the bus, which reads the events of other nodes at once only while there is a subscriber. */
+  #leave: (() => void) | undefined
+
   constructor(options: FanOutOptions) {
     this.#options = options
-    options.bus.subscribe(
-      (event) => this.#emit(event),
-      (missed) => this.#gap(missed),
-    )
   }
 
   add(sink: Sink, subscription: Subscription): Member {
@@ -153,12 +152,19 @@ class BusFanOut implements FanOut {
     this.flush()
     const subscriber = new Subscriber(sink, subscription)
     this.#subscribers.add(subscriber)
+    this.#leave ??= this.#options.bus.subscribe(
+      (event) => this.#emit(event),
+      (missed) => this.#gap(missed),
+    )
     if (subscription.lastEventId !== null) this.#replay(subscriber, subscription.lastEventId)
     return subscriber
   }
 
   remove(member: Member): void {
     this.#subscribers.delete(member as Subscriber)
+    if (this.#subscribers.size > 0) return
+    this.#leave?.()
+    this.#leave = undefined
   }
 
   writeAll(frame: Buffer): void {
@@ -166,7 +172,6 @@ class BusFanOut implements FanOut {
   }
 
   #emit(event: BusEvent): void {
-    if (this.#subscribers.size === 0) return
     this.#waiting.push(event)
     this.#waitingChars += event.json.length
     const isFull = this.#waiting.length >= WAITING_EVENTS_MAX || this.#waitingChars >= WAITING_CHARS_MAX
@@ -272,7 +277,7 @@ class BusFanOut implements FanOut {
       lagging = [...this.#subscribers].filter((subscriber) => subscriber.isBehind && !this.#catchUp(subscriber))
       for (const subscriber of lagging) {
         if (clock.monotonicMs() - subscriber.laggingSinceMs < STALLED_MS_MAX) continue
-        this.#subscribers.delete(subscriber)
+        this.remove(subscriber)
         subscriber.sink.destroy()
       }
     }

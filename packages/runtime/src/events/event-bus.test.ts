@@ -91,13 +91,15 @@ function testLog(base: number) {
   const followers: EventFollower[] = []
   const waiting: { text: string; from: number; stored: ((seq: number | null) => void) | undefined }[] = []
   return {
-    of: (from: number): EventLog & { readonly at: number } => ({
+    of: (from: number): EventLog & { readonly at: number; isWatched(): boolean } => ({
       at: from,
       append: (text, stored) => void waiting.push({ text, from, stored }),
       async follow(follower) {
         followers.push(follower)
         follower.onStart({ seq, base })
       },
+      catchUp: async () => {},
+      isWatched: () => followers[from]?.isWatched() === true,
     }),
     drop(events: number) {
       seq += events
@@ -204,7 +206,19 @@ test('an added event has its id, or is refused when the log drops it', async () 
   const full = createEventBus({
     clock: testClock(),
     run: 'prod',
-    shared: { append: (_, stored) => stored?.(null), follow: async () => {} },
+    shared: { append: (_, stored) => stored?.(null), follow: async () => {}, catchUp: async () => {} },
   })
   await expect(full.add(tick(1))).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test('the events of other nodes are wanted at once only while somebody subscribes', async () => {
+  const shared = testLog(7_000).of(0)
+  const bus = createEventBus({ clock: testClock(), run: 'prod', shared })
+  await bus.start()
+  bus.observe(() => {})
+  expect(shared.isWatched()).toBe(false)
+  const leave = bus.subscribe(() => {})
+  expect(shared.isWatched()).toBe(true)
+  leave()
+  expect(shared.isWatched()).toBe(false)
 })

@@ -56,10 +56,13 @@ export interface EventBus extends Events {
   /**
    * Calls `receive`, which must not throw, for each event from now on, in the order of their ids; without a cluster, within `emit`.
    * `onGap` is called where events are missing, with their number, or null when it is not known. Returns an unsubscribe function.
+   * In a cluster, the first subscriber of a node may also get events of the last second.
    */
   subscribe(receive: (event: BusEvent) => void, onGap?: (missed: number | null) => void): () => void
   /** Begins to follow the events of all nodes. Without a cluster, it does nothing. */
   start(): Promise<void>
+  /** Resolves once the bus has the events of other nodes, which it reads once a second while it has no subscriber. Never rejects. */
+  catchUp(): Promise<void>
   /**
    * The kept events after an id, oldest first. `missed` counts the events after it that are not kept; null when the id is not valid or
    * belongs to another run, or to a database that has lost its events since, so that the number is not known. `ahead` is present when
@@ -161,7 +164,11 @@ class RingBus implements EventBus {
     const onEvents = (events: readonly LoggedEvent[]): void => {
       for (const { seq, text } of events) this.#keep(JSON.parse(text) as Emitted, seq)
     }
-    await this.#shared?.follow({ onStart, onEvents }, this.#keptMax)
+    await this.#shared?.follow({ onStart, onEvents, isWatched: () => this.#subscribers.size > 0 }, this.#keptMax)
+  }
+
+  async catchUp(): Promise<void> {
+    await this.#shared?.catchUp()
   }
 
   since(id: string): ReturnType<EventBus['since']> {

@@ -10,6 +10,8 @@ export interface LoggedEvent {
 }
 
 export interface EventFollower {
+  /** Whether events are wanted as soon as they are there. Otherwise the follower may get those of other processes up to a second late. */
+  isWatched(): boolean
   /**
    * Called first, and again whenever the database has lost its events: all later events have numbers above `seq`. Numbers from `base` on
    * belong to the same order; lower ones were lost.
@@ -27,4 +29,6 @@ export interface EventLog {
   append(text: string, stored?: (seq: number | null) => void): void
   /** Resolves once the follower has the newest events, at most as many as `keptMax`. It gets each later one until the store is closed. */
   follow(follower: EventFollower, keptMax: number): Promise<void>
+  /** Resolves once the follower has the events that are stored now, or the database cannot be read. Never rejects. */
+  catchUp(): Promise<void>
 }

@@ -1,5 +1,6 @@
 /** The event log of several nodes on one schema, with faults of the server. */
 import type { LoggedEvent } from '@sluice/sdk'
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startProxy } from '../testing/cut-proxy.ts'
 import { openNode, type TestNode } from '../testing/nodes.ts'
@@ -21,14 +22,20 @@ interface Followed {
   readonly node: TestNode
   readonly seen: LoggedEvent[]
   readonly starts: number[]
+  /** The number of times that events arrived. */
+  arrivals: number
 }
 
-async function follow(schema: string, url = server.url): Promise<Followed> {
+async function follow(schema: string, url = server.url, isWatched = true): Promise<Followed> {
   const node = await openNode(url, schema)
   undo.push(() => node.store.close())
-  const followed: Followed = { node, seen: [], starts: [] }
-  const onEvents = (events: readonly LoggedEvent[]): void => void followed.seen.push(...events)
-  await node.cluster.events.follow({ onStart: ({ seq }) => void followed.starts.push(seq), onEvents }, 100)
+  const followed: Followed = { node, seen: [], starts: [], arrivals: 0 }
+  const onStart = ({ seq }: { readonly seq: number }): void => void followed.starts.push(seq)
+  const onEvents = (events: readonly LoggedEvent[]): void => {
+    followed.seen.push(...events)
+    followed.arrivals++
+  }
+  await node.cluster.events.follow({ onStart, onEvents, isWatched: () => isWatched }, 100)
   return followed
 }
 
@@ -71,6 +78,45 @@ test('a node that starts later gets the newest events first', async () => {
   expect(later.seen.map(({ text }) => text)).toEqual(Array.from({ length: 100 }, (_, at) => String(at + 50)))
   expect(seqs(later)).toEqual(seqs(first).slice(-100))
 })
+
+test('a node where nobody waits for events reads those of other nodes once a second', async () => {
+  const schema = `events_${schemas++}`
+  const first = await follow(schema)
+  const watched = await follow(schema)
+  const unwatched = await follow(schema, server.url, false)
+  const startedMs = performance.now()
+  for (let at = 0; at < 50; at++) {
+    await append(first, `event ${at}`)
+    // Its own events are no reason to read either.
+    if (at % 10 === 0) await append(unwatched, `own event ${at}`)
+  }
+  for (const followed of [watched, unwatched]) await expect.poll(() => followed.seen.length, { timeout: 5_000 }).toBe(55)
+  expect(unwatched.seen).toEqual(watched.seen.map((event) => ({ ...event, isOwn: event.text.startsWith('own') })))
+  const looks = Math.floor((performance.now() - startedMs) / 1000) + 1
+  expect(unwatched.arrivals).toBeLessThanOrEqual(looks)
+  expect(watched.arrivals).toBeGreaterThan(unwatched.arrivals)
+  await append(first, 'last')
+  await unwatched.node.cluster.events.catchUp()
+  expect(unwatched.seen.at(-1)?.text).toBe('last')
+}, 30_000)
+
+test('events that follow one another closely share statements', async () => {
+  const [first] = await nodes(1)
+  if (!first) throw new Error('there is a node')
+  const startedMs = performance.now()
+  for (let at = 0; at < 60; at++) {
+    first.node.cluster.events.append(String(at))
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  await append(first, 'last')
+  const tookMs = performance.now() - startedMs
+  expect(first.seen.map(({ text }) => text)).toEqual([...Array.from({ length: 60 }, (_, at) => String(at)), 'last'])
+  const client = new pg.Client(server.url)
+  await client.connect()
+  const { rows } = await client.query(`SELECT count(DISTINCT xmin::text)::int AS statements FROM events_${schemas - 1}.events`)
+  await client.end()
+  expect(rows[0].statements).toBeLessThanOrEqual(Math.ceil(tookMs / 20) + 1)
+}, 30_000)
 
 test('events that were dropped leave numbers out, so that every node knows how many are missing', async () => {
   const proxy = await startProxy(server.port)

@@ -21,6 +21,8 @@ const STORED_MAX = 4096
 const READ_MAX = 512
 const LOOK_EVERY_MS = 1000
 const RETRY_MS = 250
+/** Events that are emitted within this time share a statement: each one locks a row of all nodes, and wakes each of them. */
+const GATHER_MS = 20
 /** How long the last events may take when the store closes: a database that does not answer must not hold up the stop of its node. */
 const CLOSE_MS = 1000
 /** Old events are deleted after this number of appended ones. */
@@ -77,6 +79,8 @@ export class PostgresEventLog implements EventLog {
   #dropped = 0
   #appending: Promise<void> | undefined
   #appended = 0
+  /** When the last statement with events began. */
+  #appendedAtMs = Number.NEGATIVE_INFINITY
   #follower: EventFollower | undefined
   /** The number of the newest event that the follower has, and the number at which the table began. */
   #seq = 0
@@ -116,11 +120,15 @@ export class PostgresEventLog implements EventLog {
     follower.onStart({ seq: this.#seq, base: head.base })
     const { signal } = this.#closing
     const forget = notices.on('events', (seq = Number.POSITIVE_INFINITY) => {
-      if (seq > this.#seq) void this.#read()
+      if (seq > this.#seq && follower.isWatched()) void this.#read()
     })
     signal.addEventListener('abort', forget, { once: true })
     void every(clock, LOOK_EVERY_MS, signal, () => void this.#read())
     await this.#read()
+  }
+
+  catchUp(): Promise<void> {
+    return this.#read()
   }
 
   /** Appends what waits, unless the database does not take it soon. */
@@ -133,9 +141,8 @@ export class PostgresEventLog implements EventLog {
   }
 
   async #appendAll(): Promise<void> {
-    // Events of the same tick share a statement.
-    await new Promise((resolve) => setImmediate(resolve))
     while (this.#waiting.length > 0 && !this.#closing.signal.aborted) {
+      await this.#gather()
       const batch = this.#waiting.splice(0, BATCH_MAX)
       const dropped = this.#dropped
       this.#dropped = 0
@@ -146,6 +153,15 @@ export class PostgresEventLog implements EventLog {
     }
     for (const { stored } of this.#waiting.splice(0)) stored?.(null)
     this.#appending = undefined
+  }
+
+  /** Waits for events that share the next statement: after a pause, those of the same tick. */
+  async #gather(): Promise<void> {
+    const { clock } = this.#options
+    const restMs = this.#waiting.length < BATCH_MAX ? this.#appendedAtMs + GATHER_MS - clock.monotonicMs() : 0
+    if (restMs > 0) await clock.sleep(restMs, this.#closing.signal)
+    else await new Promise((resolve) => setImmediate(resolve))
+    this.#appendedAtMs = clock.monotonicMs()
   }
 
   /** Resolves to the number before the first one of the batch, as soon as the database takes it; to undefined when the store was closed. */
@@ -185,8 +201,9 @@ export class PostgresEventLog implements EventLog {
   /** Events that follow the newest known one need not be read. */
   #deliverOwn({ before, base }: { readonly before: number; readonly base: number }, texts: readonly string[], dropped: number): void {
     if (!this.#follower) return
-    if (base !== this.#base || before - dropped !== this.#seq || this.#reading) void this.#read()
-    else {
+    if (base !== this.#base || before - dropped !== this.#seq || this.#reading) {
+      if (this.#follower.isWatched()) void this.#read()
+    } else {
       this.#seq = before + texts.length
       this.#follower.onEvents(texts.map((text, at) => ({ seq: before + at + 1, text, isOwn: true })))
     }
