@@ -30,7 +30,9 @@ export const healthSchema = v.object({
   links: v.pipe(v.array(linkSchema), v.description('Other connections that features keep open, such as the one to an MQTT broker')),
   warnings: v.pipe(
     v.array(v.string()),
-    v.description('Such as settings of a proxy that ignore its headers, or commands that run without a sandbox'),
+    v.description(
+      'Such as settings of a proxy that ignore its headers, or commands that run without a sandbox, or the clock of a node of a cluster that differs from that of the database',
+    ),
   ),
 })
 

@@ -16,6 +16,7 @@ function arrange() {
     channel: 'ok' | 'down' | 'degraded'
     link: 'ok' | 'down'
     held: number
+    clockOffsetMs?: number
     sandbox?: SandboxChoice
   } = {
     store: { lastCommitMs: null, fault: null },
@@ -43,6 +44,7 @@ function arrange() {
     }),
     leases: () => ({ held: seen.held, wanted: 2 }),
     sandbox: () => seen.sandbox,
+    clockOffsetMs: () => seen.clockOffsetMs ?? null,
   })
   return { clock, bus, seen, health }
 }
@@ -110,6 +112,16 @@ describe('HealthWatch', () => {
     ])
     expect(warned(noSandbox)).toEqual(['commands run without a sandbox: see sluice doctor'])
     expect(warned(refusingSandbox(why), why)).toEqual(['commands are refused, because no sandbox works: see sluice doctor'])
+  })
+
+  test('warns of the clock of this node where it differs from that of the database by more than a second', () => {
+    const { health, seen } = arrange()
+    seen.clockOffsetMs = -1_000
+    expect(health.look().warnings).toEqual([])
+    seen.clockOffsetMs = 3_600_040
+    expect(health.look()).toMatchObject({ status: 'ok', warnings: ['the clock of this machine is 3600.0 s ahead of that of the database'] })
+    seen.clockOffsetMs = -2_500
+    expect(health.look().warnings).toEqual(['the clock of this machine is 2.5 s behind that of the database'])
   })
 
   test('is degraded while the configuration file is not valid', () => {

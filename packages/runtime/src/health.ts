@@ -3,6 +3,7 @@
 import { healthOf } from '@sluice/delivery'
 import type { Clock, Store, Vitals } from '@sluice/sdk'
 import type { NodeFinding } from './cluster/compare-nodes.ts'
+import { wrongClock } from './cluster/wrong-clock.ts'
 import type { EventBus } from './events/event-bus.ts'
 import type { Snapshot } from './features/snapshot.ts'
 import type { Health } from './health-answer.ts'
@@ -23,6 +24,8 @@ export interface HealthSources {
   readonly leases: () => { readonly held: number; readonly wanted: number }
   /** The name of this node of a cluster; null, as when absent, without one. */
   readonly node?: string | null
+  /** The last measurement of how far the clock of this node of a cluster is ahead of that of the database; null before the first one. */
+  readonly clockOffsetMs?: () => number | null
   /** The choice in force; undefined before the first one is made. */
   readonly sandbox: () => SandboxChoice | undefined
 }
@@ -143,6 +146,7 @@ export class HealthWatch {
     const leases = this.#sources.leases()
     const isDisowned = this.#phase === 'serving' && leases.held < leases.wanted
     const isDegraded = fault !== null || isDisowned || !this.#isConfigValid || this.#provider === 'failing' || isDown
+    const wrong = wrongClock('this machine', this.#sources.clockOffsetMs?.() ?? null)
     return {
       status: isDegraded ? 'degraded' : 'ok',
       require_pairing: gateway.require_pairing,
@@ -155,7 +159,7 @@ export class HealthWatch {
       warnings: [
         ...[...this.ignoredForwarding].map((setting) => `${FORWARDING_IGNORED}: see [gateway] ${setting}`),
         ...sandboxWarnings(this.#sources.sandbox()),
-        ...(this.hasJumped() ? ['the clock of the machine jumped within the last hour: see sluice doctor'] : []),
+        ...(wrong === undefined ? [] : [wrong]),
       ],
     }
   }

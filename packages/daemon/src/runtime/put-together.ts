@@ -106,6 +106,7 @@ function createHealth({ opened: { clock, store, bus, ownership }, features: { sn
     snapshot,
     leases: () => ownership.leases(),
     node: store.cluster?.node ?? null,
+    clockOffsetMs: () => store.cluster?.seen().clockOffsetMs ?? null,
     sandbox: () => lifecycle.guards()?.sandbox.latest(),
   })
 }

@@ -1,6 +1,7 @@
 /** Checks the cluster of a daemon: that every node lives, has the same key, release and configuration, and that every shard has an owner. */
-import { CLOCK_OFFSET_MS_MAX, type ClusterNode, type ClusterStore, SHARDS } from '@sluice/sdk'
+import { type ClusterNode, type ClusterStore, SHARDS } from '@sluice/sdk'
 import { compareNodes } from '../cluster/compare-nodes.ts'
+import { wrongClock } from '../cluster/wrong-clock.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 /** Empty for a daemon on its own. */
@@ -64,15 +65,11 @@ function configurations(nodes: readonly ClusterNode[]): Check[] {
 }
 
 function clocks(nodes: readonly ClusterNode[]): Check[] {
-  return nodes.flatMap(({ node, clockOffsetMs: ms }) => {
-    if (ms === null || Math.abs(ms) <= CLOCK_OFFSET_MS_MAX) return []
-    return [
-      warn(
-        'cluster',
-        `the clock of ${node} is ${(Math.abs(ms) / 1000).toFixed(1)} s ${ms < 0 ? 'behind' : 'ahead of'} that of the database`,
-        'let its machine and that of the database take the time from the same servers',
-      ),
-    ]
+  return nodes.flatMap(({ node, clockOffsetMs }) => {
+    const wrong = wrongClock(node, clockOffsetMs)
+    return wrong === undefined
+      ? []
+      : [warn('cluster', wrong, 'let its machine and that of the database take the time from the same servers')]
   })
 }
 
