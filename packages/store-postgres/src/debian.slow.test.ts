@@ -1,8 +1,6 @@
 /** The store on Debian's PostgreSQL, where it is installed, and behind Debian's pgbouncer. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { debianProgram } from '@sluice/qa/debian-program'
@@ -12,6 +10,7 @@ import { storeConformance } from '@sluice/testkit/store'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, disconnect } from './connection/connection.ts'
 import { openPostgresStore } from './open-store.ts'
+import { freePort } from './testing/free-port.ts'
 import { startPostgres, type TestServer } from './testing/postgres-server.ts'
 
 const INSTALLED = '/usr/lib/postgresql'
@@ -60,15 +59,6 @@ describe.skipIf(version === undefined)(`Debian's PostgreSQL ${version ?? ''}`, (
     },
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
-}
 
 test('a pooler in transaction mode is refused, and one in session mode works', { timeout: 120_000 }, async (context) => {
   const found = await debianProgram({ packages: ['pgbouncer'], program: 'usr/sbin/pgbouncer' })

@@ -13,10 +13,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { freePort } from './free-port.ts'
 
 const run = promisify(execFile)
 const NOBODY = { uid: 65_534, gid: 65_534 }
@@ -57,7 +57,7 @@ export interface TestServerOptions {
   readonly settings?: readonly string[]
   /** A copy of the data folder of another server, which this one takes over, such as a base backup. */
   readonly data?: string
-  /** Replaces the folder with the programs, such as `/usr/lib/postgresql/15`. */
+  /** The folder whose `bin` has the programs, such as `/usr/lib/postgresql/15`. Default: `SLUICE_POSTGRES_PROGRAMS`, or the programs of the package. */
   readonly programs?: string
   /** True: its data is in memory where the system has such a folder, so that each sync is quick. */
   readonly inMemory?: boolean
@@ -65,7 +65,7 @@ export interface TestServerOptions {
 
 export async function startPostgres(given: TestServerOptions = {}): Promise<TestServer> {
   const { settings = [], inMemory = false } = given
-  const programs = given.programs ?? (await programsFolder())
+  const programs = given.programs ?? (process.env.SLUICE_POSTGRES_PROGRAMS || (await programsFolder()))
   const folder = mkdtempSync(join(inMemory && existsSync(MEMORY) ? MEMORY : tmpdir(), 'sluice-pg-'))
   if (isRoot) chownSync(folder, NOBODY.uid, NOBODY.gid)
   const env = { PATH: process.env.PATH, LC_ALL: 'C', HOME: folder }
@@ -189,13 +189,4 @@ async function programsFolder(): Promise<string> {
     rmSync(part, { recursive: true, force: true })
   }
   return folder
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }
