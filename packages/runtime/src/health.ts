@@ -160,6 +160,7 @@ export class HealthWatch {
         ...[...this.ignoredForwarding].map((setting) => `${FORWARDING_IGNORED}: see [gateway] ${setting}`),
         ...sandboxWarnings(this.#sources.sandbox()),
         ...(wrong === undefined ? [] : [wrong]),
+        ...(this.hasJumped() ? ['the clock of the machine jumped within the last hour: see sluice doctor'] : []),
       ],
     }
   }
