@@ -14,7 +14,6 @@ import {
   type OwnedStore,
   type SpentMessage,
   type StartedMessage,
-  sessionOfWriter,
 } from '@sluice/sdk'
 import { channelNamed } from '../delivery-options.ts'
 import { waitingReplies } from '../delivery-queue.ts'
@@ -155,10 +154,7 @@ export class Attempts {
     return uncounted ? { retryAtMs } : { retryAtMs, stepsAside: true }
   }
 
-  /**
-   * Returns the notice for the sender of a message; undefined where nothing may be written. A conversation gets each notice once an hour and
-   * reason; in a shared room, each person is told of an own wait.
-   */
+  /** Returns the notice for the sender of a message; undefined where nothing may be written. A conversation gets each notice once an hour and reason. */
   newsFor({ channel: name, lane, message }: Told, key: 'unanswered' | 'waiting', reason?: string): MessageNews | undefined {
     const { clock, features } = this.#options
     const channel = channelNamed(features, name)
@@ -167,8 +163,7 @@ export class Attempts {
     if (!channel || text.trim() === '' || message.unverified === true) return undefined
     const nowMs = clock.nowMs()
     const cause = key === 'unanswered' && reason !== undefined ? (`unanswered:${reason}` as const) : key
-    const client = key === 'waiting' ? sessionOfWriter(lane, message.sender) : lane
-    const held = { client, cause, sinceMs: nowMs, untilMs: nowMs }
+    const held = { client: lane, cause, sinceMs: nowMs, untilMs: nowMs }
     return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, message, text, nowMs)] }
   }
 

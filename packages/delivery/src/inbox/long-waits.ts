@@ -1,9 +1,9 @@
 /**
- * Tells the people of a shared room that their messages wait long behind those of others. The sender of a message whose own turn failed, and
- * is tried again, is told by that attempt.
+ * Tells a shared room that messages wait long behind those of others: as a reply to the first one, because all people read it. The sender of a
+ * message whose own turn failed, and is tried again, is told by that attempt.
  */
 import { every } from '@sluice/kit'
-import { isLeaseLost, type OwnedStore, sharedRoom, type WaitingMessage } from '@sluice/sdk'
+import { isLeaseLost, type OwnedStore, type SessionMessage, sharedRoom, type WaitingMessage } from '@sluice/sdk'
 import { channelNamed } from '../delivery-options.ts'
 import { waitingReplies } from '../delivery-queue.ts'
 import { principalOf } from './admit-message.ts'
@@ -46,40 +46,53 @@ export class LongWaits {
     this.#waiting.delete(number)
   }
 
-  /** Tells the senders of messages that have waited for `notice_after_secs`. */
+  /** Tells the rooms in which messages have waited for `notice_after_secs`. */
   #look(): void {
     const { clock, features, log } = this.#options
     const { notice_after_secs } = features.config()
     if (notice_after_secs === 0) return
     const untilMs = clock.monotonicMs() - notice_after_secs * 1000
+    const late = new Map<string, Waiter[]>()
     for (const [number, waiter] of this.#waiting) {
-      if (waiter.sinceMs > untilMs) return
+      if (waiter.sinceMs > untilMs) break
       this.#waiting.delete(number)
-      this.#tell(waiter).catch((error: unknown) => {
-        if (!isLeaseLost(error))
-          log.warn('a sender is not told that a message waits', { channel: waiter.row.channel, inbox: number, error })
+      const { lane } = waiter.row
+      const others = late.get(lane)
+      if (others) others.push(waiter)
+      else late.set(lane, [waiter])
+    }
+    for (const [lane, waiters] of late) {
+      this.#tellRoom(lane, waiters).catch((error: unknown) => {
+        if (!isLeaseLost(error)) log.warn('a room is not told that messages wait', { session: lane, error })
       })
     }
   }
 
-  async #tell({ row: { number, channel: name, lane, sender }, owned }: Waiter): Promise<void> {
+  async #tellRoom(lane: string, waiters: readonly Waiter[]): Promise<void> {
+    const messages = await waiters[0]?.owned.inbox.ofSession(lane)
+    for (const waiter of messages ? waiters : []) if (await this.#tell(waiter, messages ?? [])) return
+  }
+
+  /** Resolves to false when the sender of this message needs no notice. */
+  async #tell({ row: { number, channel: name, lane, sender }, owned }: Waiter, messages: readonly SessionMessage[]): Promise<boolean> {
     const { clock, features, onReplies, rooms } = this.#options
     const channel = channelNamed(features, name)
-    const messages = await owned.inbox.ofSession(lane)
     const own = messages.find((one) => one.number === number)
     const before = messages.filter((one) => one.number < number)
     // The first message of a person that waits is told for all of them.
     const isBehindOthers = before.length > 0 && before.every((one) => one.sender !== sender)
-    if (!channel || !own || own.turnId !== null || isOwnMessage(own) || !isBehindOthers) return
+    if (!channel || !own || own.turnId !== null || isOwnMessage(own) || !isBehindOthers) return false
     const found = await owned.inbox.get(number)
     const message = found && (await withMessage(features.channels(), found)).message
     const room = message ? await rooms.of(channel, message, lane) : undefined
     // What may end without an answer does so without a notice.
-    if (!message || (room && reasonToEnd(channel, room, message) !== undefined) || mayBeSilent(channel, message, room)) return
+    if (!message || (room && reasonToEnd(channel, room, message) !== undefined) || mayBeSilent(channel, message, room)) return false
     const { standing } = await principalOf(this.#options, channel, message)
-    if (await isMuted(owned, lane, standing, clock.nowMs())) return
+    if (await isMuted(owned, lane, standing, clock.nowMs())) return false
     const news = this.#attempts.newsFor({ channel: name, lane, message }, 'waiting')
-    const numbers = news && (await owned.outbox.addNews(news))
+    if (!news) return false
+    const numbers = await owned.outbox.addNews(news)
     if (numbers) onReplies(waitingReplies(news.notice, numbers))
+    return true
   }
 }
