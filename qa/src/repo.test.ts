@@ -253,6 +253,8 @@ describe('house rules', () => {
     homes.push('packages/sdk/src/feature/later-feature.ts')
     // In each folder of attachments, one file is stored at a time, and files of earlier releases are moved once.
     homes.push('packages/runtime/src/workspace/attach.ts', 'packages/runtime/src/workspace/settle-attachments.ts')
+    // The sizes of attachments, which never change.
+    homes.push('packages/runtime/src/workspace/make-room.ts')
     // Keeps the connections that hold a lock from the garbage collector.
     homes.push('packages/store/src/connection/lock-data-dir.ts')
     // Weak maps, too: what is prepared on a connection to PostgreSQL, and whether its transactions end in time.
