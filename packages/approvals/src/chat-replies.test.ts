@@ -1,7 +1,7 @@
 /** Replies to approvals in chats, through the whole of delivery on a real store. */
 import { People } from '@sluice/delivery'
 import { AppError, type Channel, type Outbound, ROOMS, roomKey } from '@sluice/sdk'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ApprovalRegistry } from './registry.ts'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
 
@@ -36,15 +36,55 @@ test.each([
 test('a keyword that arrives while the platform still answers the request with its prompt decides', async () => {
   const { promise: answered, resolve: answer } = Promise.withResolvers<{ id: string }>()
   const to = { to: '15550300001' }
-  const { ask, say, settle, approvals } = await bench({ channels: [richChannel('messenger', { send: () => answered })] })
+  const { ask, say, settle, approvals, clock } = await bench({ channels: [richChannel('messenger', { send: () => answered })] })
   await ask({ origin: { channel: 'messenger', account: 'bot', to, sender: 'ann' }, channels: [] })
   await settle()
   const said = say('messenger', { sender: 'ann', to, addressed: 'direct', text: 'approve' })
   await settle()
   expect((await approvals.get(KEY))?.state).toBe('pending')
   answer({ id: '7' })
-  await vi.waitFor(async () => expect((await approvals.get(KEY))?.state).toBe('approved'))
+  await settle()
+  await clock.advance(100)
   await said
+  expect((await approvals.get(KEY))?.state).toBe('approved')
+})
+
+test('a keyword waits at most 2 s for the id of a prompt that is being sent, and not at all for a prompt that waits', async () => {
+  const to = { to: '15550300001' }
+  const origin = { channel: 'messenger', account: 'bot', to, sender: 'ann' }
+  const yes = { sender: 'ann', to, addressed: 'direct', text: 'yes' } as const
+  const { promise: answered, resolve: answer } = Promise.withResolvers<{ id: string }>()
+  const slow = await bench({ channels: [richChannel('messenger', { send: () => answered })] })
+  await slow.ask({ origin, channels: [] })
+  await slow.settle()
+  const askedAtMs = slow.clock.nowMs()
+  let hasEnded = false
+  const said = slow.say('messenger', yes).then(() => {
+    hasEnded = true
+  })
+  while (!hasEnded && slow.clock.nowMs() < askedAtMs + 10_000) {
+    await slow.settle()
+    await slow.clock.advance(50)
+  }
+  expect(slow.clock.nowMs() - askedAtMs).toBeLessThanOrEqual(2500)
+  await said
+  expect((await slow.approvals.get(KEY))?.state).toBe('pending')
+  answer({ id: '7' })
+  let refusals = 0
+  const refuses = async () => {
+    if (refusals++ === 0) throw new AppError('rate_limited', 'slow down', { retryAfterSecs: 60 })
+    return { id: '7' }
+  }
+  const later = await bench({ channels: [richChannel('messenger', { send: refuses })] })
+  await later.ask({ origin, channels: [] })
+  await later.settle()
+  await later.clock.advance(5000)
+  const sleeping = later.clock.sleeping
+  await later.say('messenger', yes)
+  expect(later.clock.sleeping).toBe(sleeping)
+  await later.clock.advance(60_000)
+  await later.settle()
+  expect((await later.approvals.get(KEY))?.state).toBe('pending')
 })
 
 test('an ordinary message visits approvals once, and its reply never', async () => {

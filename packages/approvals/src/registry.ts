@@ -37,7 +37,7 @@ import { OpenApprovals } from './open-approvals.ts'
 import { type OtherProcesses, otherProcesses } from './other-processes.ts'
 import { type ApprovalOwnership, OwnApprovals } from './own-approvals.ts'
 import { type ActorNames, askedTargets, confirmations, decidedPrompt, named, planPrompts } from './prompts.ts'
-import { ReplyMatcher, tokenIn } from './replies.ts'
+import { type Deciders, ReplyMatcher, tokenIn } from './replies.ts'
 import { type PromptTargetOptions, promptTargets } from './targets.ts'
 import type { UnreachedOptions } from './unreached.ts'
 import { Waiters } from './waiters.ts'
@@ -93,10 +93,11 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     this.#others = otherProcesses({ ownership, notices, store, open: this.#open, isOwn, log, noticed: (key) => this.#noticed(key) })
     const look = async (): Promise<void> => (this.isRunning ? this.look() : undefined)
     this.#events = new EventFollower({ ...options, open: this.#open, look, decide: this.decide.bind(this) })
-    this.#matcher = new ReplyMatcher(store, this.#open, {
+    const deciders: Deciders = {
       refresh: () => options.people.refresh(),
       mayDecide: (open, { name: channel }, message) => mayDecide(open, answererOf(open, { channel, message }, options)),
-    })
+    }
+    this.#matcher = new ReplyMatcher(store, this.#open, deciders, clock)
     this.#hints = new Hints({ store, matcher: this.#matcher, texts: () => this.#texts() })
     this.#waiters = new Waiters((key) => store.get(key))
     this.#expiry = new ExpiryTimer(clock, () => this.#expire())
@@ -228,6 +229,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const [button] = message.buttons ?? []
     const token = button && tokenIn(button.value)
     const approval = token === undefined ? undefined : await this.#options.store.byToken(token)
+    if (approval?.state === 'pending') this.#matcher.sending(approval)
     if (!approval || approval.state === 'pending') return message
     return decidedPrompt(message, await named(approval, this.#options), limits, this.#texts())
   }

@@ -1,6 +1,5 @@
 /** Matches replies to approvals: by the message that is quoted, by its thread, by a pressed button, or without a quote. */
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import { BoundedMap } from '@sluice/kit'
 import {
   type Approval,
@@ -8,19 +7,25 @@ import {
   type ApprovalPrompt,
   type ApprovalStore,
   type Channel,
+  type Clock,
   type Inbound,
   typedText,
 } from '@sluice/sdk'
 import { type Keywords, type Verdict, verdictOf } from './keywords.ts'
+import { keyText } from './new-approval.ts'
 import { ANY_ACCOUNT, isSameAccount, messageKey, type OpenApproval, type OpenApprovals, openApprovalOf } from './open-approvals.ts'
 
 /** Decided approvals that are remembered, so that the sender of a late reply learns the decision. */
 const DECIDED_MAX = 1000
 /** Approvals with unsent prompts that are read from the store for one message. */
 const UNSENT_READ_MAX = 16
-/** How long a keyword waits for the platform to answer the request that sent its prompt, so that the prompt has an id. */
-const WAIT_MS = 50
-const WAITS_MAX = 20
+/**
+ * How long after a prompt began to be sent a keyword waits for the platform's id of it. People may see a prompt before the platform answers
+ * the request. The messages of some channels wait behind the keyword, and platforms expect the answer to a webhook within 3 s.
+ */
+const SENDING_MS = 2000
+const LOOK_MS = 50
+const SENDING_MAX = 1000
 /** Platforms give the time of a message by their own clock, some in whole seconds. */
 const CLOCKS_DIFFER_MS = 5000
 
@@ -47,13 +52,17 @@ export class ReplyMatcher {
   readonly #store: Pick<ApprovalStore, 'get' | 'byToken'>
   readonly #open: OpenApprovals
   readonly #deciders: Deciders
+  readonly #clock: Clock
+  /** When a prompt of an approval last began to be sent, by the clock's `monotonicMs`. */
+  readonly #sendingSince = new BoundedMap<string, number>(SENDING_MAX)
   /** Decided approvals, by each message that asked. */
   readonly #decided = new BoundedMap<string, OpenApproval>(DECIDED_MAX)
 
-  constructor(store: Pick<ApprovalStore, 'get' | 'byToken'>, open: OpenApprovals, deciders: Deciders) {
+  constructor(store: Pick<ApprovalStore, 'get' | 'byToken'>, open: OpenApprovals, deciders: Deciders, clock: Clock) {
     this.#store = store
     this.#open = open
     this.#deciders = deciders
+    this.#clock = clock
   }
 
   /**
@@ -79,6 +88,11 @@ export class ReplyMatcher {
     )
     if (!approval || !isItsButton) return undefined
     return { approval, verdict: { approved: pressed.value.startsWith(APPROVE), feedback: null } }
+  }
+
+  /** Call it when a prompt of the approval is about to be sent. */
+  sending(key: ApprovalKey): void {
+    this.#sendingSince.set(keyText(key), this.#clock.monotonicMs())
   }
 
   /** Remembers a decided approval. */
@@ -115,8 +129,8 @@ export class ReplyMatcher {
     }
     // Reads prompts that were just sent, also by another process, which a keyword alone may answer.
     let justSent = await this.#matchJustSent(channel, inbound)
-    for (let waits = 0; waits < WAITS_MAX && !justSent && this.#isBeingSent(channel, inbound); waits++) {
-      await sleep(WAIT_MS)
+    while (!justSent && this.#isBeingSent(channel, inbound)) {
+      await this.#clock.sleep(LOOK_MS)
       justSent = await this.#matchJustSent(channel, inbound)
     }
     if (justSent || !this.#at(channel, inbound).some((open) => verdictOf(typedText(inbound), open))) return justSent
@@ -124,10 +138,15 @@ export class ReplyMatcher {
     return this.#matchWithoutQuote(channel, inbound)
   }
 
-  /** Whether a text is a keyword alone of a question whose prompt has no platform id in its conversation yet. */
+  /**
+   * Whether a text is a keyword alone of a question whose prompt has no platform id in its conversation yet, and may be seen there. A prompt
+   * that waits, such as for the limit of a platform, is seen by nobody.
+   */
   #isBeingSent(channel: Channel, inbound: Inbound): boolean {
+    const nowMs = this.#clock.monotonicMs()
     return this.#at(channel, inbound).some(
       (open) =>
+        nowMs - (this.#sendingSince.get(keyText(open)) ?? Number.NEGATIVE_INFINITY) < SENDING_MS &&
         isBareWord(inbound, open) &&
         open.prompts.some((prompt) => prompt.providerId === null && isWhere(inbound, channel.name, prompt)) &&
         !open.prompts.some((prompt) => prompt.providerId !== null && isWhere(inbound, channel.name, prompt)),
