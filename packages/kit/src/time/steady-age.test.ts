@@ -26,6 +26,36 @@ test('an age leaves out the jumps of the clock, ahead and back', async () => {
   expect(jumpedMs(clock)).toBe(0)
 })
 
+test('an age is that of the right clock where the clock was a year ahead at the start', async () => {
+  const clock = testClock()
+  const stored = clock.nowMs()
+  clock.jump(YEAR_MS)
+  await clock.advance(HOUR_MS)
+  followClock(clock)
+  const ahead = clock.nowMs()
+  await clock.advance(HOUR_MS)
+  clock.jump(-YEAR_MS)
+  followClock(clock)
+  const now = clock.nowMs()
+  expect([stored, ahead, now].map((ms) => ageMs(clock, ms) / HOUR_MS)).toEqual([2, 1, 0])
+  await clock.advance(HOUR_MS)
+  expect([stored, ahead, now].map((ms) => ageMs(clock, ms) / HOUR_MS)).toEqual([3, 2, 1])
+})
+
+test('what arrives after a jump, before it is noticed, is young', async () => {
+  const clock = testClock()
+  followClock(clock)
+  await clock.advance(30 * 24 * HOUR_MS)
+  for (const jump of [YEAR_MS, -2 * YEAR_MS]) {
+    clock.jump(jump)
+    const arrived = clock.nowMs()
+    await clock.advance(1000)
+    followClock(clock)
+    await clock.advance(HOUR_MS)
+    expect(ageMs(clock, arrived)).toBe(HOUR_MS + 1000)
+  }
+})
+
 test('an age is that of the clock while it is not set, and small corrections change nothing', async () => {
   const clock = testClock()
   const since = clock.nowMs() - 2 * YEAR_MS

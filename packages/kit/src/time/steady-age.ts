@@ -16,30 +16,33 @@ interface Span {
 
 /** Smaller corrections are those of a time service. */
 const JUMP_MS_MIN = 5000
+/** A jump is noticed within this time. */
+const NOTICED_MS = 5000
 const SPANS_MAX = 100
 
 const spansOf = new WeakMap<Clocks, Span[]>()
 
-/** Notices when the clock was set. Call it regularly from the start on: a time between a jump and the next call is taken for one before it. */
+/** Notices when the clock was set. Call it each second from the start on: messages may arrive between a jump and the next call. */
 export function followClock(clock: Clocks): void {
   spans(clock)
 }
 
 /**
  * Returns for how many milliseconds this machine has been awake since the wall clock showed `sinceMs`, leaving out jumps of the clock that were
- * noticed. A time before the start of the process is measured by the clock as it was at the start; a time that the clock has not
- * reached, such as that of a process before while the clock was ahead, counts from the start. Never negative.
+ * noticed: the shortest time where the clock may have shown `sinceMs` more than once. A time before the start of the process may be one of
+ * any clock that was seen; a time that none has reached, such as that of a process before while the clock was ahead, counts from the
+ * start. Never negative.
  */
 export function ageMs(clock: Clocks, sinceMs: number): number {
   const all = spans(clock)
   const nowMs = clock.monotonicMs()
-  const [first] = all
-  for (const [at, { fromMs, aheadMs }] of all.entries()) {
+  const startMs = all[0]?.fromMs ?? nowMs
+  const ages = all.flatMap(({ fromMs, aheadMs }, at) => {
     const thenMs = sinceMs - aheadMs
     const toMs = all[at + 1]?.fromMs ?? nowMs
-    if (thenMs <= toMs && (at === 0 || thenMs >= fromMs)) return Math.max(0, nowMs - thenMs)
-  }
-  return first ? nowMs - first.fromMs : 0
+    return thenMs <= toMs && (thenMs >= fromMs - NOTICED_MS || thenMs < startMs) ? [Math.max(0, nowMs - thenMs)] : []
+  })
+  return ages.length > 0 ? Math.min(...ages) : nowMs - startMs
 }
 
 /** Returns by how much the clock was set ahead since the process began to follow it; negative when it was set back. */
