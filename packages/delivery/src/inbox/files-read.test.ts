@@ -1,4 +1,5 @@
-import { AppError, type Attachment } from '@sluice/sdk'
+import { AppError, type Attachment, namedAttachments } from '@sluice/sdk'
+import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { describe, expect, test } from 'vitest'
 import {
   advanceUntil,
@@ -65,6 +66,27 @@ describe('the files of a message whose model is away', () => {
     expect([...texts]).toEqual([expect.stringContaining('[Voice] try 1')])
     expect([...texts][0]).toContain('[Image: cat.png] attachments/')
     expect(fetched).toEqual(['voice.ogg', 'cat.png'])
+    expect(transcribed()).toBe(1)
+  })
+
+  test('are fetched again for a replay where the saved one was deleted meanwhile, and never transcribed again', async () => {
+    const { options, fetched, transcribed } = media()
+    const store = open()
+    const workspace = memoryWorkspace()
+    const first = await bench({ ...options, store, workspace, config: { max_age_hours: 1 }, turn: away })
+    await first.receive(asking)
+    await clock.advance(60 * MINUTE_MS)
+    await advanceUntil(() => first.deliveries.load().messages === 0)
+    await running.pop()?.stop(0)
+    const [path = ''] = namedAttachments(first.turns[0]?.text ?? '')
+    await workspace.remove(path)
+    const [dead] = await store.inbox.list({ limit: 1, state: 'dead' })
+    expect(await store.inbox.replay(dead?.number ?? 0)).toBe(true)
+    const second = await bench({ ...options, store, workspace })
+    await settle()
+    expect(second.turns.map(({ text }) => text)).toEqual([first.turns[0]?.text])
+    expect(await workspace.read(path, { bytesMax: 100 })).toHaveLength('cat.png'.length)
+    expect(fetched).toEqual(['voice.ogg', 'cat.png', 'cat.png'])
     expect(transcribed()).toBe(1)
   })
 

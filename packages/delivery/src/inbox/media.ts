@@ -66,7 +66,7 @@ async function lineOf(attachment: Attachment, options: MediaOptions): Promise<st
   const { channel, filesRead } = options
   const label = labelOf(attachment)
   if (!channel.fetchMedia) return `${label} ${shownUrl(attachment)}`.trimEnd()
-  const known = filesRead?.lineOf(attachment)
+  const known = await filesRead?.lineOf(attachment)
   if (known !== undefined) return known
   const fetched = await tried('fetched', () => fetchBytes(attachment, options), { ...options, kind: attachment.kind })
   const read: MediaLine =
@@ -105,7 +105,7 @@ export async function lineOfMedia(
   const extension = mediaExtension(name, mime, fetchedMime)
   const saved = await tried('saved', () => workspace.attach({ ...keep, bytes, extension }), trial)
   if ('failure' in saved) return { line: `${label} ${saved.failure}`, isFailed: true, error: saved.error }
-  return { line: `${label} ${saved.value}${note}`, ...(note !== '' && { isFailed: true }) }
+  return { line: `${label} ${saved.value}${note}`, path: saved.value, ...(note !== '' && { isFailed: true }) }
 }
 
 async function fetchBytes(attachment: Attachment, { channel, clock, signal }: MediaOptions): Promise<Media> {

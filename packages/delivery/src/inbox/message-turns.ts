@@ -212,7 +212,7 @@ export class MessageTurns {
     const { overheard } = this.#options
     const about = { owned, overheard, channel, session: started.session, writer: client, language: room?.rule.language }
     const around = await roomText({ ...about, turn: { turnId, atMs: receivedAtMs, isResumed } })
-    const text = `${late.text}${around}${await textOf(message, filesReadOf(owned, started, clock))}`
+    const text = `${late.text}${around}${await textOf(message, filesReadOf(owned, started, { clock, workspace }))}`
     const tools = room && toolsOf(room)
     const isSteered = features.pacing(channel.name).steering !== 'queue'
     const model = await this.#modelFor(owned, started.session)

@@ -87,9 +87,9 @@ export interface Inbound {
   readonly attachments?: readonly Attachment[]
   /**
    * Set by the daemon for a message whose files an attempt has read: the line of each for the model, by `lastingId`, else by the JSON of
-   * `source`. `failedAtMs` is when reading it failed.
+   * `source`. `path` is where it was saved, and `failedAtMs` is when reading it failed.
    */
-  readonly filesRead?: Readonly<Record<string, { readonly line: string; readonly failedAtMs?: number }>>
+  readonly filesRead?: Readonly<Record<string, { readonly line: string; readonly path?: string; readonly failedAtMs?: number }>>
   /** The platform's id of the message that this one quotes, where the platform reports it. */
   readonly inReplyTo?: string
   /**
