@@ -77,6 +77,45 @@ test('what waits for a channel that was removed is reported, and given up when i
   expect(back.sent).toMatchObject([{ text: 're: text of m1' }])
 })
 
+test('a message that runs is not given up when its channel is removed, and one that was replayed waits again', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const store = open()
+  const others: Channel[] = []
+  const made = await bench({
+    store,
+    config: CONFIG,
+    others,
+    async turn({ text }) {
+      await promise
+      return text
+    },
+  })
+  others.push({ ...made.channel, name: 'z' })
+  await made.deliveries.receive(others[0] as Channel, {
+    raw: null,
+    verified: { by: 'test' },
+    receivedAtMs: clock.nowMs(),
+    messages: [message('m1')],
+  })
+  await settle()
+  others.length = 0
+  await clock.advance(4 * HOUR_MS)
+  await pass(120_000)
+  expect(host.emitted.filter((event) => event.type === 'delivery' && event.state === 'dead')).toEqual([])
+  expect(await store.inbox.counts()).toMatchObject({ running: 1, dead: 0 })
+  resolve()
+  await settle()
+  expect(await store.inbox.counts()).toEqual({ pending: 0, running: 0, dead: 0 })
+  // Its reply waits for the channel, counted from a replay.
+  await clock.advance(4 * HOUR_MS)
+  await pass(60_000)
+  const [dead] = await store.outbox.list({ limit: 1 })
+  expect(dead?.state).toBe('dead')
+  expect(await store.outbox.replay(dead?.number ?? 0)).toBe(true)
+  await pass(120_000)
+  expect((await store.outbox.list({ limit: 1 }))[0]?.state).toBe('queued')
+})
+
 test('what waits in its lane when its channel is removed is given up too, and no channel that is there', async () => {
   const store = open()
   const channel: Channel = {

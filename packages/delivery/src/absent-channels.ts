@@ -3,8 +3,8 @@
  * reported meanwhile, and are given up when they are too old.
  */
 import { ageMs } from '@sluice/kit'
-import { isLeaseLost, type OwnedStore, type Waiting } from '@sluice/sdk'
-import type { DeliveryOptions } from './delivery-options.ts'
+import { isLeaseLost, type OwnedStore, type Waiting, type WaitingSince } from '@sluice/sdk'
+import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
 import { HOUR_MS } from './inbox/attempts.ts'
 
 const PAGE_ROWS = 5000
@@ -21,8 +21,11 @@ type Kind = keyof Absent
 export interface AbsentChannelsOptions extends Pick<DeliveryOptions, 'clock' | 'events' | 'features' | 'log'> {
   /** The stores under the leases of this process. */
   readonly owned: () => Iterable<OwnedStore>
-  /** Runs `end` and removes the row from its lane, in which it waits if the channel went away while the daemon ran. */
-  readonly ending: (kind: Kind, row: Waiting, end: () => Promise<void>) => Promise<void>
+  /**
+   * Runs `end` and removes the row from its lane, in which it waits if the channel went away while the daemon ran. Resolves to false for a row
+   * that runs, which is left as it is.
+   */
+  readonly ending: (kind: Kind, row: Waiting, end: () => Promise<void>) => Promise<boolean>
 }
 
 export class AbsentChannels {
@@ -30,7 +33,7 @@ export class AbsentChannels {
   /** What was reported last, by channel. */
   #reported: ReadonlyMap<string, string> = new Map()
   #isLooking = false
-  /** By the monotonic clock. A look reads all rows that wait, so it takes at most one part in `LOOK_PARTS` of the time. */
+  /** By the monotonic clock. A look reads all rows of channels that are not there, so it takes at most one part in `LOOK_PARTS` of the time. */
   #nextLookMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AbsentChannelsOptions) {
@@ -47,13 +50,12 @@ export class AbsentChannels {
     this.#isLooking = true
     try {
       const absent = new Map<string, Absent>()
-      for (const owned of shards) {
-        await this.#lookAt(owned, 'messages', absent)
-        await this.#lookAt(owned, 'replies', absent)
-      }
+      // All shards at once, so that the store can read their rows together.
+      for (const kind of ['messages', 'replies'] as const)
+        await Promise.all(shards.map((owned) => this.#lookAt(owned, kind, absent).catch(unlessLost)))
       this.#report(absent)
     } catch (error) {
-      if (!isLeaseLost(error)) log.warn('what waits for channels that are not there cannot be read', { error })
+      log.warn('what waits for channels that are not there cannot be read', { error })
     } finally {
       this.#isLooking = false
       const endedMs = clock.monotonicMs()
@@ -62,17 +64,13 @@ export class AbsentChannels {
   }
 
   async #lookAt(owned: OwnedStore, kind: Kind, absent: Map<string, Absent>): Promise<void> {
-    const present = new Set(this.#options.features.channels().map(({ name }) => name))
+    const except = this.#options.features.channels().map(({ name }) => name)
     const port = kind === 'messages' ? owned.inbox : owned.outbox
-    /** The channels whose oldest row is young enough: the later ones are younger. */
-    const young = new Set<string>()
     for (let after: number | undefined = 0; after !== undefined; ) {
-      const rows: readonly Waiting[] = await port.waiting({ after, limit: PAGE_ROWS })
+      const rows: readonly (Waiting & WaitingSince)[] = await port.waiting({ after, limit: PAGE_ROWS, except })
       for (const row of rows) {
         const { channel } = row
-        if (present.has(channel)) continue
-        if (!young.has(channel) && (await this.#isGivenUp(owned, kind, row))) continue
-        young.add(channel)
+        if (await this.#isGivenUp(owned, kind, row)) continue
         const waiting = absent.get(channel) ?? { messages: new Set(), replies: new Set() }
         waiting[kind].add(row.number)
         absent.set(channel, waiting)
@@ -82,17 +80,18 @@ export class AbsentChannels {
   }
 
   /** Makes a row a dead letter that is too old. Resolves to false for any other. */
-  async #isGivenUp(owned: OwnedStore, kind: Kind, row: Waiting): Promise<boolean> {
+  async #isGivenUp(owned: OwnedStore, kind: Kind, row: Waiting & WaitingSince): Promise<boolean> {
     const { clock, events, features, log, ending } = this.#options
-    const { number, channel } = row
-    const sinceMs = kind === 'messages' ? (await owned.inbox.get(number))?.receivedAtMs : (await owned.outbox.get(number))?.createdAtMs
-    if (sinceMs === undefined || ageMs(clock, sinceMs) < features.config().max_age_hours * HOUR_MS) return false
+    const { number, channel, sinceMs } = row
+    // The channel may be there again since the row was read.
+    if (ageMs(clock, sinceMs) < features.config().max_age_hours * HOUR_MS || channelNamed(features, channel)) return false
     const error = `The channel ${channel} is not there: it was removed from the configuration, or does not start`
-    await ending(kind, row, async () => {
+    const isEnded = await ending(kind, row, async () => {
       const atMs = clock.nowMs()
       if (kind === 'messages') await owned.inbox.markDead(number, { error, atMs })
       else await owned.outbox.giveUp(number, { state: 'dead', error, atMs })
     })
+    if (!isEnded) return false
     const [direction, command] = kind === 'messages' ? (['inbound', 'inbox'] as const) : (['outbound', 'outbox'] as const)
     log.error(kind === 'messages' ? 'message given up' : 'reply given up', { channel, [command]: number, error })
     events.emit({ type: 'delivery', direction, channel, number, state: 'dead', error })
@@ -112,6 +111,11 @@ export class AbsentChannels {
     for (const channel of before.keys()) if (!now.has(channel)) events.emit({ type: 'channel_health', channel, state: 'ok', detail: null })
     this.#reported = now
   }
+}
+
+/** The next owner of the shard looks at it. */
+const unlessLost = (error: unknown): void => {
+  if (!isLeaseLost(error)) throw error
 }
 
 const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`

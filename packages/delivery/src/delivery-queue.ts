@@ -126,9 +126,12 @@ export class DeliveryQueue {
     return true
   }
 
-  /** As `end`, also for a row that is not here; a row that runs is left as it is. */
-  async ending(number: number, end: () => Promise<void>): Promise<void> {
-    if (!(await this.end(number, end)) && !this.has(number)) await end()
+  /** As `end`, also for a row that is not here. Resolves to false for a row that runs, which is left as it is. */
+  async ending(number: number, end: () => Promise<void>): Promise<boolean> {
+    if (await this.end(number, end)) return true
+    if (this.has(number)) return false
+    await end()
+    return true
   }
 
   /** Removes the rows under a lost lease. An attempt under way ends without a retry, and its lane continues after it. */

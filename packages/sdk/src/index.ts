@@ -185,6 +185,8 @@ export type {
   StartedReply,
   Waiting,
   WaitingMessage,
+  WaitingPage,
+  WaitingSince,
 } from './store/delivery-store.ts'
 export { INTERRUPTED_SEND } from './store/delivery-store.ts'
 export type { EventFollower, EventLog, LoggedEvent } from './store/event-log.ts'

@@ -124,7 +124,7 @@ export class InboxWorker {
   }
 
   /** Ends a message; see `DeliveryQueue.ending`. */
-  ending({ number }: Waiting, end: () => Promise<void>): Promise<void> {
+  ending({ number }: Waiting, end: () => Promise<void>): Promise<boolean> {
     return (this.#besideQueue.has(number) ? this.#besideQueue : this.#messages).ending(number, end)
   }
 

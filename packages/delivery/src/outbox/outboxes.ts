@@ -33,7 +33,7 @@ export class Outboxes {
   }
 
   /** Ends a reply; see `DeliveryQueue.ending`. */
-  ending(reply: Waiting, end: () => Promise<void>): Promise<void> {
+  ending(reply: Waiting, end: () => Promise<void>): Promise<boolean> {
     return this.#of(reply).queue.ending(reply.number, end)
   }
 

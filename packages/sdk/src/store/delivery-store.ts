@@ -68,6 +68,20 @@ export interface Waiting {
   readonly interruptions: number
 }
 
+/** Since when a listed row waits. */
+export interface WaitingSince {
+  /** The time of its receipt or last replay, from which the time limit of retries counts. */
+  readonly sinceMs: number
+}
+
+/** The waiting rows with a number above `after`. */
+export interface WaitingPage {
+  readonly after: number
+  readonly limit: number
+  /** Rows of these channels are left out. */
+  readonly except?: readonly string[]
+}
+
 /** A waiting message. */
 export interface WaitingMessage extends Waiting {
   readonly sender: string
@@ -296,7 +310,7 @@ export interface OwnedInboxStore extends InboxStore {
    * Lists messages to run in the shards of the lease, oldest first, with a number above `after`, including `running` ones that an
    * earlier holder left.
    */
-  waiting(options: { readonly after: number; readonly limit: number }): Promise<WaitingMessage[]>
+  waiting(page: WaitingPage): Promise<(WaitingMessage & WaitingSince)[]>
 }
 
 /**
@@ -391,5 +405,5 @@ export interface OwnedOutboxStore extends OutboxStore {
    */
   recover(options: { readonly repeatable: readonly string[]; readonly atMs: number }): Promise<readonly number[]>
   /** Lists replies to send in the shards of the lease, oldest first, with a number above `after`. */
-  waiting(options: { readonly after: number; readonly limit: number }): Promise<Waiting[]>
+  waiting(page: WaitingPage): Promise<(Waiting & WaitingSince)[]>
 }

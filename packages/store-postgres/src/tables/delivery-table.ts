@@ -1,5 +1,5 @@
 /** The queries that inbox and outbox share. In both tables row numbers grow and nearly all rows are in one final state. */
-import type { DeliveryFilter, ShardRange } from '@sluice/sdk'
+import type { DeliveryFilter, ShardRange, WaitingPage } from '@sluice/sdk'
 import type { Row as Columns } from '../connection/connection.ts'
 import type { Database } from '../connection/database.ts'
 import { shardQuery } from '../connection/shard-reads.ts'
@@ -21,7 +21,7 @@ export interface TableDescription {
 export interface DeliveryTable<Row> {
   get(number: number): Promise<Row | undefined>
   newest(filter: DeliveryFilter): Promise<Row[]>
-  waiting(options: { readonly after: number; readonly limit: number }, shards: ShardRange | null): Promise<Row[]>
+  waiting(page: WaitingPage, shards: ShardRange | null): Promise<Row[]>
   oldestWaitingMs(): Promise<number | null>
   /** The number of rows in each state but the final one. */
   counts(): Promise<ReadonlyMap<string, number>>
@@ -35,7 +35,7 @@ export function createDeliveryTable<Row>(
   const WAITING = shardQuery(
     (shard) => `
     SELECT ${columns}, shard FROM ${name}
-    WHERE ended_at IS NULL AND ${waiting} AND ${shard} AND number > $3 ORDER BY number LIMIT $4`,
+    WHERE ended_at IS NULL AND ${waiting} AND ${shard} AND number > $3 AND channel <> ALL ($5::text[]) ORDER BY number LIMIT $4`,
   )
   const OLDEST = `SELECT min(${sinceColumn}) AS at FROM ${name} WHERE ended_at IS NULL AND ${waiting}`
   const COUNTS = `
@@ -58,8 +58,8 @@ export function createDeliveryTable<Row>(
       if (channel !== undefined) conditions.push(`channel = $${values.push(channel)}`)
       return db.all(`SELECT ${columns} FROM ${name} WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $2`, ...values)
     },
-    async waiting({ after, limit }, shards) {
-      return shards ? db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit) : []
+    async waiting({ after, limit, except = [] }, shards) {
+      return shards ? db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit, except) : []
     },
     oldestWaitingMs: async () => (await db.get<{ at: number | null }>(OLDEST))?.at ?? null,
     async counts() {

@@ -7,6 +7,7 @@ import {
   type ShardRange,
   shardOfSession,
   type WaitingMessage,
+  type WaitingSince,
 } from '@sluice/sdk'
 import {
   appendAudit,
@@ -35,7 +36,7 @@ import { repliesTo } from './outbox.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 
 const COLUMNS =
-  'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error, kind'
+  'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error, kind, replayed_at'
 const TABLE: TableDescription = {
   name: 'inbox',
   columns: COLUMNS,
@@ -243,8 +244,8 @@ export const messagesBeside = async (db: Database, numbers: readonly number[]): 
 
 const toWaiting = (
   { serverClock }: Database,
-  { number, channel, account, sender, session, next_at, state, attempts, kind }: InboxColumns,
-): WaitingMessage => ({
+  { number, channel, account, sender, session, next_at, state, attempts, kind, received_at, replayed_at }: InboxColumns,
+): WaitingMessage & WaitingSince => ({
   number,
   channel,
   account,
@@ -252,5 +253,6 @@ const toWaiting = (
   lane: session,
   atMs: next_at === null ? 0 : serverClock.toLocal(next_at),
   interruptions: state === 'running' ? attempts : 0,
+  sinceMs: replayed_at ?? received_at,
   ...(kind !== null && { kind }),
 })

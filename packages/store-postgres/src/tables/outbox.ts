@@ -192,6 +192,7 @@ export function ownedOutbox(db: Database, shards: ShardRange | null): Pick<Owned
         lane: replyLane({ ...row, to: JSON.parse(row.to_json) }),
         atMs: row.next_at === null ? 0 : db.serverClock.toLocal(row.next_at),
         interruptions: 0,
+        sinceMs: row.replayed_at ?? row.created_at,
       }))
     },
   }

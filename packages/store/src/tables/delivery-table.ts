@@ -1,5 +1,5 @@
 /** The queries that inbox and outbox share. In both tables row numbers grow and nearly all rows are in one final state. */
-import type { DeliveryFilter } from '@sluice/sdk'
+import type { DeliveryFilter, WaitingPage } from '@sluice/sdk'
 import type { Database } from '../connection/database.ts'
 
 export interface TableDescription {
@@ -23,7 +23,7 @@ export interface DeliveryTable<Row> {
   get(number: number): Row | undefined
   newest(filter: DeliveryFilter): Promise<Row[]>
   /** Lists waiting rows. `condition` is further SQL, empty or beginning with AND; few different ones are used. */
-  waiting(options: { readonly after: number; readonly limit: number }, condition: string): Row[]
+  waiting(page: WaitingPage, condition: string): Row[]
   /** Returns the number of rows in each counted state. */
   counts(): ReadonlyMap<string, number>
 }
@@ -69,11 +69,13 @@ export function createDeliveryTable<Row extends { readonly number: number }>(
         .sort((a, b) => b.number - a.number)
         .slice(0, limit)
     },
-    waiting({ after, limit }, condition) {
+    waiting({ after, limit, except = [] }, condition) {
       const OLDEST_OTHER = `SELECT ${columns} ${OTHER} = ? AND number > ?${condition} ORDER BY number LIMIT ?`
       return db.read(() => {
         const pages = waiting.flatMap((state) =>
-          channelsIn(state).map((channel) => db.all<Row>(OLDEST_OTHER, state, channel, after, limit)),
+          channelsIn(state)
+            .filter((channel) => !except.includes(channel))
+            .map((channel) => db.all<Row>(OLDEST_OTHER, state, channel, after, limit)),
         )
         return pages
           .flat()

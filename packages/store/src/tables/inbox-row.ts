@@ -12,6 +12,7 @@ export interface InboxColumns {
   readonly state: InboxState
   readonly attempts: number
   readonly received_at: number
+  readonly replayed_at: number | null
   readonly next_at: number | null
   readonly ended_at: number | null
   readonly turn_id: string | null
@@ -20,7 +21,7 @@ export interface InboxColumns {
 }
 
 const COLUMNS =
-  'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error, kind'
+  'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error, kind, replayed_at'
 
 export const INBOX_TABLE: TableDescription = {
   name: 'inbox',

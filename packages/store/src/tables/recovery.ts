@@ -39,16 +39,19 @@ export function recoverInbox(db: Database, shards: ShardRange | null): Pick<Owne
   const condition = within(shards, 'shard_of_session(session)')
   return {
     async waiting(options) {
-      return table.waiting(options, condition).map(({ number, channel, account, sender, session, next_at, state, attempts, kind }) => ({
-        number,
-        channel,
-        account,
-        sender,
-        lane: session,
-        atMs: next_at ?? 0,
-        interruptions: state === 'running' ? attempts : 0,
-        ...(kind !== null && { kind }),
-      }))
+      return table
+        .waiting(options, condition)
+        .map(({ number, channel, account, sender, session, next_at, state, attempts, kind, ...row }) => ({
+          number,
+          channel,
+          account,
+          sender,
+          lane: session,
+          atMs: next_at ?? 0,
+          interruptions: state === 'running' ? attempts : 0,
+          sinceMs: row.replayed_at ?? row.received_at,
+          ...(kind !== null && { kind }),
+        }))
     },
   }
 }
@@ -77,6 +80,7 @@ export function recoverOutbox(db: Database, writer: Writer, shards: ShardRange |
         lane: replyLane({ ...row, to: JSON.parse(row.to_json) }),
         atMs: row.next_at ?? 0,
         interruptions: 0,
+        sinceMs: row.replayed_at ?? row.created_at,
       }))
     },
   }

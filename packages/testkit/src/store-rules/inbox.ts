@@ -446,6 +446,7 @@ export const inboxRules: StoreRules = {
         lane: 'roomchat:room',
         atMs: number === retried ? 9_000 : 0,
         interruptions: number === running ? 1 : 0,
+        sinceMs: 1_000,
       })),
     )
     expect(await inbox.oldestWaitingMs()).toBe(1_000)

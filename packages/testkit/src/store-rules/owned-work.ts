@@ -41,6 +41,35 @@ export const ownedWorkRules: StoreRules = {
     }
   },
 
+  'lists what waits for other channels than those that are named, with the time of its receipt or last replay': async (bench) => {
+    const { store } = bench
+    for (const channel of ['roomchat', 'bizchat', 'irc']) {
+      await keepOne(store, `m ${channel}`, { channel })
+      await store.outbox.add([reply(`r ${channel}`, { channel })])
+    }
+    const { inbox, outbox } = await own(store)
+    const [first, last] = await inbox.waiting({ ...PAGE, except: ['bizchat', 'other'] })
+    expect([first, last]).toMatchObject([
+      { channel: 'roomchat', sinceMs: 1_000 },
+      { channel: 'irc', sinceMs: 1_000 },
+    ])
+    expect(await inbox.waiting({ after: first?.number ?? 0, limit: 1, except: ['bizchat'] })).toEqual([last])
+    expect(await inbox.waiting({ ...PAGE, except: ['roomchat', 'bizchat', 'irc'] })).toEqual([])
+    const replies = await outbox.waiting({ ...PAGE, except: ['roomchat'] })
+    expect(replies.map(({ channel, sinceMs }) => [channel, sinceMs])).toEqual([
+      ['bizchat', 2_000],
+      ['irc', 2_000],
+    ])
+    await inbox.markDead(last?.number ?? 0, { error: 'e', atMs: 1 })
+    await inbox.replay(last?.number ?? 0)
+    const number = replies[1]?.number ?? 0
+    await outbox.giveUp(number, { state: 'dead', error: 'e', atMs: 1 })
+    await outbox.replay(number)
+    const sinceMs = bench.clock.nowMs()
+    expect(await inbox.waiting({ ...PAGE, except: ['roomchat', 'bizchat'] })).toMatchObject([{ channel: 'irc', sinceMs }])
+    expect(await outbox.waiting({ ...PAGE, except: ['roomchat', 'bizchat'] })).toMatchObject([{ channel: 'irc', sinceMs }])
+  },
+
   'lists and recovers replies by the shard of their conversation': async (bench) => {
     const address = (to: string) => ({ channel: 'roomchat', account: 'bot', to: { to } })
     const add = async (name: string) => (await bench.store.outbox.add([reply(name, address(name))]))[0] ?? 0
