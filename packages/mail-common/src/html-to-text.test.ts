@@ -44,6 +44,7 @@ test.each<[html: string, text: string]>([
 test('adds at most 100 addresses, and none of more than 500 characters', () => {
   const link = (address: string) => `<a href="https://a.example/${address}">x</a> `
   expect(htmlToText(link('y').repeat(200)).match(/\(/g)).toHaveLength(100)
+  expect(htmlToText('<a href="https://a.example">x '.repeat(200)).match(/\(/g)).toHaveLength(100)
   expect(htmlToText(link('y'.repeat(500)))).toBe('x')
 })
 
@@ -95,6 +96,7 @@ test.each([
   '<a ',
   '<a href="https://a.example">b</a>',
   '<a href="https://a.example">',
+  '<a href="https://a.example">b',
   `<a ${'x='.repeat(2000)}>`,
   '<a x=x x',
   '<style><',

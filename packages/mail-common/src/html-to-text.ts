@@ -36,36 +36,33 @@ const ADDRESS_CHARS_MAX = 500
 /** The addresses of further links are left out. */
 const LINKS_MAX = 100
 
-/** A link whose element is open, and the length of the text before it. */
-interface OpenLink {
-  readonly address: string
-  readonly start: number
-}
-
 /**
  * Returns the text with one line for each block, with `>` before quoted lines, with the addresses of links that their words do not say, and
  * without scripts, styles and comments.
  */
 export function htmlToText(html: string): string {
   let text = ''
+  /** The text since the begin or the end of the last link. */
+  let words = ''
   let at = 0
-  let link: OpenLink | undefined
+  /** The address of the link that is open. */
+  let link: string | undefined
   let links = 0
   MARKUP.lastIndex = 0
   for (let open = MARKUP.exec(html); open; open = MARKUP.exec(html)) {
     const { end, replacement, link: begins } = readMarkup(html, open.index)
-    text += plainText(html.slice(at, open.index))
-    if (begins !== undefined && (links < LINKS_MAX || link)) {
-      if (link) text = withAddress(text, link)
-      const address = begins ? addressIn(html.slice(open.index, Math.min(end, open.index + TAG_CHARS_MAX))) : undefined
-      link = address === undefined ? undefined : { address, start: text.length }
-      if (link) links += 1
+    words += plainText(html.slice(at, open.index))
+    if (begins !== undefined) {
+      text += link === undefined ? words : withAddress(words, link)
+      words = ''
+      link = begins && links < LINKS_MAX ? addressIn(html.slice(open.index, Math.min(end, open.index + TAG_CHARS_MAX))) : undefined
+      if (link !== undefined) links += 1
     }
-    text += replacement
+    words += replacement
     at = end
     MARKUP.lastIndex = end
   }
-  return tidy(text + plainText(html.slice(at)))
+  return tidy(text + words + plainText(html.slice(at)))
 }
 
 /** Returns the address of a page in the tag of a link; undefined for any other address and for a long one. */
@@ -88,11 +85,10 @@ function hrefOf(tag: string): string {
   return ''
 }
 
-/** Returns the text with the address after the words of the link, unless it has no words, the address is among them, or a quote begins or ends there. */
-function withAddress(text: string, { address, start }: OpenLink): string {
-  const words = text.slice(start)
+/** Returns the words of a link with its address behind them, unless there are none, they say the address, or a quote begins or ends there. */
+function withAddress(words: string, address: string): string {
   const isSaid = bareAddress(words).includes(bareAddress(address))
-  return words.trim() === '' || /[\ue000\ue001]/.test(words) || isSaid ? text : `${text.trimEnd()} (${address})`
+  return words.trim() === '' || /[\ue000\ue001]/.test(words) || isSaid ? words : `${words.trimEnd()} (${address})`
 }
 
 /** Returns an address without what people leave out of it. */
