@@ -92,6 +92,24 @@ test.each([
     'a phone, wrapped three times',
     `On Nov 29, 2026, at 01:52 AM, Agent <\n4c85cfa4c44e1721d66e3e8f4\n@mail.example.com>\nwrote:\n\n${asked}`,
   ],
+  [
+    'Gmail in Hebrew',
+    `\u202bבתאריך יום א׳, 29 בנוב׳ 2026 ב-1:52 מאת \u202aAgent\u202c\u200f <\u202aagent@example.com\u202c\u200f>:\u202c\n\n> ${asked}`,
+  ],
+  [
+    'Gmail in Hebrew, wrapped',
+    `בתאריך יום א׳, 29 בנוב׳ 2026 ב-1:52 מאת \u202aAgent\u202c\u200f <\n\u202aagent@example.com\u202c\u200f>:\u202c\n\u200f\n> ${asked}`,
+  ],
+  [
+    'Gmail in Hebrew, without marks',
+    `\u202bבתאריך יום א׳, 29 בנוב׳ 2026 ב-1:52 מאת \u202aAgent\u202c\u200f <\u202aagent@example.com\u202c\u200f>:\u202c\n\n${asked}`,
+  ],
+  [
+    'Gmail in Arabic, wrapped',
+    `\u202bفي الأحد، 29 نوفمبر 2026 في 1:52 ص، تمت كتابة ما يلي بواسطة Agent\n<agent@example.com>:\u202c\n\n> ${asked}`,
+  ],
+  ['Gmail in Arabic, with its own digits', `في الأحد، ٢٩ نوفمبر ٢٠٢٦, ١:٥٢ ص Agent <agent@example.com> كتب:\u200f\n\n${asked}`],
+  ['with marks behind a mark of direction', `\u200f> ${asked}`],
   ['Gmail in Ukrainian', `29 лист. 2026 р. 01:52 "Agent" agent@example.com пише:\n\n${asked}`],
   ['a name without an address', `2026-11-29 01:52 GMT+01:00 Agent of the Office\n\n> ${asked}`],
   ['a mailing list without an address', `agent via Example Forum wrote:\n\n> ${asked}`],
@@ -117,6 +135,8 @@ test.each([
   ['On 29 Nov 2026 at 14:30 Bob <bob@example.com> wrote to me, and I have not answered.'],
   ['On your remote host you can run:\n\n    telnet 127.0.0.1 52698'],
   ['I wrote to bob@example.com on 29.11.2026 at 14:30.\nHe has not answered.'],
+  ['שלחתי לבוב את המכתב הזה ב-10:30:\nשלום'],
+  ['وضعت المكتبة هذا في 2026:\nمرحبا'],
   ['Write to: bob@example.com\nSubject: hello'],
   ['From: bob@example.com\n\nThis is the address that I mean.'],
   ['Copy: Bob <bob@example.com>\n\nHe may read it.'],

@@ -15,9 +15,9 @@ const FORWARDED =
 
 /** The beginning of the line before a quote that mail programs write, in the usual languages. */
 const ATTRIBUTION =
-  /^(?:On|Am|Le|El|Il|Em|Op|Den|Dnia|W dniu|Dne|Dana|På|Vào|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|^(?:[Пп]н|[Вв]т|[Сс]р|[Чч]т|[Пп]т|[Сс]б|[Вв]с|[Оо]т)[\s,.]|^\d{1,4}[./年-]/
+  /^(?:On|Am|Le|El|Il|Em|Op|Den|Dnia|W dniu|Dne|Dana|På|Vào|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|^(?:[Пп]н|[Вв]т|[Сс]р|[Чч]т|[Пп]т|[Сс]б|[Вв]с|[Оо]т|בתאריך|في|بتاريخ)[\s,.]|^\d{1,4}[./年-]/
 const WROTE =
-  /(?:\b(?:wrote|writes|said|schrieb|schreibt|escribió|escribio|ha scritto|scrisse|schreef|escreveu|skrev|skriver|kirjoitti|pisze|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|írta|yazdı|scris|wrote via)|a écrit|пишет?|написал(?:а|\(а\))?|έγραψε|写道|寫道|書きました|のメール|작성|đã viết)/i
+  /(?:\b(?:wrote|writes|said|schrieb|schreibt|escribió|escribio|ha scritto|scrisse|schreef|escreveu|skrev|skriver|kirjoitti|pisze|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|írta|yazdı|scris|wrote via)|a écrit|пишет?|написал(?:а|\(а\))?|έγραψε|写道|寫道|書きました|のメール|작성|đã viết|(?<![א-ת])(?:מאת|כתב)(?![א-ת])|(?<![ء-ي])(?:كتبت?|تمت كتابة)(?![ء-ي]))/i
 const ADDRESS = /[^\s<>@"]{1,64}@[^\s<>@"]{1,190}/
 const DATE = /\b\d{1,2}[:.]\d{2}\b|\b(?:19|20)\d{2}\b|\d{4}年/
 const COLON = /[:：][ \t]{0,4}$/
@@ -103,9 +103,12 @@ function ruleAbove(lines: readonly Line[], headers: number): number {
   return BARE_RULE.test(lines[above]?.line ?? '') ? above : headers
 }
 
+/** The characters that change the direction of writing. */
+const DIRECTIONS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
 export interface Line {
   readonly at: number
-  /** Without blanks at its end. */
+  /** Without blanks at its end, and with a blank for each character that changes the direction of writing. */
   readonly line: string
   /** Whether it has no characters at all. */
   readonly isEmpty: boolean
@@ -113,7 +116,8 @@ export interface Line {
 
 export function linesOf(text: string): readonly Line[] {
   let at = 0
-  return text.split('\n').map((raw) => {
+  const lines = text.replace(DIRECTIONS, ' ').split('\n')
+  return lines.map((raw) => {
     const line = { at, line: raw.trimEnd(), isEmpty: raw === '' }
     at += raw.length + 1
     return line
