@@ -78,7 +78,8 @@ export class BesideTurns {
     const withdraw: CommandOptions['withdraw'] = async (waiting, { sender, isRunning }) => {
       const reason = reasonFor(sender)
       if (await messages.end(waiting, () => attempts.endWaiting(owned, waiting, { reason, isStopped: true }))) return true
-      if (isRunning) return false
+      // The store has a message that a crash interrupted as running, also while its next attempt has not begun its turn.
+      if (isRunning && running.runs(waiting)) return false
       // The attempt under way ends the message before its turn begins.
       if (messages.has(waiting)) attempts.withdrawn.set(waiting, reason)
       return messages.has(waiting)

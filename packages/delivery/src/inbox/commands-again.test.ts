@@ -70,6 +70,22 @@ function failing(number: number): { readonly store: Store; mend(): void } {
   return { store, mend }
 }
 
+/** Stores messages of Bob, one in each room, whose turns a crash has interrupted. Resolves to their numbers. */
+async function interrupted(store: Store, rooms: readonly string[]): Promise<readonly number[]> {
+  const numbers = (await store.inbox.keep({
+    channel: 'x',
+    verdict: 'test',
+    raw: null,
+    receivedAtMs: clock.nowMs(),
+    messages: rooms.map((room) => ({
+      message: inRoom(room, 'bob', { to: { to: room } }),
+      session: `channel:x/our-number/${room}/`,
+    })),
+  })) as number[]
+  for (const number of numbers) await store.inbox.start(number, `turn ${number}`, 5)
+  return numbers
+}
+
 const pass = async (ms: number): Promise<void> => {
   for (let left = ms; left > 0; left -= 1000) {
     await clock.advance(Math.min(left, 1000))
@@ -308,21 +324,10 @@ describe('/stop', () => {
 
   test('ends a message that a crash interrupted and that waits to go on', async () => {
     const store = open()
-    const inRoomOf = (room: string) => ({ to: { to: room } })
-    const [first = 0, second = 0] = (await store.inbox.keep({
-      channel: 'x',
-      verdict: 'test',
-      raw: null,
-      receivedAtMs: clock.nowMs(),
-      messages: ['one', 'two'].map((room) => ({
-        message: inRoom(room, 'bob', inRoomOf(room)),
-        session: `channel:x/our-number/${room}/`,
-      })),
-    })) as number[]
-    for (const number of [first, second]) await store.inbox.start(number, `turn ${number}`, 5)
+    const [, second = 0] = await interrupted(store, ['one', 'two'])
     const made = await slow({ store, turnsMax: 1 })
     await settle()
-    await made.receive(inRoom('s1', 'bob', { ...inRoomOf('two'), text: '/stop' }))
+    await made.receive(inRoom('s1', 'bob', { to: { to: 'two' }, text: '/stop' }))
     await settle()
     expect(texts(made)).toEqual(['Stopped.'])
     await made.finish()
@@ -331,7 +336,10 @@ describe('/stop', () => {
     expect(await store.turns.get(`turn ${second}`)).toMatchObject({ status: 'aborted' })
   })
 
-  test('ends a message whose attempt is about to begin its turn', async () => {
+  test.each([
+    ['for the first time', 'Messages that waited and are not answered: 1.'],
+    ['again after a crash', 'Stopped.'],
+  ])('ends a message whose attempt is about to begin its turn %s', async (when, answer) => {
     const looking = Promise.withResolvers<void>()
     let isHeld = true
     const store = storeWith(open(), ({ admissions }) => ({
@@ -343,17 +351,19 @@ describe('/stop', () => {
         },
       },
     }))
+    const isAgain = when !== 'for the first time'
+    const [number = 0] = isAgain ? await interrupted(store, ['room']) : [1]
     const made = await slow({ store })
-    await made.receive(inRoom('m1', 'ann'))
+    if (!isAgain) await made.receive(inRoom('m1', 'ann'))
     await settle()
-    await made.receive(inRoom('c', 'ann', { text: '/stop' }))
+    await made.receive(inRoom('c', isAgain ? 'bob' : 'ann', { text: '/stop' }))
     await settle()
     isHeld = false
     looking.resolve()
     await settle()
     expect(made.begun()).toEqual([])
-    expect(texts(made)).toEqual(['Messages that waited and are not answered: 1.'])
-    expect((await ended(made))[0]).toEqual(['m1', 'done', 'stopped by its sender'])
+    expect(texts(made)).toEqual([answer])
+    expect(await store.inbox.get(number)).toMatchObject({ state: 'done', error: 'stopped by its sender' })
   })
 
   test.each([

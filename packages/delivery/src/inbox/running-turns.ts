@@ -87,6 +87,11 @@ export class RunningTurns {
     }
   }
 
+  /** Whether the turn of a message runs in this process. */
+  runs(number: number): boolean {
+    return [...this.#running.values()].some((one) => one.number === number)
+  }
+
   /** Aborts a turn that the agent has not got yet, such as one whose files are fetched. Returns its sender; undefined for any other turn. */
   stopEarly(turnId: string): string | undefined {
     const running = [...this.#running.values()].find((one) => one.turnId === turnId)
