@@ -77,6 +77,37 @@ test('what waits for a channel that was removed is reported, and given up when i
   expect(back.sent).toMatchObject([{ text: 're: text of m1' }])
 })
 
+test('a channel that is there again and does not work is not reported as working', async () => {
+  const store = await waiting()
+  const others: Channel[] = []
+  const made = await bench({ store, config: CONFIG, channel: { name: 'y' }, others })
+  await pass(60_000)
+  expect(health()).toMatchObject([['x', 'down', expect.stringContaining('removed')]])
+  others.push({ ...made.channel, name: 'x', health: () => ({ state: 'down', detail: 'x answered 401' }) })
+  await pass(120_000)
+  expect(health().slice(1)).toEqual([['x', 'down', 'x answered 401']])
+})
+
+test('a channel that did not work and was removed is no longer reported, where nothing waits for it', async () => {
+  const broken: Channel = {
+    name: 'z',
+    allow: ['*'],
+    matches: () => true,
+    limits: { text: 100, unit: 'utf16' },
+    send: async () => ({ id: 'p' }),
+    health: () => ({ state: 'down', detail: 'z answered 401' }),
+  }
+  const others = [broken]
+  await bench({ others })
+  await pass(60_000)
+  others.length = 0
+  await pass(120_000)
+  expect(health()).toEqual([
+    ['z', 'down', 'z answered 401'],
+    ['z', 'ok', null],
+  ])
+})
+
 test('a message that runs is not given up when its channel is removed, and one that was replayed waits again', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const store = open()

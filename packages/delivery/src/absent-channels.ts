@@ -3,12 +3,14 @@
  * reported meanwhile, and are given up when they are too old.
  */
 import { ageMs } from '@sluice/kit'
-import { isLeaseLost, type OwnedStore, type Waiting, type WaitingSince } from '@sluice/sdk'
+import { type ChannelHealth, isLeaseLost, type OwnedStore, type Waiting, type WaitingSince } from '@sluice/sdk'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
 import { HOUR_MS } from './inbox/attempts.ts'
+import { healthOf } from './outbox/channel-health.ts'
 
 const PAGE_ROWS = 5000
 const LOOK_PARTS = 20
+const FAULTS: readonly ChannelHealth['state'][] = ['down', 'degraded']
 
 /** The numbers of what waits. A row may be read twice while its lease is renewed. */
 interface Absent {
@@ -107,8 +109,12 @@ export class AbsentChannels {
       log.warn('a channel is not there for which messages or replies wait', { channel, detail })
       events.emit({ type: 'channel_health', channel, state: 'down', detail })
     }
-    // A channel that is there again reports its own health.
-    for (const channel of before.keys()) if (!now.has(channel)) events.emit({ type: 'channel_health', channel, state: 'ok', detail: null })
+    for (const name of before.keys()) {
+      const channel = channelNamed(features, name)
+      // A channel that is there again and does not work has reported that itself.
+      const isFault = channel && FAULTS.includes(healthOf(channel).state)
+      if (!now.has(name) && !isFault) events.emit({ type: 'channel_health', channel: name, state: 'ok', detail: null })
+    }
     this.#reported = now
   }
 }

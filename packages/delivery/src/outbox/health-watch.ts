@@ -2,6 +2,9 @@
 import type { Channel, Events, Logger } from '@sluice/sdk'
 import { healthOf } from './channel-health.ts'
 
+/** Whether a reported health says that the channel does not work. */
+const isFault = (reported: string): boolean => reported.startsWith('down') || reported.startsWith('degraded')
+
 export class HealthWatch {
   readonly #log: Logger
   readonly #events: Events
@@ -17,7 +20,11 @@ export class HealthWatch {
   look(channels: readonly Channel[]): void {
     for (const channel of channels) this.#lookAt(channel)
     const present = new Set(channels.map(({ name }) => name))
-    for (const name of this.#reported.keys()) if (!present.has(name)) this.#reported.delete(name)
+    for (const [name, reported] of this.#reported) {
+      if (present.has(name)) continue
+      this.#reported.delete(name)
+      if (isFault(reported)) this.#events.emit({ type: 'channel_health', channel: name, state: 'ok', detail: null })
+    }
   }
 
   #lookAt(channel: Channel): void {
@@ -27,7 +34,7 @@ export class HealthWatch {
     if (now === before || state === 'connecting') return
     this.#reported.set(channel.name, now)
     if (state === 'down' || state === 'degraded') this.#log.warn(`channel ${state}`, { channel: channel.name, detail })
-    else if (before.startsWith('down') || before.startsWith('degraded')) this.#log.info('channel back', { channel: channel.name })
+    else if (isFault(before)) this.#log.info('channel back', { channel: channel.name })
     else return
     this.#events.emit({ type: 'channel_health', channel: channel.name, state, detail: detail ?? null })
   }
