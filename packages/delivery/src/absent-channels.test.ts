@@ -77,6 +77,21 @@ test('what waits for a channel that was removed is reported, and given up when i
   expect(back.sent).toMatchObject([{ text: 're: text of m1' }])
 })
 
+test('what is too old when the daemon starts without the channel is given up an hour later', async () => {
+  const store = await waiting()
+  await clock.advance(72 * HOUR_MS)
+  await bench({ store, config: CONFIG, channel: { name: 'y' } })
+  await pass(60_000)
+  expect(health()).toMatchObject([['x', 'down', expect.stringContaining('1 message and 1 reply wait')]])
+  await clock.advance(HOUR_MS - 60_000)
+  await settle()
+  expect(await store.inbox.counts()).toMatchObject({ pending: 1 })
+  expect(await store.outbox.counts()).toMatchObject({ failed: 1 })
+  await pass(120_000)
+  expect(await store.inbox.counts()).toMatchObject({ pending: 0, dead: 1 })
+  expect(await store.outbox.counts()).toMatchObject({ failed: 0, dead: 1 })
+})
+
 test('a channel that is there again and does not work is not reported as working', async () => {
   const store = await waiting()
   const others: Channel[] = []

@@ -10,6 +10,8 @@ import { healthOf } from './outbox/channel-health.ts'
 
 const PAGE_ROWS = 5000
 const LOOK_PARTS = 20
+/** Operators can bring a channel back within this time after a start without it, whatever the age of what waits. */
+const TIME_TO_ACT_MS = HOUR_MS
 const FAULTS: readonly ChannelHealth['state'][] = ['down', 'degraded']
 
 /** The numbers of what waits. A row may be read twice while its lease is renewed. */
@@ -34,6 +36,8 @@ export class AbsentChannels {
   readonly #options: AbsentChannelsOptions
   /** What was reported last, by channel. */
   #reported: ReadonlyMap<string, string> = new Map()
+  /** When a row of each channel was found first, by the monotonic clock. */
+  readonly #foundMs = new Map<string, number>()
   #isLooking = false
   /** By the monotonic clock. A look reads all rows of channels that are not there, so it takes at most one part in `LOOK_PARTS` of the time. */
   #nextLookMs = Number.NEGATIVE_INFINITY
@@ -85,8 +89,12 @@ export class AbsentChannels {
   async #isGivenUp(owned: OwnedStore, kind: Kind, row: Waiting & WaitingSince): Promise<boolean> {
     const { clock, events, features, log, ending } = this.#options
     const { number, channel, sinceMs } = row
+    const nowMs = clock.monotonicMs()
+    const foundMs = this.#foundMs.get(channel) ?? nowMs
+    this.#foundMs.set(channel, foundMs)
+    if (ageMs(clock, sinceMs) < features.config().max_age_hours * HOUR_MS || nowMs - foundMs < TIME_TO_ACT_MS) return false
     // The channel may be there again since the row was read.
-    if (ageMs(clock, sinceMs) < features.config().max_age_hours * HOUR_MS || channelNamed(features, channel)) return false
+    if (channelNamed(features, channel)) return false
     const error = `The channel ${channel} is not there: it was removed from the configuration, or does not start`
     const isEnded = await ending(kind, row, async () => {
       const atMs = clock.nowMs()
@@ -115,6 +123,7 @@ export class AbsentChannels {
       const isFault = channel && FAULTS.includes(healthOf(channel).state)
       if (!now.has(name) && !isFault) events.emit({ type: 'channel_health', channel: name, state: 'ok', detail: null })
     }
+    for (const name of this.#foundMs.keys()) if (!now.has(name)) this.#foundMs.delete(name)
     this.#reported = now
   }
 }
