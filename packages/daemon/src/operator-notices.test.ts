@@ -112,7 +112,7 @@ test('a failed run is announced once for its procedure, with the beginning of it
   for (const event of [failed('r1'), failed('r2')]) emit(event)
   await expect.poll(() => sent).toHaveLength(1)
   expect(sent[0]).toMatch(
-    /^x:ops Notification\s+A run of the procedure alarm failed: Step 1 failed: wrong key .{1,300} `sluice sop status r1` shows it\.$/,
+    /^x:ops Notification\s+A run of the procedure alarm failed: Step 1 failed: wrong key .{1,300} `sluice sop status r1` shows it, and `sluice sop replay r1` starts it again\.$/,
   )
   expect(await notices()).toMatchObject([{ kind: 'given_up', about: 'procedure alarm' }])
 })

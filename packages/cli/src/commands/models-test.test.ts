@@ -135,7 +135,7 @@ test.each<[string, ModelStep, string]>([
   ['a used-up quota', { status: 429, body: { error: { code: 'insufficient_quota', message: 'pay first' } } }, 'pay first'],
   ['an unknown model', { status: 404, body: { error: { message: 'no such model' } } }, 'no such model'],
   ['a reply that breaks off', { fault: 'reset' }, 'could not be reached'],
-  ['an unreadable reply', { fault: 'garbage' }, 'cannot be read'],
+  ['a web page', { fault: 'garbage' }, 'sent a web page in place of a reply'],
 ])('fails with the reason for %s', async (_case, step, reason) => {
   const { run } = await arrange('openai', { answer: () => step })
   expect(await run()).toMatchObject({ code: 1, out: expect.stringContaining(reason) })
