@@ -22,6 +22,8 @@ const QUIET = toMulaw(new Int16Array(160))
 
 /** An utterance that cannot be recognised. */
 const UNHEARD = '(unheard)'
+/** An utterance whose recognition does not end during the test. */
+const SLOW = '(slow)'
 
 interface Sent {
   readonly event: string
@@ -53,6 +55,7 @@ async function stream(
       transcribe: async ({ bytes }) => {
         heard.push(bytes)
         const text = waiting.shift() ?? ''
+        if (text === SLOW) await new Promise(() => {})
         if (text === UNHEARD) throw new AppError('unavailable', 'the service is away')
         return text
       },
@@ -226,6 +229,17 @@ describe('a media stream', () => {
     speakTo(other)
     await expect.poll(() => silent.messages.length).toBe(1)
     expect(silent.spoken).toHaveLength(1)
+  })
+
+  test('words that are dropped, because many wait to be recognised, are answered', async () => {
+    const call = await stream([SLOW])
+    const listener = call.connect(await call.post(CALL))
+    await expect.poll(() => call.spoken.length).toBe(1)
+    for (let said = 0; said < 8; said++) speakTo(listener)
+    await expect.poll(() => call.heard.length).toBe(1)
+    expect(call.spoken).toHaveLength(1)
+    speakTo(listener)
+    await expect.poll(() => call.spoken.slice(1)).toEqual(['Sorry, I could not understand that. Please say it again.'])
   })
 
   test('noise other than speech, and our own voice, are not recognised', async () => {

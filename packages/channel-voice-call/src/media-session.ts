@@ -153,6 +153,7 @@ export class MediaSession implements SocketListener {
     const { log, transcribe, workspace, onText, onActivity, call } = this.#options
     if (this.#waiting >= WAITING_MAX) {
       log.warn('an utterance was dropped: too many wait to be recognised', { call })
+      this.#sayNotUnderstood()
       return
     }
     this.#waiting++
