@@ -6,7 +6,7 @@ import { pathSegment } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Media, wordsOf } from '@sluice/sdk'
 import type { WorkchatApi } from './api.ts'
-import { MERGED_TYPE } from './content.ts'
+import { MERGED, MERGED_TYPE } from './content.ts'
 import { type Bot, readMessage } from './parse.ts'
 
 const DEPTH_MAX = 10
@@ -26,12 +26,12 @@ export const passedOnFile = (id: string): Attachment => ({
   source: { id: `${id}/${MERGED_TYPE}` },
 })
 
-/** Reads that file. Throws `too_large` above the limit, and as `WorkchatApi.call` does. */
+/** Reads that file, which is never empty. Throws `too_large` above the limit, and as `WorkchatApi.call` does. */
 export async function fetchPassedOn(
   api: WorkchatApi,
   { id, bot, bytesMax, signal }: { readonly id: string; readonly bot: Reader; readonly bytesMax: number; readonly signal: AbortSignal },
 ): Promise<Media> {
-  const bytes = Buffer.from(passedOnWords(await readItems(api, id, signal), id, bot))
+  const bytes = Buffer.from(passedOnWords(await readItems(api, id, signal), id, bot) || MERGED)
   if (bytes.length > bytesMax) throw new AppError('too_large', `The forwarded messages have more than ${bytesMax} bytes`)
   return { bytes, mime: 'text/plain' }
 }

@@ -83,6 +83,14 @@ test('messages that a person passes on together and that cannot be read yet arri
   await expect(fetched(10)).rejects.toMatchObject({ code: 'too_large' })
 })
 
+test('messages that a person passes on together and that have no words are no empty file', async () => {
+  const { channel } = channelWith()
+  const all = fake.say({ type: 'merge_forward', content: 'Merged and Forwarded Message', isLost: true })
+  const file = { kind: 'file', name: 'forwarded-messages.txt', source: { id: `${all}/merge_forward` } } as const
+  const fetched = await channel.fetchMedia?.(file, { bytesMax: 1000, signal: new AbortController().signal })
+  expect(Buffer.from(fetched?.bytes ?? []).toString()).toBe('[merge_forward]')
+})
+
 describe('a mention of the bot', () => {
   const mentioned = (): Raw => encrypted(fake.eventOf(fake.say({ chat: 'oc_team', text: '@_user_1 hi', mentions: MENTION, isLost: true })))
 
