@@ -104,6 +104,6 @@ test('a forwarded message is untrusted text, also one of the sender', async () =
 test('content other than text is a line, and a contact card is untrusted', async () => {
   const place = { kind: 'location', text: '52.37, 4.89: Office' } as const
   const card = { kind: 'contact', text: 'Bob, +15550001' } as const
-  const frame = frameUntrusted('contact card or link in a message from ada on x', '[contact Bob, +15550001]')
+  const frame = frameUntrusted('shared content in a message from ada on x', '[contact Bob, +15550001]')
   expect(await textOf({ text: '', things: [place, card] })).toBe(`[location 52.37, 4.89: Office]\n${frame}`)
 })

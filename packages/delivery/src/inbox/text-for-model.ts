@@ -28,8 +28,8 @@ const KNOWN_CHARS_MAX = 80
 
 /**
  * Resolves to the text with its attachments as `textWithMedia` has them. The whole text is framed unless the sender is verified and an
- * entry of the allowlist other than `*` covers the sender. Otherwise only the words of others are framed: quotes, forwards, contact
- * cards and links. Rejects as `textWithMedia` does.
+ * entry of the allowlist other than `*` covers the sender. Otherwise only the words of others are framed: quotes, forwards, and
+ * shared content such as contact cards and links. Rejects as `textWithMedia` does.
  */
 export async function textForModel(message: Inbound, { standing, ...options }: TextOptions): Promise<string> {
   const { sender, things = [] } = message
@@ -42,7 +42,7 @@ export async function textForModel(message: Inbound, { standing, ...options }: T
   const parts = [
     await textWithMedia({ ...message, text: said }, options),
     lines(things.filter((one) => !isOfOthers(one))),
-    foreign.length === 0 ? '' : framed('contact card or link', lines(foreign)),
+    foreign.length === 0 ? '' : framed('shared content', lines(foreign)),
     await forwardedText(message, options, framed),
     await quotedText(message, options, framed),
   ]

@@ -5,6 +5,8 @@ test.each([
   ['a forward', { forwarded: { text: 'theirs' } }, true],
   ['a contact', { things: [thing('contact', 'Mallory')] }, true],
   ['the preview of a link', { things: [thing('link', 'a page')] }, true],
+  ['an event', { things: [thing('event', 'Game night')] }, true],
+  ['content of an unknown kind', { things: [thing('unknown', 'theirs')] }, true],
   ['a quote inside the text', { quotedFrom: 3 }, true],
   ['a sender whom nobody vouches for', { unverified: true } as const, true],
   ['a location', { things: [thing('location', '52, 4')] }, false],

@@ -83,8 +83,11 @@ interface MessageParts {
   readonly unverified?: true | undefined
 }
 
-/** Whether content has words of people other than the sender: a contact card, or the preview of a page. */
-export const isOfOthers = ({ kind }: Thing): boolean => kind === 'contact' || kind === 'link'
+/** Kinds of content whose words people other than the sender may have written, such as the preview of a page, or an event of a calendar. */
+const KINDS_OF_OTHERS: readonly ThingKind[] = ['contact', 'link', 'event', 'unknown']
+
+/** Whether content may have words of people other than the sender. */
+export const isOfOthers = ({ kind }: Thing): boolean => KINDS_OF_OTHERS.includes(kind)
 
 /** Whether a message also has words of people other than its writer, so that a quote of it is not the writer's own. */
 export const hasWordsOfOthers = ({ forwarded, things = [], quotedFrom, unverified }: MessageParts): boolean =>
