@@ -113,6 +113,16 @@ describe('a text', () => {
     expect(host.logs).toMatchObject([{ level: 'warn', fields: { topic: '7' } }])
   })
 
+  test('that quotes a message of a topic which was closed is sent outside of it without the quote', async () => {
+    const { fake, channel } = harness
+    const question = fake.say({ chat: TELEGRAM_FORUM, text: '?', thread: 7 })
+    fake.closeTopic(TELEGRAM_FORUM, 7)
+    await channel().channel.send({ to: String(TELEGRAM_FORUM), thread: '7', replyTo: String(question.id) }, hello, signal)
+    expect(fake.sent()).toMatchObject([{ text: 'hello' }])
+    expect(fake.sent()[0]).not.toHaveProperty('thread')
+    expect(fake.sent()[0]).not.toHaveProperty('replyTo')
+  })
+
   test('has at most 4096 UTF-16 units of any kind', async () => {
     const { fake, channel } = harness
     const text = '😀'.repeat(channel().channel.limits.text / 2)

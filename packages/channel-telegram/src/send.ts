@@ -64,10 +64,12 @@ export class MessageSender {
     try {
       return sentBy(to.to, await part({ ...chatParams(to), ...extra }))
     } catch (error) {
-      const { thread, ...rest } = to
-      if (thread !== undefined && TOPIC_GONE.test(refusalOf(error)?.description ?? '')) {
+      const { thread, ...unthreaded } = to
+      const { replyTo, ...unquoted } = unthreaded
+      if ((thread ?? replyTo) !== undefined && TOPIC_GONE.test(refusalOf(error)?.description ?? '')) {
         this.#host.log.warn('topic takes no messages', { channel: 'telegram', chat: to.to, topic: thread })
-        return this.#sendPart(rest, part, extra)
+        // The platform puts a message that quotes another one into the topic of that one: https://github.com/tdlib/telegram-bot-api/issues/447
+        return this.#sendPart(thread === undefined ? unquoted : unthreaded, part, extra)
       }
       const chat = refusalOf(error)?.migratedTo
       if (chat === undefined) throw error

@@ -48,6 +48,7 @@ export interface TelegramChats {
   send(params: Params, field?: string): Promise<ProviderReply>
   edit(params: Params): ProviderReply
   block(chat: number): void
+  closeTopic(chat: number, thread: number): void
   migrate(chat: number, to: TelegramChat): void
 }
 
@@ -62,6 +63,7 @@ const FILE_BYTES_MAX = 50 * 1024 * 1024
 export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): TelegramChats {
   const chats = new Map<number, TelegramChat>()
   const blocked = new Set<number>()
+  const closed = new Set<string>()
   const migrated = new Map<number, number>()
   const messages: TelegramMessage[] = []
   let lastId = 100
@@ -123,6 +125,7 @@ export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): T
     refused,
     add: (chat) => void chats.set(chat.id, chat),
     block: (chat) => void blocked.add(chat),
+    closeTopic: (chat, thread) => void closed.add(`${chat}/${thread}`),
     migrate(chat, to) {
       chats.set(to.id, to)
       migrated.set(chat, to.id)
@@ -143,6 +146,9 @@ export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): T
       const replyTo = fromNumber(reply.message_id)
       const isThere = replyTo !== 0 && get(chat, replyTo) !== undefined
       if (replyTo !== 0 && !isThere && reply.allow_sending_without_reply !== true) return badRequest('message to be replied not found')
+      // A quote puts a message into the topic of the quoted one: https://github.com/tdlib/telegram-bot-api/issues/447
+      const thread = fromNumber(params.message_thread_id) || (get(chat, replyTo)?.thread ?? 0)
+      if (closed.has(`${chat}/${thread}`)) return badRequest('TOPIC_CLOSED')
       const file = field === undefined ? undefined : params[field]
       if (field !== undefined && !(file instanceof File)) return badRequest(`there is no ${field} in the request`)
       if (file instanceof File && file.size > (field === 'photo' ? PHOTO_BYTES_MAX : FILE_BYTES_MAX)) {
@@ -152,7 +158,7 @@ export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): T
         chat,
         from: bot,
         text,
-        ...(fromNumber(params.message_thread_id) !== 0 && { thread: fromNumber(params.message_thread_id) }),
+        ...(thread !== 0 && { thread }),
         ...(isThere && { replyTo }),
         ...(buttons.length > 0 && { buttons }),
         ...(file instanceof File && { file: { method: field ?? '', name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) } }),

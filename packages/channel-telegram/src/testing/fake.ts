@@ -59,6 +59,8 @@ export interface TelegramFake extends FakeProvider {
   changeToken(token: string): void
   /** Blocks the bot in a chat. */
   block(chat: number): void
+  /** Refuses each further message to a topic. */
+  closeTopic(chat: number, thread: number): void
   /** Gives a group a new id. */
   migrate(chat: number, to: TelegramChat): void
 }
@@ -220,6 +222,7 @@ export async function startTelegramFake(options: TelegramFakeOptions = {}): Prom
       token = next
     },
     block: chats.block,
+    closeTopic: chats.closeTopic,
     migrate: chats.migrate,
   }
 }
