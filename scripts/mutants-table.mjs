@@ -1431,8 +1431,8 @@ export const CLUSTER_MUTANTS = [
       },
       {
         file: `${POSTGRES}/tables/delivery-table.ts`,
-        find: 'return shards ? db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit) : []',
-        replace: `const rows = shards ? await db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit) : []
+        find: 'return shards ? db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit, except) : []',
+        replace: `const rows = shards ? await db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit, except) : []
       const last = Math.max(0, ...seen)
       const known = rows.filter(({ number }) => seen.has(Number(number)) || Number(number) > last)
       for (const { number } of known) seen.add(Number(number))

@@ -114,11 +114,13 @@ describe('a stored request that no longer has the message', () => {
     await until(() => again.sent.length === 1)
   })
 
-  test('is not given up while its channel is absent', async () => {
+  test('waits for its channel, and is given up when it is too old and the channel has been absent for an hour', async () => {
     const made = await bench({ store: await keepUnstarted(message('m1')), channel: { name: 'other' }, config: { max_age_hours: 1 } })
-    await clock.advance(2 * HOUR_MS)
+    await clock.advance(HOUR_MS / 2)
     await settle()
     expect(await states(made)).toEqual({ inbox: ['pending'], outbox: [] })
+    await clock.advance(2 * HOUR_MS)
+    await until(async () => (await states(made)).inbox.includes('dead'))
   })
 })
 
