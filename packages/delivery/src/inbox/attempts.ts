@@ -114,7 +114,8 @@ export class Attempts {
     const { number, attempts } = started
     const failure = error instanceof AppError ? error : undefined
     if (isLeaseLost(error)) throw error
-    if (stopping.aborted) {
+    // A turn that its sender stopped ends, also while the daemon stops.
+    if (stopping.aborted && !this.stopped.has(started.turnId)) {
       await owned.inbox.release(number)
       return { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
     }

@@ -119,6 +119,7 @@ export class BesideTurns {
         },
         threadsOf: (session, sender) => messages.lanesOf(sender).filter((one) => isInThreadOf(one, session)),
         stop,
+        allEnded: (turnIds) => whileWaiting(() => running.allEnded(turnIds)),
         withdraw,
         admit,
         admitCommand: () => admitCommand(admitting, inSession, this.#commands),

@@ -8,6 +8,7 @@ import {
   type DeliveryBenchOptions,
   message,
   open,
+  running,
   settle,
   setUpDeliveries,
   storeWith,
@@ -116,6 +117,42 @@ describe('a command that is carried out again', () => {
       ['c', 'done'],
       ['m2', 'done'],
     ])
+  })
+
+  test('/stop says that it has stopped a turn once the store has the end of that', async () => {
+    const kept = Promise.withResolvers<void>()
+    const store = storeWith(open(), ({ inbox }) => ({
+      inbox: {
+        ...inbox,
+        async done(number, ...more) {
+          if (number === 1) await kept.promise
+          return inbox.done(number, ...more)
+        },
+      },
+    }))
+    const made = await slow({ store })
+    await made.receive(message('m1'))
+    await settle()
+    await made.receive(message('c', { text: '/stop' }))
+    await settle()
+    expect(texts(made)).toEqual([])
+    kept.resolve()
+    await settle()
+    expect(texts(made)).toEqual(['Stopped.'])
+  })
+
+  test('/stop ends a turn also where the daemon stops meanwhile', async () => {
+    const turn = Promise.withResolvers<string>()
+    const made = await slow({ turn: () => turn.promise, abort: () => true })
+    await made.receive(message('m1'))
+    await settle()
+    await made.receive(message('c', { text: '/stop' }))
+    await settle()
+    const stopped = running.splice(0)[0]?.stop(0)
+    turn.reject(new AppError('aborted', 'The turn was stopped'))
+    await settle()
+    await stopped
+    expect((await ended(made))[0]).toEqual(['m1', 'done', null])
   })
 
   test('/stop tells once what it ended the first time, and nothing of a turn that ended by itself', async () => {

@@ -59,7 +59,7 @@ describe('/stop', () => {
     await made.receive(message('m1'))
     await until(() => made.turns.length === 1)
     await made.receive(message('c', { text: '/stop' }), message('m2'))
-    await until(() => made.turns.length === 2)
+    await until(() => made.turns.length === 2 && made.sent.length > 0)
     expect(made.sent.map(({ text }) => text)).toEqual(['Stopped.'])
     release()
     await until(() => made.sent.length === 2)

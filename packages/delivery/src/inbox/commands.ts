@@ -83,7 +83,7 @@ function mayUse(standing: Standing, { least, leastInRoom = least }: ChatCommandR
   return lowest === undefined || isAtLeast(standing, lowest)
 }
 
-export interface CommandOptions extends Pick<StopOptions, 'threadsOf'> {
+export interface CommandOptions extends Pick<StopOptions, 'threadsOf' | 'allEnded'> {
   readonly clock: Clock
   readonly texts: GatewayTexts
   readonly store: Pick<Store, 'inbox' | 'outbox' | 'sessions' | 'turns'>

@@ -92,6 +92,13 @@ export class RunningTurns {
     return [...this.#running.values()].some((one) => one.number === number)
   }
 
+  /** Resolves once these turns have ended, and the store has their ends; at the latest after `STOPPING_MS_MAX`. */
+  async allEnded(turnIds: readonly string[]): Promise<void> {
+    const { clock, stopping } = this.#options
+    const ends = [...this.#running.values()].flatMap(({ turnId, ended }) => (turnIds.includes(turnId) ? [ended] : []))
+    if (ends.length > 0) await endsWithin(Promise.all(ends), STOPPING_MS_MAX, clock, stopping)
+  }
+
   /** Aborts a turn that the agent has not got yet, such as one whose files are fetched. Returns its sender; undefined for any other turn. */
   stopEarly(turnId: string): string | undefined {
     const running = [...this.#running.values()].find((one) => one.turnId === turnId)

@@ -27,6 +27,8 @@ export interface StopOptions {
   threadsOf(session: string, sender: string): readonly string[]
   /** Aborts a turn. Resolves to false when it has ended. */
   stop(turnId: string): Promise<boolean>
+  /** Resolves once the store has the ends of turns that were aborted, or when that takes too long. */
+  allEnded(turnIds: readonly string[]): Promise<void>
   /** Ends a message whose turn does not run. Resolves to false when it has ended, or runs. */
   withdraw(number: number, message: { readonly sender: string; readonly isRunning: boolean }): Promise<boolean>
 }
@@ -72,7 +74,7 @@ async function endMessages(
     earlier,
   }: { readonly sessions: readonly string[]; readonly mine: readonly SessionMessage[]; readonly earlier: readonly number[] },
 ): Promise<Stopped> {
-  const { owned, stop, withdraw } = options
+  const { owned, stop, allEnded, withdraw } = options
   const ended: Pick<SessionMessage, 'turnId'>[] = []
   for (const number of earlier) {
     const entry = await owned.inbox.get(number)
@@ -83,6 +85,8 @@ async function endMessages(
   // A message that did not run before may have begun meanwhile.
   const now = await messagesBefore(options, sessions)
   for (const one of now.mine) if (one.turnId !== null && one.isRunning && (await stop(one.turnId))) ended.push(one)
+  // A turn whose end is only in memory would go on after a crash, although its sender was told that it was stopped.
+  await allEnded(ended.flatMap(({ turnId }) => turnId ?? []))
   return {
     waiting: ended.filter(({ turnId }) => turnId === null).length,
     hasTurn: ended.some(({ turnId }) => turnId !== null),
