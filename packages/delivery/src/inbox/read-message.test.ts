@@ -120,7 +120,7 @@ describe('a stored request that no longer has the message', () => {
     await settle()
     expect(await states(made)).toEqual({ inbox: ['pending'], outbox: [] })
     await clock.advance(2 * HOUR_MS)
-    await until(async () => (await states(made)).inbox.includes('dead'))
+    await expect.poll(() => states(made)).toEqual({ inbox: ['dead'], outbox: [] })
   })
 })
 
