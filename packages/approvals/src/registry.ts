@@ -93,11 +93,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     this.#others = otherProcesses({ ownership, notices, store, open: this.#open, isOwn, log, noticed: (key) => this.#noticed(key) })
     const look = async (): Promise<void> => (this.isRunning ? this.look() : undefined)
     this.#events = new EventFollower({ ...options, open: this.#open, look, decide: this.decide.bind(this) })
-    const deciders: Deciders = {
-      refresh: () => options.people.refresh(),
-      mayDecide: (open, { name: channel }, message) => mayDecide(open, answererOf(open, { channel, message }, options)),
-    }
-    this.#matcher = new ReplyMatcher(store, this.#open, deciders, clock)
+    this.#matcher = new ReplyMatcher(store, this.#open, decidersOf(options), clock)
     this.#hints = new Hints({ store, matcher: this.#matcher, texts: () => this.#texts() })
     this.#waiters = new Waiters((key) => store.get(key))
     this.#expiry = new ExpiryTimer(clock, () => this.#expire())
@@ -318,3 +314,8 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return next !== undefined && failed ? Math.max(next, nowMs + EXPIRE_RETRY_MS) : next
   }
 }
+
+const decidersOf = (options: ApprovalOptions): Deciders => ({
+  refresh: () => options.people.refresh(),
+  mayDecide: (open, { name: channel }, message) => mayDecide(open, answererOf(open, { channel, message }, options)),
+})
