@@ -6,6 +6,8 @@ import type { Memories, MemoryEntry, RecalledMemory } from '@sluice/sdk'
 const COMPARED_MAX = 30
 const TEXT_CHARS_MAX = 4000
 const WORDS_MAX = 64
+/** After so many characters, other work goes on. */
+const CHARS_AT_ONCE = 3000
 /** The budget of a recall, at four characters a token, or one where a script has no spaces. */
 const TOKENS_MAX = 500
 const RECALLED_MAX = 5
@@ -18,12 +20,18 @@ const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Th
 /** One kana, or a short word of another script, is seldom more than grammar. */
 const FUNCTION_WORD = /^(?:[\p{Script=Hiragana}]{1,2}|(?!\p{Script=Han})\D{1,2})$/u
 
+const WORD = /[\p{L}\p{N}]+/gu
+/** Neither accents nor characters of several widths are in such a text. */
+const ASCII = /^[ -~\n]*$/
+
 /** Without case, accents and width. */
 const folded = (text: string): string =>
-  text
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
-    .toLowerCase()
+  ASCII.test(text)
+    ? text.toLowerCase()
+    : text
+        .normalize('NFKD')
+        .replace(/\p{M}+/gu, '')
+        .toLowerCase()
 
 const segmenter = new Intl.Segmenter('en', { granularity: 'word' })
 
@@ -45,8 +53,10 @@ interface Indexed {
 }
 
 function indexed({ key, content }: MemoryEntry): Indexed {
-  const text = `${key.replaceAll('_', ' ')} ${content.slice(0, TEXT_CHARS_MAX)}`
-  return { words: new Set(wordsOf(text, Number.POSITIVE_INFINITY)), text: folded(text) }
+  const own = `${key.replaceAll('_', ' ')} ${content.slice(0, TEXT_CHARS_MAX)}`
+  const text = folded(own)
+  // Dictionaries cost much more than spaces and marks.
+  return { words: new Set(DENSE.test(own) ? wordsOf(own, Number.POSITIVE_INFINITY) : text.match(WORD)), text }
 }
 
 /** Tells how well a word of the question matches an entry, from 0 to 1. */
@@ -60,17 +70,21 @@ function match(word: string, { words, text }: Indexed): number {
 
 /**
  * Returns the memories that `reader` may read and that share words with the text, the best first. A word that many of them have counts less.
- * Reads no more than 30 memories, and lets the event loop go on after each.
+ * Reads no more than 30 memories, and lets the event loop go on after each few thousand characters.
  */
 export async function findMemories(memories: Memories, reader: string, text: string, limit: number): Promise<MemoryEntry[]> {
-  const words = wordsOf(text.slice(0, TEXT_CHARS_MAX), WORDS_MAX)
-  if (words.length === 0) return []
   const found = await memories.similar(reader, text.slice(0, TEXT_CHARS_MAX), COMPARED_MAX)
+  if (found.length === 0) return []
+  const words = wordsOf(text.slice(0, TEXT_CHARS_MAX), WORDS_MAX)
   const compared: { readonly entry: MemoryEntry; readonly matches: readonly number[] }[] = []
+  let chars = 0
   for (const entry of found) {
     const one = indexed(entry)
     compared.push({ entry, matches: words.map((word) => match(word, one)) })
+    chars += one.text.length
+    if (chars < CHARS_AT_ONCE) continue
     await setImmediate()
+    chars = 0
   }
   const weights = words.map((_, word) => {
     const count = compared.filter(({ matches }) => (matches[word] ?? 0) > 0).length

@@ -104,7 +104,7 @@ export interface MemoryDialect {
   readonly search: string
   match(reader: string, words: readonly string[]): Value
   /** Default: what `search` finds. */
-  similar?(db: ColdDatabase, reader: string, words: readonly string[], limit: number): Promise<readonly MemoryColumns[]>
+  similar?(db: ColdDatabase, reader: string, text: string, limit: number): Promise<readonly MemoryColumns[]>
 }
 
 export type MemoryColumns = Omit<MemoryEntry, 'untrusted'> & { readonly untrusted: unknown }

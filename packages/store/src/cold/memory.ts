@@ -47,8 +47,11 @@ export function createMemory(db: ColdDatabase): MemoryStore {
     },
     search: async (reader, query, limit) =>
       entries(await (query.trim() === '' ? db.all<MemoryColumns>(NEWEST, reader, limit) : find(reader, searchedWords(query), limit))),
-    similar: async (reader, text, limit) =>
-      entries(await (similar ? similar(db, reader, similarWords(text), limit) : find(reader, similarWords(text), limit))),
+    async similar(reader, text, limit) {
+      if (similar) return entries(await similar(db, reader, text, limit))
+      const { whole, parts } = similarWords(text)
+      return entries(await find(reader, [...whole, ...parts], limit))
+    },
     async get(owner, key) {
       const row = await db.get<MemoryColumns>(GET, owner, key)
       return row && entries([row])[0]
