@@ -138,6 +138,23 @@ describe('a reply', () => {
     expect(attempts).toBe(tries)
   })
 
+  test('that may have been sent is not retried when the machine slept for longer than the platform drops repeats', async () => {
+    let attempts = 0
+    const made = await answered({
+      channel: { limits: { text: 100, unit: 'utf16', dedupesForMs: 60_000 } },
+      async send() {
+        attempts += 1
+        // The monotonic clock stands still meanwhile.
+        clock.jump(120_000)
+        throw new AppError('upstream', 'the connection broke')
+      },
+    })
+    await clock.advance(10 * 60_000)
+    await settle()
+    expect(attempts).toBe(1)
+    expect(await states(made)).toMatchObject({ outbox: ['ambiguous'] })
+  })
+
   test('of a channel whose last three may or may not have been sent makes it degraded, until one is sent', async () => {
     let isBroken = true
     const made = await bench({

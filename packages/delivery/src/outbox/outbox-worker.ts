@@ -214,8 +214,10 @@ export class OutboxWorker {
     else if (code === 'rate_limited' || code === 'upstream_timeout') this.#pace.refused(startedMs, askedSecs)
     const ageMs = ageOf(clock, started.sinceMs)
     const { dedupesClientIds, dedupesForMs = 0 } = channel.limits
+    // For the platform, the time in which this machine slept has passed too.
+    const platformAgeMs = Math.max(ageMs, clock.nowMs() - started.sinceMs)
     // The next attempt is made before the age has doubled. An edit may be repeated any number of times.
-    const isSafe = dedupesClientIds === true || 2 * ageMs < dedupesForMs || started.extras?.edits !== undefined
+    const isSafe = dedupesClientIds === true || 2 * platformAgeMs < dedupesForMs || started.extras?.edits !== undefined
     const isUnknown = UNKNOWN.has(code) && !isSafe
     const isRepeatable = NOT_SENT.has(code) || (UNKNOWN.has(code) && (isSafe || started.asks === true))
     const { max_attempts, max_age_hours } = features.config()
