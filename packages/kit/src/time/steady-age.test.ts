@@ -1,6 +1,6 @@
 import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
-import { ageMs, followClock, jumpedMs } from './steady-age.ts'
+import { ageMs, followClock, jumpedMs, olderThanMs } from './steady-age.ts'
 
 const HOUR_MS = 3_600_000
 const YEAR_MS = 365 * 24 * HOUR_MS
@@ -72,6 +72,21 @@ test('a time that the clock has not reached counts from the start', async () => 
   expect(ageMs(clock, far)).toBe(0)
   await clock.advance(HOUR_MS)
   expect(ageMs(clock, far)).toBe(HOUR_MS)
+})
+
+test('the time before which all is old leaves out jumps ahead, and follows the clock after a jump back', async () => {
+  const clock = testClock()
+  const startMs = clock.nowMs()
+  expect(olderThanMs(clock, HOUR_MS)).toBe(startMs - HOUR_MS)
+  await clock.advance(2 * HOUR_MS)
+  clock.jump(YEAR_MS)
+  expect(olderThanMs(clock, HOUR_MS)).toBe(startMs + HOUR_MS)
+  await clock.advance(HOUR_MS)
+  expect(olderThanMs(clock, HOUR_MS)).toBe(startMs + YEAR_MS + 2 * HOUR_MS)
+  clock.jump(-YEAR_MS)
+  expect(olderThanMs(clock, HOUR_MS)).toBe(startMs + 2 * HOUR_MS)
+  await clock.advance(HOUR_MS)
+  expect(olderThanMs(clock, HOUR_MS)).toBe(startMs + 3 * HOUR_MS)
 })
 
 test('the number of jumps that are remembered is bounded', async () => {

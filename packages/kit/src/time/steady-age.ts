@@ -45,6 +45,17 @@ export function ageMs(clock: Clocks, sinceMs: number): number {
   return ages.length > 0 ? Math.min(...ages) : nowMs - startMs
 }
 
+/**
+ * Returns the time before which everything is at least `ageMs` milliseconds old, by the wall clock and by the time in which this machine was
+ * awake. A clock that is set ahead makes nothing that old.
+ */
+export function olderThanMs(clock: Clocks, ageMs: number): number {
+  const thenMs = clock.monotonicMs() - ageMs
+  const all = spans(clock)
+  const { aheadMs = 0 } = all.findLast(({ fromMs }) => fromMs <= thenMs) ?? all[0] ?? {}
+  return Math.min(thenMs + aheadMs, clock.nowMs() - ageMs)
+}
+
 /** Returns by how much the clock was set ahead since the process began to follow it; negative when it was set back. */
 export function jumpedMs(clock: Clocks): number {
   const all = spans(clock)

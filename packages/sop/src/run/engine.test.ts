@@ -524,6 +524,22 @@ test('ended runs are pruned every hour to the configured number', async () => {
   stopping.abort()
 })
 
+test('the key of an event is not forgotten because the clock is a year ahead for a while', async () => {
+  const bench = await sopBench([sop('a')])
+  const event = { source: 'webhook', topic: '/a', payload: null, atMs: bench.host.clock.nowMs(), by: 'x', key: 'delivery 1' } as const
+  const stopping = new AbortController()
+  void bench.engine.pruneEveryHour(stopping.signal)
+  const [first] = await bench.engine.fire(event)
+  bench.host.clock.jump(365 * 24 * 3_600_000)
+  await bench.host.advance(3_600_000)
+  bench.host.clock.jump(-365 * 24 * 3_600_000)
+  expect(await bench.engine.fire(event)).toEqual([first])
+  // It is forgotten by the time that passes.
+  await bench.host.advance(73 * 3_600_000)
+  expect(await bench.engine.fire(event)).not.toEqual([first])
+  stopping.abort()
+})
+
 describe('a procedure of another agent', () => {
   test('has its steps carried out by this agent, in a session of its own', async () => {
     const bench = await sopBench([sop('a', { agent: 'support' }), sop('b')])

@@ -4,7 +4,7 @@
  * docs/contract.md#procedures.
  */
 
-import { nearestName } from '@sluice/kit'
+import { nearestName, olderThanMs } from '@sluice/kit'
 import {
   AppError,
   type FireOptions,
@@ -281,7 +281,7 @@ export class SopEngine implements Sops {
     const { store, config, clock, log } = this.#ports
     while (!signal.aborted) {
       try {
-        await store.prune({ finishedMax: config().max_finished_runs, keysBeforeMs: clock.nowMs() - EVENT_KEYS_KEPT_MS })
+        await store.prune({ finishedMax: config().max_finished_runs, keysBeforeMs: olderThanMs(clock, EVENT_KEYS_KEPT_MS) })
       } catch (error) {
         log.warn('pruning of ended runs failed', { error })
       }
