@@ -670,7 +670,7 @@ const DESCRIPTIONS = [
     name: 'sop replay',
     remote: true,
     summary: 'Start the procedure of a failed, cancelled or expired run once more with the same event',
-    more: 'The new run begins at the first step, so that what the earlier run has done may be done once more. A run is replayed once: another replay names the same new run, which can be replayed itself when it fails.',
+    more: 'The new run begins at the first step, so that what the earlier run has done may be done once more. A run is replayed once: another replay within three days names the same new run, which can be replayed itself when it fails.',
     usage: '<run>',
     argsMin: 1,
     argsMax: 1,

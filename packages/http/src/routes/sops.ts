@@ -178,7 +178,7 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
     path: '/api/sops/runs/:id/replay',
     summary: 'Start the procedure of a failed, cancelled or expired run once more with the same event',
     auth: 'operator',
-    answers: { 200: { description: 'The new run, the same one for each replay', schema: begunSchema } },
+    answers: { 200: { description: 'The new run, the same one for each replay within three days', schema: begunSchema } },
     async handle({ by, params: { id = '' } }) {
       const runId = await engine().replay(id, by)
       return begun(await sops.get(runId), runId)

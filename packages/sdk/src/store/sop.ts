@@ -245,7 +245,7 @@ export interface Sops {
   cancel(runId: string, by: string, reason: string): Promise<SopRun>
   /**
    * Starts the procedure of a failed, cancelled or expired run once more, from its first step and with the same event; resolves to the id of
-   * the new run, the same one each time. Throws `not_found`, `conflict` for any other run, and what `run` throws.
+   * the new run, the same one each time within three days. Throws `not_found`, `conflict` for any other run, and what `run` throws.
    */
   replay(runId: string, by: string): Promise<string>
 }
