@@ -74,3 +74,13 @@ describe('parseToolInput', () => {
     )
   })
 })
+
+test.each([
+  ['a code fence', '```json\n{"command":"ls"}\n```', { command: 'ls' }],
+  ['a code fence without a language', '\n```\n{"command":"ls"}\n```\nDone.', { command: 'ls' }],
+  ['JSON in a text', '"{\\"command\\":\\"ls\\"}"', { command: 'ls' }],
+  ['null', 'null', {}],
+])('reads arguments in the form of %s', (_form, json, value) => {
+  const tool = { name: 'shell', input: v.object({ command: v.optional(v.string()) }) }
+  expect(parseToolInput(tool, json, (text) => text)).toMatchObject({ value })
+})

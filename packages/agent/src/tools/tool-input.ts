@@ -15,7 +15,7 @@ const WRITTEN_CHARS_MAX = 500
 const ISSUES_MAX = 5
 const ISSUE_CHARS_MAX = 200
 
-/** Parses the JSON and validates it with the schema of the tool. Empty text counts as an empty object. */
+/** Parses the JSON and validates it with the schema of the tool. Empty text and `null` count as an empty object. */
 export function parseToolInput<Schema extends v.GenericSchema>(
   tool: Pick<Tool<Schema>, 'name' | 'input' | 'haltOf'>,
   json: string,
@@ -23,7 +23,7 @@ export function parseToolInput<Schema extends v.GenericSchema>(
 ): ParsedInput<v.InferOutput<Schema>> {
   let raw: unknown
   try {
-    raw = json.trim() === '' ? {} : parseArguments(json)
+    raw = (json.trim() === '' ? undefined : parseArguments(json)) ?? {}
   } catch (error) {
     const written = json.length > WRITTEN_CHARS_MAX ? `${json.slice(0, WRITTEN_CHARS_MAX)}…`.toWellFormed() : json
     return { problem: `The input of ${tool.name} is not JSON: ${errorText(error)}\nThe input was: ${scrub(written)}` }
@@ -42,7 +42,7 @@ export function parseToolInput<Schema extends v.GenericSchema>(
 
 /**
  * Parses the arguments of a call. Models also write line breaks and other control characters into texts as they are, and words behind the
- * arguments; both are unambiguous. Throws as `JSON.parse` does for everything else, such as arguments that are cut off.
+ * arguments, and put the arguments into a code fence; all three are unambiguous. Throws as `JSON.parse` does for everything else, such as arguments that are cut off.
  */
 function parseArguments(json: string): unknown {
   try {
@@ -54,8 +54,11 @@ function parseArguments(json: string): unknown {
   }
 }
 
+const FENCE = /^\s*```(?:json)?(?=\s)/i
+
 /** The first object of a text, with the control characters in its texts escaped; undefined where it has no end. */
-function firstObject(text: string): string | undefined {
+function firstObject(given: string): string | undefined {
+  const text = given.replace(FENCE, '')
   const start = text.search(/\S/)
   if (text[start] !== '{') return undefined
   let escaped = ''
