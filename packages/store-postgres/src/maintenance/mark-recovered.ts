@@ -56,7 +56,14 @@ export async function markRecovered({ settings, atMs, nowMs, about }: MarkRecove
   }
 }
 
+/** Sends each statement after the answer to the one before: the driver is about to refuse a second one at once on a connection without a pipeline. */
 function txOf(client: pg.Client): Tx {
-  const all = queryOf(client)
+  const query = queryOf(client)
+  let before: Promise<unknown> = Promise.resolve()
+  const all: Tx['all'] = <R>(text: string, ...values: readonly unknown[]) => {
+    const answer = before.then(() => query<R>(text, ...values))
+    before = answer.catch(() => undefined)
+    return answer
+  }
   return { all, get: async <R>(text: string, ...values: readonly unknown[]) => (await all<R>(text, ...values))[0] }
 }
