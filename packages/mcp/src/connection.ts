@@ -256,6 +256,10 @@ export class Connection {
   }
 }
 
+/** The codes by which a server refuses a request before any tool runs. */
+const REFUSED_CODES: readonly number[] = [-32_000, -32_001, -32_600]
+const SESSION_ALONE_GONE =
+  /^(?:MCP error -\d{5}: )?(?:Bad Request: )?(?:(?:unknown|invalid|expired) session(?: id)?|session(?: id)?(?: was| is| has)? (?:not found|unknown|expired|invalid|terminated))\.?$/i
 /** Words of servers and of the proxies before them about a session that they no longer have. */
 const SESSION_GONE =
   /\b(?:unknown|invalid|expired|no such|no valid|missing) session\b|\bsession(?: id)?(?: was| is| has)? (?:not found|unknown|expired|invalid|terminated|closed)\b|\bsession (?:does not exist|no longer exists)\b/i
@@ -266,7 +270,8 @@ const SESSION_GONE =
  * words that mean nothing else.
  */
 function isForgotten(error: unknown): boolean {
-  if (error instanceof ProtocolError) return SESSION_GONE.test(error.message)
+  // A tool has ended with an error of its own where it names another session, such as that of a browser: it may have done its work.
+  if (error instanceof ProtocolError) return REFUSED_CODES.includes(error.code) && SESSION_ALONE_GONE.test(error.message)
   if (!(error instanceof SdkHttpError)) return false
   const { status } = error
   if (status === 404 || status === 410) return true

@@ -203,6 +203,26 @@ describe('a server that is reached over HTTP', () => {
   })
 
   test.each([
+    [-32_603, 'Session not found'],
+    [-32_602, 'Session is expired'],
+    [-32_000, 'The browser session is expired'],
+    [-32_000, 'Session not found: log in at the shop first'],
+  ])('whose tool ends with the error %i "%s" runs the call once, since the tool may have done its work', async (code, message) => {
+    const { server, call, listed } = await arrange()
+    await listed()
+    let runs = 0
+    server.instead = ({ body }, response) => {
+      if (!body.includes('tools/call')) return false
+      runs++
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, error: { code, message } }))
+      return true
+    }
+    await expect(call()).rejects.toThrow(message)
+    expect(runs).toBe(1)
+  })
+
+  test.each([
     [404, 'No such page'],
     [400, 'Bad Request: Unsupported protocol version'],
     // The call may have run.
