@@ -17,5 +17,5 @@ export const resetKeys = v.pipe(
       ),
     ),
   }),
-  v.description('When conversations begin anew; their earlier messages are kept, and no later turn reads them'),
+  v.description('When a new conversation begins; the messages of the earlier one are kept, and no later turn reads them'),
 )
