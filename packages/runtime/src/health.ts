@@ -45,6 +45,8 @@ export const FORWARDING_IGNORED = 'a forwarding header was ignored'
 const CLOCK_MS = 3_600_000
 /** A commit this recent shows that the disk takes writes. */
 const COMMIT_AGE_MS_MAX = 5000
+/** A full disk takes some small writes in between. The daemon is ready once no probe was refused for this long. */
+const SETTLED_MS = 1000
 /** After this long without a commit, `look` starts a probe, so that a full disk is noticed before a message arrives. */
 const IDLE_MS = 30_000
 /** A turn that fails with one of these codes got no answer from the provider. Other codes name faults of the store or limits. */
@@ -67,6 +69,8 @@ export class HealthWatch {
   #isConfigValid = true
   #probing: Promise<string | null> | undefined
   #probedMs = Number.NEGATIVE_INFINITY
+  /** When a probe was refused last. */
+  #refusedMs = Number.NEGATIVE_INFINITY
 
   constructor(sources: HealthSources) {
     this.#sources = sources
@@ -171,8 +175,13 @@ export class HealthWatch {
     if (this.#phase === 'draining') return 'The daemon is stopping'
     const { clock, store } = this.#sources
     const { lastCommitMs, fault } = store.health()
-    if (fault === null && lastCommitMs !== null && clock.monotonicMs() - lastCommitMs <= COMMIT_AGE_MS_MAX) return null
-    return this.#probeOnce()
+    const isProven = fault === null && lastCommitMs !== null && clock.monotonicMs() - lastCommitMs <= COMMIT_AGE_MS_MAX
+    if (isProven && !this.#isUnsettled()) return null
+    return (await this.#probeOnce()) ?? (this.#isUnsettled() ? 'The store refused to keep data within the last second' : null)
+  }
+
+  #isUnsettled(): boolean {
+    return this.#sources.clock.monotonicMs() - this.#refusedMs < SETTLED_MS
   }
 
   #probeIfIdle(lastCommitMs: number | null, fault: string | null): void {
@@ -198,6 +207,7 @@ export class HealthWatch {
       await store.probe()
       return null
     } catch (error) {
+      this.#refusedMs = clock.monotonicMs()
       return error instanceof Error ? error.message : 'The store cannot keep this now'
     }
   }
