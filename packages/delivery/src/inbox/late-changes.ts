@@ -171,8 +171,11 @@ export async function lateChanges(owned: OwnedStore, session: string, reader: Re
   for (const { key, value } of await keys.list(keysOf(session), CHANGES_MAX)) {
     const found = v.parse(lateChangeSchema, value)
     const late = { ...found, turn: reader.turnId }
+    const other = found.turn === undefined || found.turn === reader.turnId ? undefined : await owned.turns.get(found.turn)
     if (found.turn === reader.turnId) own.push({ key, late })
-    else if (found.turn !== undefined && (await owned.turns.get(found.turn))?.status === 'done') await keys.swap(key, value, undefined)
+    else if (other?.status === 'done') await keys.swap(key, value, undefined)
+    // A turn that a crash has interrupted goes on with its changes, although another person's turn may run before it.
+    else if (other?.endedAtMs === null) continue
     else if (!reader.isResumed && (await keys.swap(key, value, late))) own.push({ key, late })
   }
   return {

@@ -12,12 +12,16 @@ function setUp() {
   const { keyValue } = testHost()
   /** The turns that have ended with an answer. */
   const ended = new Set<string>()
-  const turns = { get: async (id: string) => (ended.has(id) ? ({ status: 'done' } as TurnRow) : undefined) }
+  /** The turns that a crash has interrupted. */
+  const open = new Set<string>()
+  const rowOf = (id: string) =>
+    ended.has(id) ? { status: 'done', endedAtMs: 1 } : open.has(id) ? { status: 'running', endedAtMs: null } : undefined
+  const turns = { get: async (id: string) => rowOf(id) as TurnRow | undefined }
   const made = () => new Overheard({ store: { keyValue: () => keyValue, turns }, clock: { nowMs: () => time.nowMs } })
   const overheard = made()
   const take = async (turnId: string, isResumed = false) =>
     (await overheard.take(SESSION, { turnId, atMs: time.nowMs, isResumed })).map(({ id }) => id)
-  return { time, keyValue, made, ended, take, overheard }
+  return { time, keyValue, made, ended, open, take, overheard }
 }
 
 const line = (id: string, atMs: number, more: Partial<Inbound> = {}) =>
@@ -77,6 +81,18 @@ it('gives the lines of a turn without an answer to the next one', async () => {
   const { overheard, time, take } = setUp()
   await overheard.add(SESSION, line('1', time.nowMs))
   expect([await take('a'), await take('b')]).toEqual([['1'], ['1']])
+})
+
+it('leaves the lines of an interrupted turn to it, although another turn runs before it goes on', async () => {
+  const { overheard, time, take, open } = setUp()
+  await overheard.add(SESSION, line('1', time.nowMs))
+  expect(await take('a')).toEqual(['1'])
+  open.add('a')
+  await overheard.add(SESSION, line('2', time.nowMs))
+  expect(await take('b')).toEqual(['2'])
+  expect(await take('a', true)).toEqual(['1'])
+  open.delete('a')
+  expect(await take('c')).toEqual(['1', '2'])
 })
 
 it('gives a turn that goes on from a checkpoint no further lines, and keeps them for the next one', async () => {

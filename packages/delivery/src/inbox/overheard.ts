@@ -126,18 +126,22 @@ export class Overheard {
   /** Resolves to the lines of the last day up to a time that no turn has read, oldest first. */
   async before(session: string, atMs: number): Promise<readonly OverheardLine[]> {
     const { lines } = await this.#read(keyOf(session))
-    const ended = await this.#endedTurns(lines)
+    const { ended } = await this.#turnsOf(lines)
     return this.#recent(lines).filter((line) => line.atMs <= atMs && !isRead(line, ended))
   }
 
-  /** Gives a turn that begins the lines that no turn has read. Resolves to all its lines, oldest first. */
+  /**
+   * Gives a turn that begins the lines that no turn has read. The lines of a turn that a crash has interrupted stay with it, although another
+   * person's turn may run before it goes on. Resolves to all lines of the turn, oldest first.
+   */
   async take(session: string, { turnId, atMs, isResumed }: ReadingTurn): Promise<readonly OverheardLine[]> {
     const found = await this.#read(keyOf(session))
     if (found.lines.every((line) => line.isRead)) return []
-    const ended = await this.#endedTurns(found.lines)
+    const { ended, open } = await this.#turnsOf(found.lines)
     const taken = (line: OverheardLine): OverheardLine => {
       if (isRead(line, ended)) return readLine(line)
-      return isResumed || line.atMs > atMs ? line : { ...line, turn: turnId }
+      const isOfAnother = line.turn !== undefined && line.turn !== turnId && open.has(line.turn)
+      return isResumed || isOfAnother || line.atMs > atMs ? line : { ...line, turn: turnId }
     }
     const lines = (await this.#update(keyOf(session), (before) => before.map(taken), found)).filter(
       (line) => line.turn === turnId && !line.isRead,
@@ -173,12 +177,16 @@ export class Overheard {
     }
   }
 
-  /** Resolves to the turns that have ended with an answer and whose lines are left. */
-  async #endedTurns(lines: readonly OverheardLine[]): Promise<ReadonlySet<string>> {
+  /** Resolves to the turns that have lines: those that have ended with an answer, and those that have not ended. */
+  async #turnsOf(lines: readonly OverheardLine[]): Promise<{ readonly ended: ReadonlySet<string>; readonly open: ReadonlySet<string> }> {
     const ended = new Set<string>()
-    for (const turn of new Set(lines.flatMap((line) => (line.isRead ? [] : (line.turn ?? [])))))
-      if ((await this.#turns.get(turn))?.status === 'done') ended.add(turn)
-    return ended
+    const open = new Set<string>()
+    for (const id of new Set(lines.flatMap((line) => (line.isRead ? [] : (line.turn ?? []))))) {
+      const turn = await this.#turns.get(id)
+      if (turn?.status === 'done') ended.add(id)
+      if (turn?.endedAtMs === null) open.add(id)
+    }
+    return { ended, open }
   }
 
   #recent(lines: readonly OverheardLine[]): readonly OverheardLine[] {
