@@ -27,7 +27,9 @@ let bearer: string
 /** Calls the tools that a message lists as `tool input; tool input`, one after the other, and replies with their results. */
 function answer(asked: string, { messages }: Asked): ModelStep {
   const results = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1).filter(({ role }) => role === 'tool')
-  const call = withoutFrames(asked).split('; ')[results.length]
+  // The memories that fit a message stand before it.
+  const said = withoutFrames(asked).trim().split('\n').at(-1) ?? ''
+  const call = said.split('; ')[results.length]
   const [, name, input] = call?.match(/^(\w+) (\{.*\})$/) ?? []
   if (name === undefined || input === undefined) return { text: `Results: ${results.map(({ content }) => String(content)).join(' | ')}` }
   return { toolCalls: [{ name, input: JSON.parse(input) }] }
