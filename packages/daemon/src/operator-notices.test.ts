@@ -56,8 +56,8 @@ async function start(config: string) {
     }
     return page.notices
   }
-  const { outbox } = started.runtime.store
-  return { sent, notices, events, outbox, emit: (event: SluiceEvent) => started.runtime.bus.emit(event) }
+  const { outbox, keyValue } = started.runtime.store
+  return { sent, notices, events, outbox, keyValue, emit: (event: SluiceEvent) => started.runtime.bus.emit(event) }
 }
 
 const down = (channel: string, state: 'down' | 'ok' = 'down'): SluiceEvent => ({
@@ -170,11 +170,38 @@ test('a spent budget is announced, and the limit of a person is not', async () =
   await expect.poll(notices).toMatchObject([{ kind: 'budget', about: 'day 2026-12-01T00:00:00Z' }])
 })
 
-test('the page has a notice whose chats a crash, or the store, kept from it', async () => {
-  const { notices, emit, outbox } = await start('[approvals]\nchannels = ["x:ops"]\n')
-  vi.spyOn(outbox, 'addNews').mockRejectedValueOnce(new Error('killed'))
+test.each([60, 0])(
+  'a notice that a crash kept from the chats is on the page, and is told once after the next start, with every_mins %i',
+  async (mins) => {
+    const config = `[approvals]\nchannels = ["x:ops"]\n[notify]\nevery_mins = ${mins}\n`
+    const { notices, emit, outbox } = await start(config)
+    vi.spyOn(outbox, 'addNews').mockRejectedValueOnce(new Error('killed'))
+    emit(down('y'))
+    await expect.poll(notices).toMatchObject([{ kind: 'channel', about: 'y down' }])
+    const sent: string[] = []
+    for (let starts = 0; starts < 3; starts++) {
+      await daemon?.stop()
+      const again = await start(config)
+      await expect.poll(() => again.outbox.list({ limit: 9 })).toMatchObject([{ state: 'sent' }])
+      expect(await again.notices()).toEqual([{ at: expect.any(String), kind: 'channel', about: 'y down', text: expect.any(String) }])
+      sent.push(...again.sent)
+    }
+    expect(sent).toEqual([expect.stringMatching(/^x:ops Notification\s+The channel y is down: no route\./)])
+  },
+)
+
+test('a notice whose chats a crash kept from being marked is not told again', async () => {
+  const config = '[approvals]\nchannels = ["x:ops"]\n[notify]\nevery_mins = 0\n'
+  const { sent, emit, keyValue } = await start(config)
+  const notices = keyValue('gateway:notices')
   emit(down('y'))
-  await expect.poll(notices).toMatchObject([{ kind: 'channel', about: 'y down' }])
+  await expect.poll(() => sent).toHaveLength(1)
+  const [row] = await notices.list('', 9)
+  await notices.set(row?.key ?? '', { ...(row?.value as object), isDue: true })
+  await daemon?.stop()
+  const again = await start(config)
+  await expect.poll(async () => JSON.stringify(await again.keyValue('gateway:notices').list('', 9))).not.toContain('isDue')
+  expect([await again.notices(), again.sent]).toMatchObject([[{ about: 'y down' }], []])
 })
 
 test('the newest 100 notices are kept', async () => {

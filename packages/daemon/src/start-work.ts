@@ -1,6 +1,6 @@
 /** Starts everything that works on the stored work of the shards that this process owns. */
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
-import { startOperatorNotices } from '@sluice/runtime'
+import { startOperatorNotices, tellDueNotices } from '@sluice/runtime'
 import type { OwnedStore } from '@sluice/sdk'
 import { restoredAtMs } from '@sluice/store'
 import { deliveryOptions } from './delivery-options.ts'
@@ -27,6 +27,7 @@ export async function startWork(runtime: OpenRuntime, undo: AsyncDisposableStack
   const deliveries = await startDeliveries(deliveryOptions(runtime, procedures, restored))
   undo.defer(() => deliveries.stop(0))
   runtime.delivery.start(deliveries)
+  void tellDueNotices(runtime)
   runtime.offer({ startTurn: createStartTurn(runtime, deliveries, notify, restored) })
   return { procedures, deliveries }
 }

@@ -15,6 +15,12 @@ export interface KeptNotice extends Pick<OperatorNotice, 'kind' | 'about' | 'tex
   readonly at: string
 }
 
+interface StoredNotice extends KeptNotice {
+  readonly broken?: string
+  /** Its messages to the chats are not queued yet. */
+  readonly isDue?: true
+}
+
 const KEPT_MAX = 100
 /** The reason of a failed run may be the whole report of an agent. */
 const REASON_CHARS_MAX = 300
@@ -26,10 +32,12 @@ const kept = (store: Pick<Store, 'keyValue'>) => store.keyValue('gateway:notices
 export async function listNotices(store: Pick<Store, 'keyValue'>, limit: number): Promise<KeptNotice[]> {
   const rows = await kept(store).list('', KEPT_MAX * 2)
   return rows
-    .map(({ value }) => value as KeptNotice)
+    .map(({ value }) => shown(value as StoredNotice))
     .reverse()
     .slice(0, limit)
 }
+
+const shown = ({ at, kind, about, text }: KeptNotice): KeptNotice => ({ at, kind, about, text })
 
 /** Returns the function that tells operators, and begins to tell them of events. It never throws, and does not wait for the chats. */
 export function startOperatorNotices(runtime: Runtime): (notice: OperatorNotice) => void {
@@ -43,23 +51,53 @@ export function startOperatorNotices(runtime: Runtime): (notice: OperatorNotice)
   return tell
 }
 
+/** Tells operators what a crash, or the store, kept from their chats. Never rejects. Call it once when the channels have started. */
+export async function tellDueNotices(runtime: Runtime): Promise<void> {
+  try {
+    for (const { key, value } of await kept(runtime.store).list('', KEPT_MAX * 2)) {
+      const notice = value as StoredNotice
+      if (!notice.isDue) continue
+      // It was told if a crash came right after that.
+      if (await tellChats(runtime, notice, { sinceMs: Date.parse(notice.at) })) await told(runtime, key, notice)
+      else await kept(runtime.store).set(key, shown(notice))
+    }
+  } catch (error) {
+    runtime.log.error('operators not notified', { error })
+  }
+}
+
 async function send(runtime: Runtime, { kind, about, text, broken }: OperatorNotice): Promise<void> {
-  const { bus, clock, snapshot, store } = runtime
+  const { clock, snapshot, store } = runtime
+  if (!snapshot().config.core(notifySection).kinds.includes(kind)) return
+  const at = isoTime(clock.nowMs())
+  const key = `${at} ${randomUUID()}`
+  const notice: StoredNotice = { at, kind, about, text, ...(broken !== undefined && { broken }), isDue: true }
+  // The page has the notice first, so that no crash hides it there, and the next start finds it.
+  await kept(store).set(key, notice)
+  if (await tellChats(runtime, notice)) await told(runtime, key, notice)
+  else await kept(store).swap(key, notice, undefined)
+}
+
+/** Resolves to false when the same was told within `[notify] every_mins`, or since `sinceMs`. */
+async function tellChats(
+  runtime: Runtime,
+  { kind, about, text, broken }: StoredNotice,
+  { sinceMs }: { readonly sinceMs?: number } = {},
+): Promise<boolean> {
+  const { clock, snapshot } = runtime
   const { config } = snapshot()
-  const { channels = config.core(approvalsSection).channels, every_mins, kinds } = config.core(notifySection)
-  if (!kinds.includes(kind)) return
+  const { channels = config.core(approvalsSection).channels, every_mins } = config.core(notifySection)
+  const chats = channels.filter((name) => name !== 'dashboard' && (broken === undefined || name.split(':')[0] !== broken))
   const atMs = clock.nowMs()
   const held = { client: `notice:${about}`, cause: `notice:${kind}`, sinceMs: atMs, untilMs: atMs } as const
-  const chats = channels.filter((name) => name !== 'dashboard' && (broken === undefined || name.split(':')[0] !== broken))
+  const quietMs = Math.max(every_mins * MINUTE_MS, sinceMs === undefined ? 0 : atMs - sinceMs + 1)
+  return notifyNews({ channels: chats, title: '', message: text }, { held, quietMs }, runtime)
+}
+
+async function told({ bus, store }: Runtime, key: string, notice: StoredNotice): Promise<void> {
+  const { kind, about, text } = notice
   const notices = kept(store)
-  const at = isoTime(atMs)
-  const key = `${at} ${randomUUID()}`
-  // The page has the notice first, so that no crash hides it there.
-  await notices.set(key, { at, kind, about, text } satisfies KeptNotice)
-  if (!(await notifyNews({ channels: chats, title: '', message: text }, { held, quietMs: every_mins * MINUTE_MS }, runtime))) {
-    await notices.delete(key)
-    return
-  }
+  await notices.set(key, shown(notice))
   const all = await notices.list('', KEPT_MAX * 2)
   const old = all.slice(0, Math.max(0, all.length - KEPT_MAX))
   if (old.length > 0) await notices.setAll(new Map(old.map(({ key }) => [key, undefined] as const)))
