@@ -71,7 +71,7 @@ function addressIn(tag: string): string | undefined {
   return address.length <= ADDRESS_CHARS_MAX && /^https?:\/\/[^\s\p{Cc}\p{Co}]+$/iu.test(address) ? address : undefined
 }
 
-/** Returns the value of the first `href`; an empty text if there is none, or none that ends. */
+/** Returns the value of the first `href`; an empty text without one that ends. */
 function hrefOf(tag: string): string {
   ATTRIBUTE.lastIndex = 0
   for (let found = ATTRIBUTE.exec(tag); found; found = ATTRIBUTE.exec(tag)) {

@@ -2,7 +2,7 @@
 import type { ContentBlock } from '@modelcontextprotocol/client'
 import { resultsFolder, sha256Hex, type ToolContext } from '@sluice/sdk'
 
-/** `image/jpg` is no registered type, but servers write it. */
+/** `image/jpg` is not registered, but servers write it. */
 const ENDINGS: ReadonlyMap<string, string> = new Map([
   ['image/png', 'png'],
   ['image/jpeg', 'jpg'],

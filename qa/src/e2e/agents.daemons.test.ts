@@ -27,7 +27,7 @@ let bearer: string
 /** Calls the tools that a message lists as `tool input; tool input`, one after the other, and replies with their results. */
 function answer(asked: string, { messages }: Asked): ModelStep {
   const results = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1).filter(({ role }) => role === 'tool')
-  // The memories that fit a message stand before it.
+  // The memories that fit a message come before it.
   const said = withoutFrames(asked).trim().split('\n').at(-1) ?? ''
   const call = said.split('; ')[results.length]
   const [, name, input] = call?.match(/^(\w+) (\{.*\})$/) ?? []

@@ -144,7 +144,7 @@ describe('a reply', () => {
       channel: { limits: { text: 100, unit: 'utf16', dedupesForMs: 60_000 } },
       async send() {
         attempts += 1
-        // The monotonic clock stands still meanwhile.
+        // The monotonic clock does not move meanwhile.
         clock.jump(120_000)
         throw new AppError('upstream', 'the connection broke')
       },

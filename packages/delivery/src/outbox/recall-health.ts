@@ -24,7 +24,7 @@ export class RecallHealth {
     this.#options = options
   }
 
-  /** Reads the channels that were never read, and each minute those that are degraded. Call it regularly. */
+  /** Reads each channel once, and a degraded channel again each minute. Call it regularly. */
   look(channels: readonly Channel[]): void {
     const nowMs = this.#options.clock.monotonicMs()
     for (const channel of channels) {
@@ -50,7 +50,7 @@ export class RecallHealth {
   }
 }
 
-/** Resolves to the ambiguous replies since the last one that was sent, without those that a stop of the daemon interrupted. */
+/** Resolves to the ambiguous replies since the last one that was sent, without replies that a stop of the daemon interrupted. */
 async function ambiguousInRow(outbox: Pick<OutboxStore, 'list'>, channel: string): Promise<number> {
   const listed = await outbox.list({ channel, state: 'ambiguous', limit: ROWS_MAX })
   const ambiguous = listed.filter(({ error }) => error !== INTERRUPTED_SEND)

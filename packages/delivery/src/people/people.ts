@@ -361,7 +361,7 @@ export class People {
   }
 }
 
-/** The parts of the value beside the links. */
+/** The parts of the value next to the links. */
 type Beside = Omit<State, 'people'>
 
 /** Returns the same object if no row has gone. */

@@ -1,4 +1,4 @@
-/** Makes the lists, tables and quotes of CommonMark of those that models write with tags of HTML. */
+/** Turns the lists, tables and quotes that models write with HTML tags into those of CommonMark. */
 import type { Token, Tokens } from 'marked'
 
 /** The tags whose words are a block. They are dropped where they have a partner in the text, with the parts that stand between them. */
@@ -84,7 +84,7 @@ const cellsOf = (tokens: readonly Token[]): Part[] =>
 
 const textOf = (text: string): Token => ({ type: 'text', raw: text, text, escaped: false })
 
-/** Returns the tokens without the white space and the line breaks beside blocks and at both ends. */
+/** Returns the tokens without the white space and line breaks around blocks and at both ends. */
 export function besideBlocks(tokens: readonly Token[]): Token[] {
   const kept: Token[] = []
   for (const [at, token] of tokens.entries()) {

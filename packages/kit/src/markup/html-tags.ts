@@ -102,7 +102,7 @@ function aloneOf(name: string, raw: string): Partial<Tokens.Generic> {
 /** Turns the `html` tokens of comments, and of tags that have a partner in the text, into `tag` tokens, which are not shown. */
 export function markTags(tokens: readonly Token[]): void {
   const open = new Map<string, Token[]>()
-  // The parts of lists and tables, and for each open block how many of them stand before it.
+  // The parts of lists and tables, and for each open block the number of parts before it.
   const parts: Token[] = []
   const before = new Map<Token, number>()
   for (const token of htmlOf(tokens)) {
@@ -154,7 +154,7 @@ export function readTags(tokens: readonly Token[]): readonly Token[] {
   return besideBlocks(root)
 }
 
-/** Returns the place of the outermost part of the same block that ends where one of this name begins; -1 when there is none. */
+/** Returns the place of the outermost part of the same block that ends where one of this name begins; -1 without such a part. */
 function endedPart(open: readonly { readonly name: string }[], name: string): number {
   const ends = endedBy(name)
   const block = open.findLastIndex((frame) => BLOCK_TAGS.has(frame.name))

@@ -213,7 +213,7 @@ class Layout {
     this.#isBlockEnd = true
   }
 
-  /** Adds a part of a list or a table whose other parts stand in other paragraphs. */
+  /** Adds a part of a list or a table whose other parts are in other paragraphs. */
   #part(tokens: readonly Token[]): void {
     this.#blockWithin({ type: 'list', raw: '', items: [{ tokens: [{ type: 'text', raw: '', text: '', tokens }] }] })
   }

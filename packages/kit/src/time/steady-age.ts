@@ -14,7 +14,7 @@ interface Span {
   readonly aheadMs: number
 }
 
-/** Smaller corrections are those of a time service. */
+/** A time service makes smaller corrections. */
 const JUMP_MS_MIN = 5000
 /** A jump is noticed within this time. */
 const NOTICED_MS = 5000

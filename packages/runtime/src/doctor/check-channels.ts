@@ -104,7 +104,7 @@ export async function checkDeliveries({ inbox, outbox }: Store): Promise<Check[]
 
 const ROWS_LOOKED_AT = 500
 
-/** Names the channels that are not there although messages or replies wait for them, as far as the newest rows show it. Empty if there are none. */
+/** Names the channels that are not there although messages or replies wait for them, as far as the newest rows show it. Empty without such channels. */
 export async function checkAbsentChannels(
   { inbox, outbox }: Pick<Store, 'inbox' | 'outbox'>,
   { channels }: Pick<Snapshot, 'channels'>,

@@ -292,7 +292,7 @@ describe('the share of an owner', () => {
     await attach('a', 'two')
     const folder = join(files, 'attachments', ownerFolder('a'))
     const fileOf = (text: string) => join(folder, `${createHash('sha256').update(text).digest('hex')}.txt`)
-    // No tool changes an attachment. The larger file shows here that nobody looks at its size again.
+    // No tool changes an attachment. The larger file shows that its size is not read again.
     writeFileSync(fileOf('one'), Buffer.alloc(5 * small))
     await attach('a', 'three')
     rmSync(fileOf('two'))

@@ -10,7 +10,7 @@ export interface LoggedEvent {
 }
 
 export interface EventFollower {
-  /** Whether events are wanted as soon as they are there. Otherwise the follower may get those of other processes up to a second late. */
+  /** Whether events are wanted at once. Otherwise the follower may get the events of other processes up to a second late. */
   isWatched(): boolean
   /**
    * Called first, and again whenever the database has lost its events: all later events have numbers above `seq`. Numbers from `base` on

@@ -155,7 +155,7 @@ export class PostgresEventLog implements EventLog {
     this.#appending = undefined
   }
 
-  /** Waits for events that share the next statement: after a pause, those of the same tick. */
+  /** Waits for events that share the next statement: after a pause, only for events of the same tick. */
   async #gather(): Promise<void> {
     const { clock } = this.#options
     const restMs = this.#waiting.length < BATCH_MAX ? this.#appendedAtMs + GATHER_MS - clock.monotonicMs() : 0

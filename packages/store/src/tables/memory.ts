@@ -9,7 +9,7 @@ const FOUND_MAX = 16
 /** A word counts as rare when at most this many of the newest memories with any of the words have it. */
 const RARE_COUNT_MAX = 1
 const RARE_WORDS_MAX = 4
-/** What a word adds to the score of a memory when all memories have it. */
+/** The score that a word adds to a memory when all memories have the word. */
 const COMMON = 0.1
 /** A plain join would read all memories of the owner. */
 const WITH_WORDS = `
