@@ -34,7 +34,12 @@ const listen = () =>
     }
     received.push(inbound)
   })
-const connected = (connections = 1) => expect.poll(() => fake.stream.open).toBe(connections)
+const connections = (count: number) => expect.poll(() => fake.stream.open).toBe(count)
+/** The fake has a connection before the channel knows of it. */
+const connected = async () => {
+  await connections(1)
+  await expect.poll(() => listening.health.state).toBe('ok')
+}
 const advancing = async (holds: () => boolean) =>
   expect
     .poll(async () => {
@@ -92,7 +97,7 @@ test('a break reports the time span of which DingTalk kept no messages', async (
   await expect.poll(texts).toEqual(['before'])
   await clock.advance(60_000)
   fake.cut()
-  await connected(0)
+  await connections(0)
   await expect.poll(() => listening.health.state).not.toBe('ok')
   fake.say({ text: 'lost' })
   await advancing(() => fake.stream.open === 1)
