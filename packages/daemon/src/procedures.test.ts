@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseConfig } from '@sluice/config'
 import offline from '@sluice/provider-offline'
 import { sopSettings } from '@sluice/runtime'
-import type { SopRun, Store } from '@sluice/sdk'
+import type { Channel, SopRun, Store } from '@sluice/sdk'
 import { createAgreements } from '@sluice/sop'
 import { loadSops } from '@sluice/sop/load-sops'
 import { openStore } from '@sluice/store'
@@ -167,7 +167,7 @@ test('the approval of a run that was cancelled while no daemon ran is withdrawn'
   await first.procedures.stop(0)
   const [run = expect.fail('it was started')] = await first.runs()
   const cancelled: SopRun = { ...run, status: 'cancelled', gate: null, endedAtMs: clock.nowMs(), reason: 'enough' }
-  expect(await first.runtime.store.sops.advance(run, cancelled, [])).toBe(true)
+  expect(await first.runtime.store.sops.advance(run, cancelled, [])).toEqual([])
   await stop(open.splice(0)[0] ?? expect.fail('it runs'))
   const second = await start(testClock(at('2026-07-01T01:01:00Z')))
   expect(await approvalStates(second.runtime)).toEqual(['cancelled'])
@@ -219,4 +219,23 @@ describe('procedures in the workspace', () => {
       expect(sopSettings(config, folder).sources[0], sops_dir).toEqual({ folder: sops_dir, isAgentWritable: true })
     }
   })
+})
+
+test('the person whose message started a run is told of its end, also when a crash follows at once', async () => {
+  sop('ask', '[[triggers]]\ntype = "webhook"\npath = "/chat"\nrole = "stranger"\n')
+  const clock = testClock(at('2026-07-01T00:30:00Z'))
+  const { runtime, runs } = await start(clock)
+  const channel: Channel = { name: 'chat', allow: ['*'], limits: { text: 100, unit: 'utf16' }, send: async () => ({ id: '1' }) }
+  vi.spyOn(runtime, 'snapshot').mockReturnValue({ ...runtime.snapshot(), channels: [channel] })
+  const origin = { channel: 'chat', account: '', to: { to: 'anna' }, sender: 'anna' }
+  const event = { source: 'webhook', topic: '/chat', payload: null, atMs: clock.nowMs(), by: 'chat:anna', standing: 'stranger' } as const
+  const sops = runtime.sops() ?? expect.fail('it runs')
+  await sops.fire({ ...event, origin })
+  await sops.fire(event)
+  // A crash right after the commit: nothing that follows from its event happens.
+  vi.spyOn(runtime.bus, 'emit').mockImplementation(() => {})
+  for (const { id } of await runs()) await sops.cancel(id, 'cli:operator', 'enough')
+  expect(await runtime.store.outbox.list({ limit: 9 })).toMatchObject([
+    { channel: 'chat', to: { to: 'anna' }, text: 'This message could not be answered.', state: 'queued' },
+  ])
 })

@@ -2,7 +2,8 @@
 
 import { mkdir } from 'node:fs/promises'
 import { newTurnId } from '@sluice/agent'
-import { agentSection, agentsSection, deliverySection, sopSection } from '@sluice/config'
+import { agentSection, agentsSection, deliverySection, gatewaySection, sopSection } from '@sluice/config'
+import { newsOfRun, waitingReplies } from '@sluice/delivery'
 import { sopSettings } from '@sluice/runtime'
 import { actorName, type KeyValue, type Logger, type OwnedStore, type StoreChange } from '@sluice/sdk'
 import { CronClock, createAgreements, FolderLibrary, SopEngine } from '@sluice/sop'
@@ -81,7 +82,8 @@ function createLibrary(runtime: OpenRuntime, keyValue: KeyValue, log: Logger): F
 }
 
 function createEngine(runtime: OpenRuntime, library: FolderLibrary): SopEngine {
-  const { store, agent, approvals, bus, clock, clients } = runtime
+  const { store, agent, approvals, bus, clock, clients, delivery } = runtime
+  const features = { channels: () => runtime.snapshot().channels, texts: () => runtime.config().core(gatewaySection).texts }
   return new SopEngine({
     store: store.sops,
     turns: store.turns,
@@ -94,6 +96,10 @@ function createEngine(runtime: OpenRuntime, library: FolderLibrary): SopEngine {
     config: () => ({ ...runtime.config().core(sopSection), max_age_hours: runtime.config().core(deliverySection).max_age_hours }),
     client: clients.ofCaller('sop'),
     observe: (observation) => runtime.snapshot().observe(observation),
+    starters: {
+      newsOf: (run) => newsOfRun({ clock, features }, run),
+      queued: ({ notice }, numbers) => delivery.queued(waitingReplies(notice, numbers)),
+    },
     actorName: (by) => actorName(by, store.devices),
     newId: () => newTurnId(clock.nowMs()),
   })

@@ -86,7 +86,7 @@ export function memorySopStore(): OwnedSopStore {
       if (runs.get(before.id)?.json !== JSON.stringify(before) || !isUnfinished(before)) return false
       runs.set(before.id, keep(after))
       append(audit)
-      return true
+      return []
     },
     async waiting() {
       const held = all().filter(({ status }) => status === 'waiting')

@@ -477,7 +477,5 @@ export function linkNotices(
 ): NewReply[] {
   const sender = parseSenderKey(account)
   const channel = channels.find(({ name }) => name === sender?.channel)
-  return sender && channel && to
-    ? noticesTo(channel, { id: '', account: sender.account, sender: sender.sender, to, text: '' }, text, nowMs)
-    : []
+  return sender && channel && to ? noticesTo(channel, { account: sender.account, to }, text, nowMs) : []
 }

@@ -12,7 +12,11 @@ export interface GatewayTextRow {
  * but has no others.
  */
 export const GATEWAY_TEXTS = {
-  unanswered: { text: 'This message could not be answered.', when: 'a message is given up', maySayNothing: true },
+  unanswered: {
+    text: 'This message could not be answered.',
+    when: 'a message is given up, or a procedure that it started fails, is cancelled or expires',
+    maySayNothing: true,
+  },
   waiting: {
     text: 'The answer takes longer than usual. It comes as soon as possible; you do not need to write again.',
     when: 'a message has waited for `[delivery] notice_after_secs` because its turn failed and is tried again, or in a shared room behind messages of others',

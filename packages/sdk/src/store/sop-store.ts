@@ -3,6 +3,7 @@
  * its audit records are one commit.
  */
 
+import type { MessageNews } from './delivery-store.ts'
 import type { IdempotencyKey } from './idempotency.ts'
 import type { SopDispatch, SopRun, SopRunStatus } from './sop.ts'
 import type { SopLimits } from './sop-limits.ts'
@@ -134,8 +135,11 @@ export interface SopStore {
     start: { readonly before: SopRun; readonly after: SopRun; readonly audit: readonly NewAudit[]; readonly limits: SopLimits },
     atMs: number,
   ): Promise<'begun' | 'changed' | { readonly inMs: number | null }>
-  /** Replaces a run. Resolves to false and records nothing when the run has changed since it was read. */
-  advance(before: SopRun, after: SopRun, audit: readonly NewAudit[]): Promise<boolean>
+  /**
+   * Replaces a run, and queues the notice if it is news. Resolves to the outbox numbers of the notice, or to false, and then records nothing,
+   * when the run has changed since it was read.
+   */
+  advance(before: SopRun, after: SopRun, audit: readonly NewAudit[], news?: MessageNews): Promise<readonly number[] | false>
   /** Appends records that belong to no transition. */
   record(audit: readonly NewAudit[]): Promise<void>
   get(runId: string): Promise<SopRun | undefined>

@@ -7,11 +7,13 @@ import type {
   FireOptions,
   Lease,
   Logger,
+  MessageNews,
   Observation,
   OwnedSopStore,
   Risk,
   Secret,
   SopEvent,
+  SopRun,
   SopStore,
   Standing,
   ToolReport,
@@ -36,6 +38,13 @@ export interface EnginePorts {
   /** The client on whose behalf steps run. */
   readonly client: ClientId
   readonly observe: (observation: Observation) => void
+  /** Tells the person whose message started a run that it has ended without success. */
+  readonly starters: {
+    /** Returns the notice; undefined when nobody is told. */
+    newsOf(run: SopRun): MessageNews | undefined
+    /** Called with the outbox numbers of a notice, which the commit of the end has queued. */
+    queued(news: MessageNews, numbers: readonly number[]): void
+  }
   /** Returns the actor of an event as people read it. */
   readonly actorName: (by: string) => Promise<string>
   /** Returns an id for a run or a turn. Ids are unguessable, unique and sort by time. */

@@ -1,4 +1,4 @@
-import { AppError, type Observation } from '@sluice/sdk'
+import { AppError, type MessageNews, type Observation, type SopRun } from '@sluice/sdk'
 import { describe, expect, test, vi } from 'vitest'
 import { sopBench } from '../testing/bench.ts'
 import { event, sop } from '../testing/samples.ts'
@@ -419,6 +419,51 @@ describe('cancelling', () => {
     const runId = await bench.fire('a')
     await bench.decide(runId, 'cancelled')
     expect(await bench.run(runId)).toMatchObject({ status: 'cancelled' })
+  })
+})
+
+describe('the person whose message started a run', () => {
+  const ORIGIN = { channel: 'chat', account: '', to: { to: 'anna' }, sender: 'anna' }
+  const NEWS: MessageNews = { held: { client: 'anna', cause: 'unanswered', sinceMs: 0, untilMs: 0 }, quietMs: 0, notice: [] }
+
+  /** Resolves to a bench, and the ends that a person is told. */
+  async function telling() {
+    const told: [run: string, status: string][] = []
+    const newsOf = ({ id, status }: SopRun) => (told.push([id, status]), NEWS)
+    const bench = await sopBench([sop('a', { mode: 'supervised', maxConcurrent: 9 })], { starters: { newsOf, queued: () => {} } })
+    const fire = async (by = 'chat:bob') => {
+      const [dispatch] = await bench.engine.fire(event('/a', { by, origin: ORIGIN }))
+      await bench.settle()
+      return dispatch?.status === 'started' ? dispatch.runId : expect.fail('it was not started')
+    }
+    return { bench, told, fire }
+  }
+
+  test.each(['rejected', 'expired', 'cancelled'] as const)('is told when the question of the run is %s', async (state) => {
+    const { bench, told, fire } = await telling()
+    const runId = await fire()
+    await bench.decide(runId, state)
+    expect(told).toEqual([[runId, 'cancelled']])
+  })
+
+  test('is told when a step fails, and not when all steps are done', async () => {
+    const { bench, told, fire } = await telling()
+    const [failing, working] = [await fire(), await fire()]
+    for (const runId of [failing, working]) await bench.decide(runId, 'approved')
+    bench.agent.end(bench.turnOf(working), { status: 'done', response: 'done' })
+    await bench.engine.report(failing, bench.turnOf(failing), { status: 'failed', output: 'no' })
+    bench.agent.end(bench.turnOf(failing), { status: 'done', response: 'no' })
+    await bench.settle()
+    expect(told).toEqual([[failing, 'failed']])
+  })
+
+  test('is not told of the own rejection, but of an operator who cancels', async () => {
+    const { bench, told, fire } = await telling()
+    await bench.decide(await fire('chat:anna'), 'rejected')
+    expect(told).toEqual([])
+    const runId = await fire()
+    await bench.engine.cancel(runId, 'cli:operator', 'enough')
+    expect(told).toEqual([[runId, 'cancelled']])
   })
 })
 

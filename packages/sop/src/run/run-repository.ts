@@ -1,6 +1,7 @@
 /** The stored runs: reads them and changes them by the rules of the state machine, with optimistic concurrency. */
-import { AppError, SOP_ENDED, type SopRun } from '@sluice/sdk'
+import { AppError, type MessageNews, SOP_ENDED, SOP_REPLAYABLE, type SopRun } from '@sluice/sdk'
 import type { RunPorts } from './engine-ports.ts'
+import type { Transition } from './gates.ts'
 import { type SopInput, transition } from './machine.ts'
 import { reportProgress } from './run-progress.ts'
 
@@ -30,16 +31,25 @@ export class RunRepository {
    * machine refuses the input, and `unavailable` when the run could not be stored; then the caller may try again.
    */
   async apply(runId: string, input: SopInput): Promise<SopRun> {
-    const { store, clock } = this.#ports
+    const { store, clock, starters } = this.#ports
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const before = await this.read(runId)
       const result = transition(before, input, clock.nowMs())
       if ('refused' in result) throw new AppError('conflict', result.refused)
-      if (await store.advance(before, result.run, result.audit)) {
+      const news = this.#newsOf(result)
+      const numbers = await store.advance(before, result.run, result.audit, news)
+      if (numbers) {
+        if (news) starters.queued(news, numbers)
         reportProgress(this.#ports, before, result.run, result.audit)
         return result.run
       }
     }
     throw new AppError('unavailable', `The run ${runId} was changed concurrently ${ATTEMPTS_MAX} times in a row`, { retryAfterSecs: 1 })
+  }
+
+  /** A person who has ended the run knows it. */
+  #newsOf({ run, audit }: Transition): MessageNews | undefined {
+    const isTold = SOP_REPLAYABLE.includes(run.status) && audit.at(-1)?.by !== run.event.by
+    return isTold ? this.#ports.starters.newsOf(run) : undefined
   }
 }

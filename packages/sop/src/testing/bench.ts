@@ -119,6 +119,7 @@ export class SopBench {
       config: () => this.settings,
       client: 'sop' as ClientId,
       observe: () => {},
+      starters: { newsOf: () => undefined, queued: () => {} },
       actorName: async (by) => by,
       newId: () => `id-${++this.#ids}`,
       ...this.#overrides,

@@ -123,6 +123,7 @@ export class World {
       log,
       config: () => ({ max_concurrent_total: 2, max_age_hours: 24, approval_timeout_secs: 300, max_finished_runs: 0 }),
       client: 'sop' as ClientId,
+      starters: { newsOf: () => undefined, queued: () => {} },
       observe: () => {},
       actorName: async (by) => by,
       newId: () => `id-${++this.#ids}`,

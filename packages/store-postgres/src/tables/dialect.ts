@@ -3,7 +3,7 @@ import { shardOf } from '@sluice/sdk'
 import { type AuditDialect, all, type Dialect, first, statement, type Value } from '@sluice/store/shared'
 import { MEMORY } from './memory.ts'
 import { endedWithoutTurn } from './message-attempt.ts'
-import { insertReplies, numbersOf, valuesOf } from './replies.ts'
+import { insertReplies, newsValues, numbersOf, QUEUE_NEWS, valuesOf } from './replies.ts'
 
 // The limits count runs of all processes: starts take place one after the other.
 const LOCK_STARTS = 'SELECT pg_advisory_xact_lock(7351, 0)'
@@ -46,5 +46,9 @@ export const DIALECT: Dialect = {
   },
   *queueReplies(replies) {
     return replies.length === 0 ? [] : numbersOf(yield* all(QUEUE, ...(valuesOf(replies) as Value[])))
+  },
+  *queueNews(news) {
+    const rows = yield* all<{ readonly number: number | null }>(QUEUE_NEWS, ...(newsValues(news) as Value[]))
+    return rows.flatMap(({ number }) => number ?? [])
   },
 }

@@ -16,7 +16,7 @@ import { runSteps } from '../connection/run-steps.ts'
 import { HOLDINGS } from './admissions.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
 import { AUDIT } from './dialect.ts'
-import { insertReplies, numbersOf, valuesOf } from './replies.ts'
+import { insertReplies, newsValues, numbersOf, QUEUE_NEWS, valuesOf } from './replies.ts'
 
 const COLUMNS =
   'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace, replayed_at, repeated'
@@ -32,10 +32,6 @@ const TABLE: TableDescription = {
 /** This text also distinguishes the parts that died with an earlier part from the parts that failed themselves. */
 const EARLIER_PART = 'An earlier part of the message was not sent.'
 
-const ADD_NEWS = `
-  WITH held AS (SELECT hold_back($1, $2, $3, $4, $5) AS is_news),
-    queued AS (${insertReplies(6, 'NULL::bigint', 'WHERE EXISTS (SELECT 1 FROM held WHERE is_news)')} RETURNING number)
-  SELECT NULL AS number, is_news FROM held UNION ALL SELECT number, NULL FROM queued`
 const ADD = `${insertReplies(1, 'NULL::bigint', '')} RETURNING number`
 const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL
@@ -127,8 +123,9 @@ export function createOutbox(db: Database): OutboxStore {
   const table = createDeliveryTable<OutboxColumns>(db, TABLE)
   return {
     add: async (replies) => (replies.length === 0 ? [] : numbersOf(await writer.write(sql(ADD, ...valuesOf(replies))))),
-    async addNews({ held: { client, cause, sinceMs, untilMs }, quietMs, notice }) {
-      const statement = sql(ADD_NEWS, client, cause, sinceMs, untilMs, quietMs, ...valuesOf(notice))
+    async addNews(news) {
+      const { client, cause } = news.held
+      const statement = sql(QUEUE_NEWS, ...newsValues(news))
       const rows = await writer.add(HOLDINGS, { client, cause, statement })
       return rows.some(({ is_news }) => is_news === true) ? rows.flatMap((row) => (row.number as number | null) ?? []) : undefined
     },

@@ -1,6 +1,6 @@
 /** Replies as rows of the outbox. Statements of several groups queue them. */
 import { randomUUID } from 'node:crypto'
-import { type NewReply, shardOfConversation } from '@sluice/sdk'
+import { type MessageNews, type NewReply, shardOfConversation } from '@sluice/sdk'
 import { columnsOf } from '../connection/database.ts'
 
 const COLUMNS = 'shard, channel, account, to_json, text, part, parts, client_id, turn_id, created_at, extras_json, trace, is_edit, reply'
@@ -72,3 +72,19 @@ export function replyValues(replies: readonly { readonly owner: number; readonly
 export const valuesOf = (replies: readonly NewReply[]): unknown[][] => replyValues(replies.map((reply) => ({ owner: 0, reply })))
 
 export const numbersOf = (rows: readonly { readonly number: number }[]): number[] => rows.map(({ number }) => number)
+
+/** Records who is held back, and queues the notice if that is news. Selects whether it is, and the numbers of the notice. */
+export const QUEUE_NEWS = `
+  WITH held AS (SELECT hold_back($1, $2, $3, $4, $5) AS is_news),
+    queued AS (${insertReplies(6, 'NULL::bigint', 'WHERE EXISTS (SELECT 1 FROM held WHERE is_news)')} RETURNING number)
+  SELECT NULL AS number, is_news FROM held UNION ALL SELECT number, NULL FROM queued`
+
+/** The parameters of `QUEUE_NEWS`. */
+export const newsValues = ({ held: { client, cause, sinceMs, untilMs }, quietMs, notice }: MessageNews): unknown[] => [
+  client,
+  cause,
+  sinceMs,
+  untilMs,
+  quietMs,
+  ...valuesOf(notice),
+]

@@ -2,7 +2,7 @@
  * The port between the tables of this folder and a database. The tables are written once, as SQL that SQLite and PostgreSQL share, and the
  * writer of either runs it. The tables through which each message passes are not here: each database has its own statements for them.
  */
-import type { MemoryEntry, NewApproval, NewReply, SopRun } from '@sluice/sdk'
+import type { MemoryEntry, MessageNews, NewApproval, NewReply, SopRun } from '@sluice/sdk'
 import type { RowSigning } from './row-signing.ts'
 
 /** An array is a JSON array in SQLite, and an array in PostgreSQL. A boolean is 0 or 1 in SQLite. */
@@ -74,6 +74,8 @@ export interface Dialect {
   endMessage(number: number, atMs: number): Steps<boolean>
   /** Queues messages that answer no inbox message. Returns their numbers. */
   queueReplies(replies: readonly NewReply[]): Steps<readonly number[]>
+  /** Records who is held back, and queues the notice if that is news. Returns its numbers. */
+  queueNews(news: MessageNews): Steps<readonly number[]>
 }
 
 export interface AuditDialect {

@@ -27,13 +27,13 @@ export function createSops(db: ColdDatabase, keys: KeyTable): SopStore {
   return {
     ...createStart(db, keys),
     waiting: () => db.all<WaitingSopRun>(WAITING),
-    advance(before, after, audit) {
+    advance(before, after, audit, news) {
       const [read, written] = [JSON.stringify(before), JSON.stringify(after)]
       return db.transaction(function* () {
         if (!(yield* first(REPLACE, written, after.endedAtMs, after.status, before.id, read))) return false
         if (after.endedAtMs !== null && before.status !== 'waiting') yield* all(NOTE_END, after.sop, after.endedAtMs)
         yield* appendAudit(dialect.audit, audit)
-        return true
+        return news ? yield* dialect.queueNews(news) : []
       })
     },
     record: (audit) => db.transaction(() => appendAudit(dialect.audit, audit)),

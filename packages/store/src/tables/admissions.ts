@@ -4,9 +4,11 @@
  */
 import type { CountedLimits, Exceeded, MessageNews } from '@sluice/sdk'
 import { type AdmissionWrites, lastOf, overspent, RECENT } from '../cold/admissions.ts'
+import { all, first, type Steps } from '../cold/cold-database.ts'
 import type { Database } from '../connection/database.ts'
 import type { Writer } from '../connection/group-commit.ts'
 import { runSteps } from '../connection/run-steps.ts'
+import { queueReplies } from './replies.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -26,14 +28,19 @@ const HOLD = `
   ON CONFLICT DO UPDATE SET
     news = CASE WHEN ?5 THEN ?3 ELSE news END,
     since = CASE WHEN until > ?3 AND since <= ?3 THEN since ELSE ?3 END, until = ?4`
-const isRecent = (db: Database, { client, cause, sinceMs }: MessageNews['held'], quietMs: number): boolean =>
-  db.get(RECENT, client, cause, sinceMs, quietMs) !== undefined
 
 /** Part of a write: records that a client is held back. Returns whether that is news. */
-export function holdBack(db: Database, held: MessageNews['held'], quietMs: number): boolean {
-  const isNews = !isRecent(db, held, quietMs)
-  db.run(HOLD, held.client, held.cause, held.sinceMs, held.untilMs, isNews ? 1 : 0)
+export const holdBack = (db: Database, held: MessageNews['held'], quietMs: number): boolean => runSteps(db, heldBack(held, quietMs))
+
+function* heldBack({ client, cause, sinceMs, untilMs }: MessageNews['held'], quietMs: number): Steps<boolean> {
+  const isNews = (yield* first(RECENT, client, cause, sinceMs, quietMs)) === undefined
+  yield* all(HOLD, client, cause, sinceMs, untilMs, isNews ? 1 : 0)
   return isNews
+}
+
+/** Records who is held back, and queues the notice if that is news. Returns its numbers. */
+export function* queueNews({ held, quietMs, notice }: MessageNews): Steps<readonly number[]> {
+  return (yield* heldBack(held, quietMs)) ? yield* queueReplies(notice) : []
 }
 
 export function admissionWrites(db: Database, writer: Writer): AdmissionWrites {

@@ -1,6 +1,7 @@
 /** What SQLite does in its own way for the tables in `cold`. */
 import { AUDIT_ROOT } from '@sluice/sdk'
 import type { AuditDialect, Dialect } from '../cold/cold-database.ts'
+import { queueNews } from './admissions.ts'
 import { MEMORY } from './memory.ts'
 import { endMessage } from './message-attempt.ts'
 import { queueReplies } from './replies.ts'
@@ -26,4 +27,5 @@ export const DIALECT: Dialect = {
   unindexed: (column) => `+${column}`,
   endMessage,
   queueReplies,
+  queueNews,
 }

@@ -1,6 +1,7 @@
 /** Rules for procedure runs after their start. */
-import type { Store } from '@sluice/sdk'
+import type { MessageNews, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
+import { reply } from './delivery-samples.ts'
 import { ODD_TEXTS } from './samples.ts'
 import { audited, ended, runOnce, sopRun, startOf, startRuns } from './sop-samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
@@ -18,7 +19,7 @@ export const sopRunRules: StoreRules = {
         { step: 1, status: 'completed', output: ODD_TEXTS.join(' '), value: { 2: 'b', a: 1, 1: -0 }, startedAtMs: 1_000, endedAtMs: 1_500 },
       ],
     })
-    expect(await store.sops.advance(read, after, [audited('step_completed', { run: 'r1', step: 1 })])).toBe(true)
+    expect(await store.sops.advance(read, after, [audited('step_completed', { run: 'r1', step: 1 })])).toEqual([])
     const { sops } = await restart()
     const again = await sops.get('r1')
     expect(again).toEqual(JSON.parse(JSON.stringify(after)))
@@ -26,14 +27,14 @@ export const sopRunRules: StoreRules = {
       ['run_started', null],
       ['step_completed', 1],
     ])
-    expect(again && (await sops.advance(again, ended(again), []))).toBe(true)
+    expect(again && (await sops.advance(again, ended(again), []))).toEqual([])
   },
 
   'a run that changed since it was read is not replaced': async ({ store, otherProcess }) => {
     const other = await otherProcess()
     await startRuns(store, ['r1'])
     const stepped = sopRun('r1', { step: 2 })
-    expect(await other.sops.advance(sopRun('r1'), stepped, [audited('step_completed', { run: 'r1' })])).toBe(true)
+    expect(await other.sops.advance(sopRun('r1'), stepped, [audited('step_completed', { run: 'r1' })])).toEqual([])
     expect(await store.sops.advance(sopRun('r1'), sopRun('r1', { status: 'cancelled' }), [audited('run_cancelled')])).toBe(false)
     expect(await store.sops.advance(sopRun('r2'), sopRun('r2', { step: 2 }), [audited('step_completed')])).toBe(false)
     expect(await store.sops.get('r1')).toEqual(stepped)
@@ -49,7 +50,7 @@ export const sopRunRules: StoreRules = {
       ),
     )
     expect(results.filter((won) => won)).toHaveLength(1)
-    const gates = results.indexOf(true) + 1
+    const gates = results.findIndex((won) => won) + 1
     expect(await store.sops.get('r1')).toMatchObject({ gates })
     expect((await store.sops.audit({ limit: 10 })).map(({ step }) => step)).toEqual([null, gates - 1])
   },
@@ -75,6 +76,24 @@ export const sopRunRules: StoreRules = {
     expect(await ids({ starter: odd })).toEqual(['r5'])
     expect(await ids({ starter: 'device:d3' })).toEqual([])
     expect((await sops.get('r1'))?.event.starter).toBe('device:d1')
+  },
+
+  'the commit that ends a run queues its notice if that is news': async ({ store, restart }) => {
+    await startRuns(store, ['r1', 'r2', 'r3'])
+    const news = (sinceMs: number): MessageNews => {
+      const held = { client: 'chat', cause: 'unanswered', sinceMs, untilMs: sinceMs } as const
+      return { held, quietMs: 1000, notice: [reply(`told at ${sinceMs}`)] }
+    }
+    const end = (id: string, sinceMs: number) =>
+      store.sops.advance(sopRun(id), ended(sopRun(id), { status: 'failed' }), [audited('run_failed', { run: id })], news(sinceMs))
+    const first = await end('r1', 10_000)
+    expect(first).toEqual([expect.any(Number)])
+    expect(await end('r1', 20_000)).toBe(false)
+    expect(await end('r2', 10_500)).toEqual([])
+    expect(await end('r3', 12_000)).toEqual([expect.any(Number)])
+    const { outbox } = await restart()
+    expect((await outbox.list({ limit: 9 })).map(({ text }) => text)).toEqual(['told at 12000', 'told at 10000'])
+    expect(await outbox.get((first || [])[0] ?? 0)).toMatchObject({ state: 'queued', inbox: null })
   },
 
   'an ended run never changes': async ({ store }) => {

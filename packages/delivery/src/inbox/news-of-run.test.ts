@@ -1,0 +1,31 @@
+import type { Channel, SopEvent } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
+import { sopRun } from '@sluice/testkit/store-rules/sop-samples'
+import { expect, test } from 'vitest'
+import { newsOfRun } from './news-of-run.ts'
+
+const CHANNEL: Channel = { name: 'chat', allow: ['*'], limits: { text: 100, unit: 'utf16' }, send: async () => ({ id: 'p' }) }
+const ORIGIN = { channel: 'chat', account: 'bot', to: { to: 'anna', replyTo: 'm1' }, sender: 'anna' }
+
+const newsOf = (event: Partial<SopEvent>, texts = {}, channels: readonly Channel[] = [CHANNEL]) =>
+  newsOfRun(
+    { clock: testClock(50), features: { channels: () => channels, texts: () => texts } },
+    sopRun('r', { event: { ...sopRun('r').event, ...event } }),
+  )
+
+test('the person is told in the conversation of the message, once an hour', () => {
+  expect(newsOf({ origin: ORIGIN, standing: 'stranger' }, { unanswered: 'No answer.' })).toMatchObject({
+    held: { client: '["chat","bot","anna",null]', cause: 'unanswered', sinceMs: 50 },
+    quietMs: 3_600_000,
+    notice: [{ channel: 'chat', account: 'bot', to: ORIGIN.to, text: 'No answer.', turnId: null }],
+  })
+})
+
+test.each<[string, ReturnType<typeof newsOf>]>([
+  ['no message started the run', newsOf({})],
+  ['the message proves no sender', newsOf({ origin: ORIGIN, standing: 'unverified' })],
+  ['the text is switched off', newsOf({ origin: ORIGIN }, { unanswered: '' })],
+  ['the channel is gone', newsOf({ origin: ORIGIN }, {}, [])],
+])('nobody is told when %s', (_, news) => {
+  expect(news).toBeUndefined()
+})

@@ -1,0 +1,21 @@
+/** Tells the person whose message started a procedure that its run has ended without success. */
+import { type Clock, gatewayText, type MessageNews, replyLane, type SopRun } from '@sluice/sdk'
+import { channelNamed, type DeliveryFeatures } from '../delivery-options.ts'
+import { HOUR_MS } from './attempts.ts'
+import { noticeTo } from './notice.ts'
+
+interface NewsOptions {
+  readonly features: Pick<DeliveryFeatures, 'channels' | 'texts'>
+  readonly clock: Clock
+}
+
+/** Returns undefined where no message started the run, and where nothing may be written. A conversation gets the notice once an hour. */
+export function newsOfRun({ clock, features }: NewsOptions, { event: { origin, standing, atMs } }: SopRun): MessageNews | undefined {
+  const text = gatewayText('unanswered', features.texts())
+  const channel = origin && channelNamed(features, origin.channel)
+  // A program may have written an unverified message, and would answer the notice.
+  if (!origin || !channel || text.trim() === '' || standing === 'unverified') return undefined
+  const nowMs = clock.nowMs()
+  const held = { client: replyLane(origin), cause: 'unanswered', sinceMs: nowMs, untilMs: nowMs } as const
+  return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, { ...origin, sentAtMs: atMs }, text, nowMs)] }
+}
