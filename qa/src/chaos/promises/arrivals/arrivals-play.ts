@@ -27,6 +27,8 @@ export interface Item {
   edit?: string
   /** Whether a kill came between the deliveries of its messages, so that the platform delivered the rest much later. */
   isTornApart?: boolean
+  /** The longest measured time between two of its messages. On a busy machine, pauses end late. */
+  gapMs?: number
 }
 
 /** Messages of one person join, as by default in groups, but sooner. */
@@ -79,13 +81,15 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
       },
     )
 
-  /** Resolves when a platform writes the next picture of an album. A kill may be aimed at the time between two of them. */
-  async function gap(): Promise<void> {
+  /** Resolves when a platform writes the next picture of an album, with the time that passed. A kill may be aimed at the time between two. */
+  async function gap(): Promise<number> {
+    const startedMs = performance.now()
     unwritten += 1
     await pause(random.within(0, PICTURE_GAP_MS_MAX / 2), AbortSignal.timeout(60_000))
     aims.reach('between')
     await pause(random.within(0, PICTURE_GAP_MS_MAX / 2), AbortSignal.timeout(60_000))
     unwritten -= 1
+    return performance.now() - startedMs
   }
 
   function writeBurst(platform: Platform): void {
@@ -100,8 +104,13 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
     const [channel, own] = [platform.name, items.filter((item) => item.channel === platform.name && item.person === person)]
     const quoted = own.findLast(({ kind, edit }) => kind === 'text' && edit === undefined)
     const pictures = picturesOf(mark, channel === 'chatapp' ? 1 : random.within(PICTURES.min, PICTURES.max))
-    if (kind === 'album' && platform.album) add({ kind, pictures, delivered: platform.album(person, text, pictures, gap) })
-    else if (kind === 'forward' && platform.forward) add({ kind, pictures: [], delivered: [platform.forward(person, text)] })
+    if (kind === 'album' && platform.album) {
+      const item: Item = add({
+        kind,
+        pictures,
+        delivered: platform.album(person, text, pictures, async () => noteGap(item, await gap())),
+      })
+    } else if (kind === 'forward' && platform.forward) add({ kind, pictures: [], delivered: [platform.forward(person, text)] })
     else if (kind === 'quote' && platform.quote && quoted?.delivered[0])
       add({ kind, pictures: [], delivered: [platform.quote(person, text, quoted.delivered[0], `do ${quoted.mark}`)], quotes: quoted.mark })
     else {
@@ -116,6 +125,10 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
       aims.reach('written')
       return item
     }
+  }
+
+  function noteGap(item: Item, ms: number): void {
+    item.gapMs = Math.max(item.gapMs ?? 0, ms)
   }
 
   function queue(item: Item, delivered: Delivered): void {
@@ -138,11 +151,14 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
     const current = life
     await Promise.all(
       [...undelivered.values()].map(async (lane) => {
+        let ended: { readonly item: Item; readonly atMs: number } | undefined
         for (let next = lane[0]; next && !signal.aborted; next = lane[0]) {
           const { item, delivered } = next
+          if (ended?.item === item) noteGap(item, performance.now() - ended.atMs)
           const answered = delivered.request && (await post(url, delivered.request, signal))
           if (answered?.status !== 200) return
           lane.shift()
+          ended = { item, atMs: performance.now() }
           if ((ackedIn.get(item) ?? current) !== current) item.isTornApart = true
           ackedIn.set(item, current)
           aims.reach('posted')

@@ -70,3 +70,8 @@ test('calls a message that still waits unfinished, and not lost', () => {
 test('excuses an album of two turns only if a kill came between its deliveries', () => {
   expect(judged([album({ isTornApart: true })], [`do ${MARK}\n${first}`, `${second}`])).toEqual({ albums: { uncertain: 1 } })
 })
+
+test('excuses an album of two turns only if its pictures came further apart than the daemon waits', () => {
+  expect(judged([album({ gapMs: 1600 })], [`do ${MARK}\n${first}`, `${second}`])).toEqual({ albums: { uncertain: 1 } })
+  expect(judged([album({ gapMs: 600 })], [`do ${MARK}\n${first}`, `${second}`])).toEqual({ albums: { lost: 1 } })
+})

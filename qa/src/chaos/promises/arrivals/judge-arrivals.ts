@@ -6,6 +6,8 @@ import { toldChanges, type WordsView, withoutChanges } from '../read-words.ts'
 import { missedAs, reportDisorder, Tally } from '../tally.ts'
 import type { Item } from './arrivals-play.ts'
 
+/** Messages of an album that come further apart may be several turns: the daemon waits 1.5 s for the next one, also while it reads the last. */
+const GAP_MS_MAX = 1200
 /** The line about a quoted message. */
 const QUOTE = /^\(The sender replies to .*$/gm
 const OWN = /do (chaos-\d{6})/g
@@ -60,10 +62,10 @@ export function judgeArrivals(items: readonly Item[], undelivered: ReadonlySet<I
     const names = item.pictures.map((picture) => `/${createHash('sha256').update(picture).digest('hex')}`)
     const counts = said.map(({ text }) => sumOf(names.map((name) => text.split(name).length - 1)))
     const [all, most] = [sumOf(counts), Math.max(...counts)]
-    const detail = `${item.mark} on ${item.channel} has ${most} of ${names.length} pictures in one turn, and ${all} in all turns`
+    const detail = `${item.mark} on ${item.channel} has ${most} of ${names.length} pictures in one turn, and ${all} in all turns; they came at most ${Math.round(item.gapMs ?? 0)} ms apart`
     if (all > names.length) tallies.album.report('doubled', detail)
     else if (all < names.length) tallies.album.report(missed(item), detail)
-    else if (most < names.length && item.isTornApart) tallies.album.beUncertain()
+    else if (most < names.length && (item.isTornApart || (item.gapMs ?? 0) > GAP_MS_MAX)) tallies.album.beUncertain()
     else if (most < names.length) tallies.album.report('lost', detail)
   }
   for (const { said: texts } of sessions) {
