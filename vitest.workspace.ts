@@ -57,8 +57,9 @@ const projects = selections.map((selection) => ({
   },
 }))
 
-// Many tests wait for a daemon, a browser or a sandbox of their own: one worker more than processors uses the time in which others wait.
-const maxWorkers = only ? 1 : availableParallelism() + 1
+// Many tests wait for a daemon, a browser or a sandbox of their own: one worker more than processors uses the time in which others wait. Most
+// daemons of a suite wait, too, but other suites run beside theirs.
+const maxWorkers = SLUICE_DAEMONS === '1' ? 2 : only ? 1 : availableParallelism() + 1
 
 // A condition that a test waits for may take long on a busy machine.
 const expectation = { poll: { timeout: 20_000, interval: 10 } }
