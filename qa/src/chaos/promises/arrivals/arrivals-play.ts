@@ -105,11 +105,12 @@ export async function startArrivals({ random, aims }: PlayOptions): Promise<Play
     const quoted = own.findLast(({ kind, edit }) => kind === 'text' && edit === undefined)
     const pictures = picturesOf(mark, channel === 'chatapp' ? 1 : random.within(PICTURES.min, PICTURES.max))
     if (kind === 'album' && platform.album) {
-      const item: Item = add({
-        kind,
-        pictures,
-        delivered: platform.album(person, text, pictures, async () => noteGap(item, await gap())),
-      })
+      // The platform asks for the first gap before it has returned the messages of the item.
+      const noted = async (): Promise<void> => {
+        const ms = await gap()
+        noteGap(item, ms)
+      }
+      const item: Item = add({ kind, pictures, delivered: platform.album(person, text, pictures, noted) })
     } else if (kind === 'forward' && platform.forward) add({ kind, pictures: [], delivered: [platform.forward(person, text)] })
     else if (kind === 'quote' && platform.quote && quoted?.delivered[0])
       add({ kind, pictures: [], delivered: [platform.quote(person, text, quoted.delivered[0], `do ${quoted.mark}`)], quotes: quoted.mark })

@@ -23,7 +23,7 @@ export interface Platform {
    * Writes pictures with a caption, in one message or in as many as the platform makes of them. A platform from which the daemon fetches its
    * messages writes each further one only after `gap`, and adds it to the messages that it has returned.
    */
-  album?(person: string, caption: string, pictures: readonly Uint8Array[], gap: () => Promise<unknown>): readonly Delivered[]
+  album?(person: string, caption: string, pictures: readonly Uint8Array[], gap: () => Promise<void>): readonly Delivered[]
   /** `words` is the text of the quoted message. */
   quote?(person: string, text: string, quoted: Delivered, words: string): Delivered
   forward?(person: string, text: string): Delivered
