@@ -6,7 +6,7 @@ import type { ProcessControl, Reloaded } from '@sluice/http/answers'
 import { HttpSide } from '@sluice/http/listen'
 import { operator } from '@sluice/http/operator'
 import { endsWithin, every } from '@sluice/kit'
-import { logWarnings, operatorWarnings, REFUSING, startRetention } from '@sluice/runtime'
+import { logWarnings, operatorWarnings, REFUSING, startRetention, tellDueNotices } from '@sluice/runtime'
 import type { ApiCall } from '@sluice/sdk'
 import { lockDataDirAfterCommands } from '@sluice/store'
 import { startBackups } from './backup-schedule.ts'
@@ -59,6 +59,7 @@ export interface ListenAddress {
 const RELEASE_MS = 1000
 const SANDBOX_RETRY_MS = 60_000
 const HISTORY_MS = 60_000
+const NOTICES_MS = 60_000
 /** The shorter wait while commands are refused: a sandbox is installed, and may only be slow. */
 const REFUSING_RETRY_MS = 5_000
 
@@ -203,6 +204,7 @@ class RunningDaemon implements Daemon {
     startBackups(runtime, { ...options, program: options.program }, signal)
     void hashWebhookSecret(runtime, options)
     void every(runtime.clock, HISTORY_MS, signal, () => void runtime.history.save())
+    void every(runtime.clock, NOTICES_MS, signal, () => void tellDueNotices(runtime))
     watchClock({ clock: runtime.clock, events: runtime.bus, log: runtime.log, signal })
     void reportNode(runtime, signal)
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.

@@ -1,9 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Channel, defineFeature, type SluiceEvent } from '@sluice/sdk'
+import { tellDueNotices } from '@sluice/runtime'
+import { type Channel, defineFeature, type SluiceEvent, type SopRun, type Store } from '@sluice/sdk'
+import { arrival, reply } from '@sluice/testkit/store-rules/delivery-samples'
+import { ended, sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
 import { until } from '@sluice/testkit/until'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Daemon, startDaemon } from './daemon.ts'
 
 let dataDir: string
@@ -57,7 +60,15 @@ async function start(config: string) {
     return page.notices
   }
   const { outbox, keyValue } = started.runtime.store
-  return { sent, notices, events, outbox, keyValue, emit: (event: SluiceEvent) => started.runtime.bus.emit(event) }
+  return {
+    runtime: started.runtime,
+    sent,
+    notices,
+    events,
+    outbox,
+    keyValue,
+    emit: (event: SluiceEvent) => started.runtime.bus.emit(event),
+  }
 }
 
 const down = (channel: string, state: 'down' | 'ok' = 'down'): SluiceEvent => ({
@@ -189,6 +200,56 @@ test.each([60, 0])(
     expect(sent).toEqual([expect.stringMatching(/^x:ops Notification\s+The channel y is down: no route\./)])
   },
 )
+
+describe.each([60, 0])('with every_mins %i', (mins) => {
+  const config = `[approvals]\nchannels = ["x:ops"]\n[notify]\nevery_mins = ${mins}\n`
+  const atMs = Date.now()
+
+  /** What ends without its event, as if a crash came right after the commit. */
+  const ENDS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
+    'A message on y could not be answered: no end': async ({ inbox }) => {
+      const kept = await inbox.keep(arrival(['m'], { channel: 'y', receivedAtMs: atMs }))
+      await inbox.markDead(Number(kept[0]), { error: 'no end', atMs: Date.now() })
+    },
+    'A reply on y could not be delivered: refused': async ({ outbox }) => {
+      const [number = 0] = await outbox.add([reply('text', { channel: 'y' })])
+      await outbox.start(number)
+      await outbox.giveUp(number, { state: 'dead', error: 'refused', atMs: Date.now() })
+    },
+    'A run of the procedure deploy failed: no such host': ({ sops }) => end(sops, { status: 'failed', reason: 'no such host' }),
+    'A run of the procedure deploy waited too long': ({ sops }) => end(sops, { status: 'expired' }),
+  }
+  const end = async (sops: Store['sops'], part: Partial<SopRun>) => {
+    await sops.start([startOf(sopRun('r'))], { atMs })
+    await sops.advance(sopRun('r'), ended(sopRun('r'), { ...part, endedAtMs: Date.now() }), [])
+  }
+
+  test.each(Object.keys(ENDS))('"%s" is told once after the next start if a crash lost its event', async (text) => {
+    const { runtime } = await start(config)
+    await ENDS[text]?.(runtime.store)
+    const told: string[] = []
+    for (let starts = 0; starts < 3; starts++) {
+      await daemon?.stop()
+      const again = await start(config)
+      await expect.poll(again.notices).toHaveLength(1)
+      await expect.poll(async () => (await again.outbox.list({ limit: 9 })).filter(({ state }) => state === 'sent')).toHaveLength(1)
+      await tellDueNotices(again.runtime)
+      told.push(...again.sent)
+    }
+    expect(told).toEqual([expect.stringMatching(new RegExp(`^x:ops Notification\\s+${text}`))])
+  })
+
+  test('an end that was told is not told again after the next start', async () => {
+    const { runtime, emit, sent } = await start(config)
+    await ENDS['A message on y could not be answered: no end']?.(runtime.store)
+    emit(dead('inbound', 'no end'))
+    await expect.poll(() => sent).toHaveLength(1)
+    await daemon?.stop()
+    const again = await start(config)
+    await tellDueNotices(again.runtime)
+    expect([await again.notices(), again.sent]).toMatchObject([[{ about: 'inbox y' }], []])
+  })
+})
 
 test('a notice whose chats a crash kept from being marked is not told again', async () => {
   const config = '[approvals]\nchannels = ["x:ops"]\n[notify]\nevery_mins = 0\n'

@@ -29,6 +29,8 @@ const STOPPED_MAX = 1000
 /** A message whose channel is absent, or that a stop interrupts, is checked again after this time. */
 export const ABSENT_DELAY_MS = 5000
 export const HOUR_MS = 3_600_000
+/** A message that no procedure has room for is offered again after this time. */
+const FULL_DELAY_MS = 30_000
 /** A message that waits for a limit in dollars is tried again after this time, because the limit may be raised meanwhile. */
 const BUDGET_LOOK_SECS = 600
 
@@ -168,17 +170,22 @@ export class Attempts {
     return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, message, text, nowMs)] }
   }
 
-  /** Tells the sender of a message that no procedure had room for: that it waits long, or that it was given up. */
-  async withoutRun(owned: OwnedStore, told: Told, { ageMs, retryAtMs }: Unstarted): Promise<JobOutcome> {
-    const { features, onReplies } = this.#options
-    const { notice_after_secs } = features.config()
-    const isGivenUp = retryAtMs === undefined
+  /** Keeps a message that no procedure has room for until it is too old. Its sender is told that it waits long, or that it is given up. */
+  async withoutRun(owned: OwnedStore, told: Told & { readonly number: number }, { ageMs, reason }: Unstarted): Promise<JobOutcome> {
+    const { clock, features, log, onReplies } = this.#options
+    const { number, channel } = told
+    const { max_age_hours, notice_after_secs } = features.config()
+    if (ageMs >= max_age_hours * HOUR_MS) {
+      const error = `no procedure had room for it for ${max_age_hours} h: ${reason}`
+      return this.giveUp(owned, { number, channel, attempts: 0 }, { error, news: this.newsFor(told, 'unanswered') })
+    }
+    log.warn('message waits for its procedures', { channel, inbox: number, reason })
     const isLong = notice_after_secs > 0 && ageMs >= notice_after_secs * 1000
-    const news = isGivenUp || isLong ? this.newsFor(told, isGivenUp ? 'unanswered' : 'waiting') : undefined
+    const news = isLong ? this.newsFor(told, 'waiting') : undefined
     // The wait is told once for a message, however long it is.
-    const numbers = news && (await owned.outbox.addNews(isGivenUp ? news : { ...news, quietMs: Math.max(news.quietMs, ageMs) }))
+    const numbers = news && (await owned.outbox.addNews({ ...news, quietMs: Math.max(news.quietMs, ageMs) }))
     if (numbers) onReplies(waitingReplies(news.notice, numbers))
-    return isGivenUp ? 'done' : { retryAtMs }
+    return { retryAtMs: clock.nowMs() + FULL_DELAY_MS }
   }
 
   /** Makes the message a dead letter, and tells its sender. */

@@ -8,7 +8,7 @@ import { channelNamed } from '../delivery-options.ts'
 import { DeliveryQueue, type OwnedRow } from '../delivery-queue.ts'
 import { admitMessage, endBeyondShare, principalOf } from './admit-message.ts'
 import { ArrivedMessages } from './arrived-messages.ts'
-import { ABSENT_DELAY_MS, Attempts, HOUR_MS } from './attempts.ts'
+import { ABSENT_DELAY_MS, Attempts } from './attempts.ts'
 import { heldBack } from './before-restore.ts'
 import { BesideTurns } from './beside-turns.ts'
 import { LongWaits } from './long-waits.ts'
@@ -223,10 +223,9 @@ export class InboxWorker {
     this.#shares.begins(number)
     // A message without a kind is classified now.
     const procedures = kind === 'turn' ? undefined : features.procedures()
-    const ageMsMax = features.config().max_age_hours * HOUR_MS
-    const taken = await fireProcedures({ ...this.#options, store: owned, procedures, ageMsMax }, channel, number, message, client)
+    const taken = await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message, client)
     if (taken === true) return 'done'
-    if (taken) return this.#attempts.withoutRun(owned, { channel: channel.name, lane, message }, taken)
+    if (taken) return this.#attempts.withoutRun(owned, { number, channel: channel.name, lane, message }, taken)
     return this.#turns.run(row, { channel, message, pieces, client, attempt, room })
   }
 }

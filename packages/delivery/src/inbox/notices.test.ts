@@ -196,6 +196,6 @@ describe('a message that no procedure has room for', () => {
     await made.receive(message('m1'))
     await minutes(62)
     expect(textsOf(made)).toEqual([waiting, UNANSWERED])
-    expect(await states(made)).toEqual({ inbox: ['done'], outbox: ['sent', 'sent'] })
+    expect(await states(made)).toEqual({ inbox: ['dead'], outbox: ['sent', 'sent'] })
   })
 })

@@ -62,7 +62,7 @@ async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engi
       return dispatched
     },
   }
-  const options = { store, log: testHost().log, procedures: engine ? sops : undefined, clock: testClock(9), ageMsMax: 1000 }
+  const options = { store, log: testHost().log, procedures: engine ? sops : undefined, clock: testClock(9) }
   const take = () => fireProcedures(options, channel, number ?? 0, message, clientOf(channel, message, []))
   return { taken: await take(), take, fired, number: number ?? 0 }
 }
@@ -102,28 +102,22 @@ test('a procedure that matches takes the message, even if a limit skips its run'
   expect((await offer([{ sop: 'ship', status: 'skipped', reason: 'it cools down' }])).taken).toBe(true)
 })
 
-test('a message that no procedure has room for is offered again until it is too old', async () => {
+test('a message that no procedure has room for stays as it is', async () => {
   const { number } = await offer([])
-  const asked: unknown[] = []
   const sops: Pick<Sops, 'matches' | 'fire'> = {
     matches: () => true,
-    async fire(_, also) {
-      asked.push(also?.repeats)
-      throw new AppError('unavailable', 'full', { retryAfterSecs: 30 })
-    },
+    fire: () => Promise.reject(new AppError('unavailable', 'full', { retryAfterSecs: 30 })),
   }
   const clock = testClock(9)
   const take = () =>
     fireProcedures(
-      { store, log: testHost().log, procedures: sops, clock, ageMsMax: 1000 },
+      { store, log: testHost().log, procedures: sops, clock },
       ...([CHANNEL, number, MESSAGE, clientOf(CHANNEL, MESSAGE, [])] as const),
     )
-  expect(await take()).toEqual({ ageMs: 0, retryAtMs: 30_009 })
-  await clock.advance(999)
-  await take()
-  await clock.advance(1)
-  await take()
-  expect(asked).toEqual([true, true, false])
+  expect(await take()).toEqual({ ageMs: 0, reason: 'full' })
+  await clock.advance(1000)
+  expect(await take()).toEqual({ ageMs: 1000, reason: 'full' })
+  expect(await store.inbox.get(number)).toMatchObject({ state: 'pending' })
 })
 
 test('a message that meets no condition is for the agent', async () => {
@@ -160,7 +154,7 @@ test('a message that an operator replays starts its procedure again', async () =
   }
   const take = () =>
     fireProcedures(
-      { store, log: testHost().log, procedures: sops, clock: testClock(9), ageMsMax: 1000 },
+      { store, log: testHost().log, procedures: sops, clock: testClock(9) },
       CHANNEL,
       number,
       MESSAGE,

@@ -9,28 +9,23 @@ export function isProcedureEvent(procedures: Procedures | undefined, { webhook }
   return webhook !== undefined && procedures?.matches('webhook', webhook.path) === true
 }
 
-/** A message without a run for `ageMs`, which is offered again at a time, or was skipped for its age. */
-export type Unstarted = { readonly ageMs: number; readonly retryAtMs?: number }
+/** A message for which no procedure has had room for `ageMs`, because of `reason`. */
+export type Unstarted = { readonly ageMs: number; readonly reason: string }
 
 export interface FiringOptions {
   readonly store: Pick<Store, 'inbox'>
   readonly procedures: Procedures | undefined
   readonly log: Logger
   readonly clock: Pick<Clock, 'monotonicMs' | 'nowMs'>
-  /** A message that no procedure has room for waits this long; then it is recorded as skipped. */
-  readonly ageMsMax: number
 }
-
-/** A message that no procedure has room for is offered again after this time. */
-const FULL_DELAY_MS = 30_000
 
 /**
  * Resolves to true when procedures have taken the message, which is then done in the same commit: after a crash nothing starts
  * twice, and a replayed message is an event like the first. False: no trigger takes a message of this principal, or no condition fits.
- * An `Unstarted`: as many runs wait as may, so the message stays in the inbox until its time; or it is done and no run was started.
+ * An `Unstarted`: as many runs wait as may, and the message is as it was.
  */
 export async function fireProcedures(
-  { store, procedures, log, clock, ageMsMax }: FiringOptions,
+  { store, procedures, log, clock }: FiringOptions,
   channel: Channel,
   number: number,
   message: Inbound,
@@ -52,21 +47,14 @@ export async function fireProcedures(
     ...(entry.trace !== undefined && { trace: entry.trace }),
     origin: { channel: channel.name, account, to, sender },
   } as const
-  const ageMs = ageOf(clock, entry.receivedAtMs)
-  const repeats = ageMs < ageMsMax
   let dispatched: readonly SopDispatch[]
   try {
-    dispatched = await procedures.fire(event, { inbox: number, repeats })
+    dispatched = await procedures.fire(event, { inbox: number, repeats: true })
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'unavailable' || error.retryAfterSecs === undefined) throw error
-    log.warn('message waits for its procedures', { channel: channel.name, inbox: number, reason: error.message })
-    return { ageMs, retryAtMs: clock.nowMs() + FULL_DELAY_MS }
+    return { ageMs: ageOf(clock, entry.receivedAtMs), reason: error.message }
   }
   if (dispatched.length === 0) return false
-  if (!repeats && dispatched.every(({ status }) => status === 'skipped')) {
-    log.warn('message given up: no procedure had room for it', { channel: channel.name, inbox: number })
-    return { ageMs }
-  }
   log.info('procedures took a message', { channel: channel.name, inbox: number, dispatched: dispatched.length })
   return true
 }

@@ -7,6 +7,7 @@ import { approvalsSection, notifySection } from '@sluice/config'
 import { isoTime, shellWord } from '@sluice/kit'
 import { MAIN_AGENT, type OperatorNotice, oneLine, type SluiceEvent, type Store, withFullStop } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
+import { givenUp as readGivenUp } from './given-up.ts'
 import { notifyNews } from './notify.ts'
 
 /** A notice as the page shows it. */
@@ -25,6 +26,14 @@ const KEPT_MAX = 100
 /** The reason of a failed run may be the whole report of an agent. */
 const REASON_CHARS_MAX = 300
 const MINUTE_MS = 60_000
+/** An end is told within this time, or its event was lost. */
+const ON_ITS_WAY_MS = 10_000
+/** Ends from before are of an earlier release, or nobody wants to hear of them any more. */
+const LOOK_BACK_MS = 24 * 60 * MINUTE_MS
+
+interface Since {
+  readonly sinceMs?: number
+}
 
 const kept = (store: Pick<Store, 'keyValue'>) => store.keyValue('gateway:notices')
 
@@ -51,22 +60,40 @@ export function startOperatorNotices(runtime: Runtime): (notice: OperatorNotice)
   return tell
 }
 
-/** Tells operators what a crash, or the store, kept from their chats. Never rejects. Call it once when the channels have started. */
+/**
+ * Tells operators what a crash, or the store, kept from them: notices whose messages to the chats are not queued, and ends of messages, replies
+ * and runs without a notice. Never rejects. Call it once when the channels have started, and now and then, for nodes that have crashed.
+ */
 export async function tellDueNotices(runtime: Runtime): Promise<void> {
+  const { clock, startedAtMs, snapshot, store } = runtime
   try {
-    for (const { key, value } of await kept(runtime.store).list('', KEPT_MAX * 2)) {
-      const notice = value as StoredNotice
-      if (!notice.isDue) continue
+    // What is later may be on its way.
+    const toMs = Math.max(startedAtMs, clock.nowMs() - ON_ITS_WAY_MS)
+    const rows = (await kept(store).list('', KEPT_MAX * 2)).map(({ key, value }) => ({ key, notice: value as StoredNotice }))
+    for (const { key, notice } of rows) {
+      const atMs = Date.parse(notice.at)
+      if (!notice.isDue || atMs > toMs) continue
       // It was told if a crash came right after that.
-      if (await tellChats(runtime, notice, { sinceMs: Date.parse(notice.at) })) await told(runtime, key, notice)
-      else await kept(runtime.store).set(key, shown(notice))
+      if (await tellChats(runtime, notice, { sinceMs: atMs })) await told(runtime, key, notice)
+      else await kept(store).set(key, shown(notice))
+    }
+    const everyMs = snapshot().config.core(notifySection).every_mins * MINUTE_MS
+    const looked = new Set<string>()
+    for (const { atMs, event } of await readGivenUp(store, { fromMs: clock.nowMs() - LOOK_BACK_MS, toMs })) {
+      const notice = noticeOf(event)
+      if (!notice || looked.has(notice.about)) continue
+      looked.add(notice.about)
+      // A notice that was shorter ago than `every_mins` stands for this end as well.
+      const sinceMs = atMs - everyMs
+      const isTold = rows.some(({ notice: { about, at } }) => about === notice.about && Date.parse(at) >= sinceMs)
+      if (!isTold) await send(runtime, notice, { sinceMs })
     }
   } catch (error) {
     runtime.log.error('operators not notified', { error })
   }
 }
 
-async function send(runtime: Runtime, { kind, about, text, broken }: OperatorNotice): Promise<void> {
+async function send(runtime: Runtime, { kind, about, text, broken }: OperatorNotice, since: Since = {}): Promise<void> {
   const { clock, snapshot, store } = runtime
   if (!snapshot().config.core(notifySection).kinds.includes(kind)) return
   const at = isoTime(clock.nowMs())
@@ -74,16 +101,12 @@ async function send(runtime: Runtime, { kind, about, text, broken }: OperatorNot
   const notice: StoredNotice = { at, kind, about, text, ...(broken !== undefined && { broken }), isDue: true }
   // The page has the notice first, so that no crash hides it there, and the next start finds it.
   await kept(store).set(key, notice)
-  if (await tellChats(runtime, notice)) await told(runtime, key, notice)
+  if (await tellChats(runtime, notice, since)) await told(runtime, key, notice)
   else await kept(store).swap(key, notice, undefined)
 }
 
 /** Resolves to false when the same was told within `[notify] every_mins`, or since `sinceMs`. */
-async function tellChats(
-  runtime: Runtime,
-  { kind, about, text, broken }: StoredNotice,
-  { sinceMs }: { readonly sinceMs?: number } = {},
-): Promise<boolean> {
+async function tellChats(runtime: Runtime, { kind, about, text, broken }: StoredNotice, { sinceMs }: Since = {}): Promise<boolean> {
   const { clock, snapshot } = runtime
   const { config } = snapshot()
   const { channels = config.core(approvalsSection).channels, every_mins } = config.core(notifySection)

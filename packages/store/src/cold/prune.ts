@@ -33,7 +33,9 @@ const DROP_ADMISSIONS = `
   RETURNING id`
 const DROP_LOOPS = 'DELETE FROM loops WHERE number < (SELECT min(number) FROM inbox)'
 const DROP_SPENDING = 'DELETE FROM spending WHERE day < $1'
-const DROP_HELD = 'DELETE FROM held_back WHERE until < $1 AND news < $1'
+// `[notify] every_mins` is at most a week.
+const DROP_HELD =
+  "DELETE FROM held_back WHERE until < $1 AND news < CASE WHEN cause LIKE 'notice:%' THEN CAST($2 AS float8) ELSE CAST($1 AS float8) END"
 
 const DAY_MS = 86_400_000
 /** The longest span of a list of costs, which is longer than the period of any budget. */
@@ -80,7 +82,7 @@ export async function prune(db: ColdDatabase, dialect: PruneDialect, retention: 
     ...[DROP_COSTS, ...dialect.dropCosts].map((text) => statement(text, Math.floor((nowMs - COSTS_KEPT_MS) / QUARTER_MS))),
     // No limit looks back further than a day.
     statement(DROP_SPENDING, Math.floor(nowMs / DAY_MS) - 1),
-    statement(DROP_HELD, nowMs - DAY_MS),
+    statement(DROP_HELD, nowMs - DAY_MS, nowMs - 8 * DAY_MS),
     statement(DROP_LOOPS),
   )
   const replies = await drop(DROP_OUTBOX, endedBeforeMs)

@@ -21,6 +21,9 @@ const limits = (key: string, part: Partial<CountedLimits> = {}): CountedLimits =
 const take = (store: Pick<Store, 'admissions'>, id: string, counted: readonly CountedLimits[], atMs = NOON) =>
   store.admissions.take({ id, counted, shard: 7, atMs })
 
+/** Limits that keep all rows with contents. */
+const retention = { endedBeforeMs: 0, keysBeforeMs: 0, idsBeforeMs: 0, historyBeforeMs: 0, bytesMax: 1e12, limit: 100 }
+
 export const admissionRules: StoreRules = {
   'a client begins at most this number of turns within any hour, also after a restart': async ({ store, restart }) => {
     const two = [limits('ann', { turnsPerHour: 2 })]
@@ -308,6 +311,19 @@ export const admissionRules: StoreRules = {
     expect(await admissions.reset('bob')).toBe(false)
   },
 
+  'a notice to operators is remembered for eight days, and another one for a day': async ({ store }) => {
+    const causes = ['notice:refused', 'unanswered'] as const
+    const isNews = (sinceMs: number) =>
+      Promise.all(causes.map((cause) => store.admissions.hold({ client: 'a', cause, sinceMs, untilMs: sinceMs }, 30 * 24 * HOUR_MS)))
+    await isNews(NOON)
+    await store.prune({ ...retention, nowMs: NOON + 24 * HOUR_MS })
+    expect(await isNews(NOON + 1)).toEqual([false, false])
+    await store.prune({ ...retention, nowMs: NOON + 7 * 24 * HOUR_MS })
+    expect(await isNews(NOON + 2)).toEqual([false, true])
+    await store.prune({ ...retention, nowMs: NOON + 9 * 24 * HOUR_MS })
+    expect(await isNews(NOON + 3)).toEqual([true, true])
+  },
+
   'old admissions are pruned, open ones stay': async ({ store }) => {
     const two = [limits('ann', { turnsInFlight: 2 })]
     const old = 1000
@@ -315,7 +331,6 @@ export const admissionRules: StoreRules = {
     await take(store, 't2', two, old)
     await store.turns.finish(turnEnd('t1'))
     await store.admissions.spend(['ann'], 1, old)
-    const retention = { endedBeforeMs: 0, keysBeforeMs: 0, idsBeforeMs: 0, historyBeforeMs: 0, bytesMax: 1e12, limit: 100 }
     await store.prune({ ...retention, nowMs: NOON })
     expect(await store.admissions.overspent([limits('ann', { usdPerDay: 1 })], old)).toBeUndefined()
     expect(await take(store, 't3', two, NOON)).toBeUndefined()
