@@ -277,8 +277,8 @@ describe('faults', () => {
     await soon(() => expect(received.map(({ typed }) => typed)).toEqual(['two']))
   })
 
-  test('a mail whose answer cannot be read is skipped after three attempts, and no other mail is', async () => {
-    const { received, logs } = await connected()
+  test('a mail whose answer cannot be read is skipped after three attempts and reported as missing, and no other mail is', async () => {
+    const { received, logs, listening } = await connected()
     bench.fake.imap.refuse = (command) => {
       if (command.startsWith('UID FETCH 1 ')) bench.fake.emit('* 1 FETCH (UID 1 BODYSTRUCTURE (((')
       return undefined
@@ -287,6 +287,7 @@ describe('faults', () => {
     bench.fake.write({ text: 'two' })
     await soon(() => expect(received.map(({ typed }) => typed)).toEqual(['two']))
     expect(logs.filter(({ message }) => message.includes('cannot be fetched'))).toHaveLength(1)
+    expect(listening.gaps).toEqual([{ why: expect.stringMatching(/^the mail with the UID 1 cannot be fetched: ./) }])
   })
 
   test('a mail with whose data the server sends other data without end is skipped, and no other mail is', async () => {

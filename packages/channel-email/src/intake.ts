@@ -1,7 +1,7 @@
 /** Takes one mail from the mailbox to the inbox: fetches it, reads it and delivers it. */
 import { storePatiently } from '@sluice/kit'
 import { normaliseAddress } from '@sluice/mail-common'
-import { AppError, type Deliver, errorText, type Host, type Inbound, isAllowed } from '@sluice/sdk'
+import { AppError, type Deliver, errorText, type Gap, type Host, type Inbound, isAllowed } from '@sluice/sdk'
 import { whyUnverified } from './authentication.ts'
 import { fetchMail } from './fetch-mail.ts'
 import { coversSender } from './identity.ts'
@@ -15,6 +15,14 @@ export interface MailToTake {
   readonly uid: number
   /** Returns why a mail is skipped, as a clause for the log; undefined for one to deliver. */
   skips?(mail: FetchedMail, inbound: Inbound): string | undefined
+}
+
+/** What takes a mail over. */
+export interface Taking {
+  readonly deliver: Deliver
+  readonly signal: AbortSignal
+  /** Called when a mail is skipped because of a fault. */
+  onGap(gap: Gap): void
 }
 
 /** A mail that the server refuses is skipped once it has been refused for this time and at least this number of times. */
@@ -41,11 +49,11 @@ export class Intake {
    * Resolves once the mail is durable or ignored: to its message, or undefined without one, and to `stopped` when `signal` aborted before
    * it was durable. Rejects when it cannot be fetched, so that the caller tries again over another connection.
    */
-  async take(imap: Imap, mail: MailToTake, deliver: Deliver, signal: AbortSignal): Promise<Inbound | 'stopped' | undefined> {
+  async take(imap: Imap, mail: MailToTake, { deliver, signal, onGap }: Taking): Promise<Inbound | 'stopped' | undefined> {
     const { log } = this.#host
-    const found = await this.#fetch(imap, mail)
+    const found = await this.#fetch(imap, mail, onGap)
     if (!found) return undefined
-    const read = this.#read(mail.uid, found)
+    const read = this.#read(mail.uid, found, onGap)
     if (!read) return undefined
     const { fetched, inbound } = read
     const skipped = mail.skips?.(fetched, inbound)
@@ -62,17 +70,22 @@ export class Intake {
   }
 
   /** Returns undefined for a mail that was deleted, or that is skipped. */
-  async #fetch(imap: Imap, { uidValidity, uid }: MailToTake): Promise<Awaited<ReturnType<typeof fetchMail>>> {
+  async #fetch(imap: Imap, { uidValidity, uid }: MailToTake, onGap: Taking['onGap']): Promise<Awaited<ReturnType<typeof fetchMail>>> {
     try {
       return await fetchMail(imap, { uidValidity, uid }, this.#policy)
     } catch (error) {
       if (!this.#isGivenUp(`${uidValidity}/${uid}`, error)) throw asUnavailable(error)
       this.#host.log.error('mail skipped: it cannot be fetched', { channel: 'email', uid, error })
+      onGap({ why: `the mail with the UID ${uid} cannot be fetched: ${errorText(error)}` })
       return undefined
     }
   }
 
-  #read(uid: number, found: FetchedMail | { readonly ignored: string }): { fetched: FetchedMail; inbound: Inbound } | undefined {
+  #read(
+    uid: number,
+    found: FetchedMail | { readonly ignored: string },
+    onGap: Taking['onGap'],
+  ): { fetched: FetchedMail; inbound: Inbound } | undefined {
     const { log } = this.#host
     try {
       if ('ignored' in found) log.info('mail ignored', { channel: 'email', uid, reason: found.ignored })
@@ -83,6 +96,7 @@ export class Intake {
       }
     } catch (error) {
       log.error('mail cannot be read', { channel: 'email', uid, error })
+      onGap({ why: `the mail with the UID ${uid} cannot be read: ${errorText(error)}` })
     }
     return undefined
   }

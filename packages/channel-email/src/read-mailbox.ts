@@ -1,18 +1,15 @@
 /** Reads the mails that are new in the mailbox. The position moves only past mails that are durable or ignored. */
-import type { Deliver, Gap, Host } from '@sluice/sdk'
+import type { Host } from '@sluice/sdk'
 import { searchDay } from './fetch-mail.ts'
-import type { Intake, MailToTake } from './intake.ts'
+import type { Intake, MailToTake, Taking } from './intake.ts'
 import type { OpenFolder } from './mailbox.ts'
 import type { FetchedMail } from './parse.ts'
 import type { Cursor, Progress } from './progress.ts'
 
-export interface Reading {
+export interface Reading extends Taking {
   readonly host: Pick<Host, 'log' | 'clock'>
   readonly intake: Intake
   readonly progress: Progress
-  readonly deliver: Deliver
-  readonly signal: AbortSignal
-  onGap(gap: Gap): void
 }
 
 const SAVE_EVERY = 20
@@ -92,9 +89,10 @@ async function readAgain({ imap, folder }: OpenFolder, reading: Reading, lost: C
 }
 
 /** Resolves to false when reading has to stop before the mail was durable. */
-async function takeOne(imap: OpenFolder['imap'], mail: MailToTake, { intake, progress, deliver, signal }: Reading): Promise<boolean> {
+async function takeOne(imap: OpenFolder['imap'], mail: MailToTake, reading: Reading): Promise<boolean> {
+  const { intake, progress, signal } = reading
   if (signal.aborted) return false
-  const taken = await intake.take(imap, mail, deliver, signal)
+  const taken = await intake.take(imap, mail, reading)
   if (taken === 'stopped') return false
   if (taken) progress.remember(taken.id)
   return true

@@ -92,7 +92,10 @@ export class Connection {
       api: this.#api,
       subscription: this.#subscription,
       watch: this.#watch,
-      intake: new MailIntake(this.#host, (id, ending) => this.#api.mail(id, ending), this.#policyFor(address), deliverAndReport),
+      intake: new MailIntake(this.#host, (id, ending) => this.#api.mail(id, ending), this.#policyFor(address), {
+        deliver: deliverAndReport,
+        onGap: report.gap,
+      }),
       progress: new Progress(cursor, (next) => saveCursor(keyValue, address, next)),
       onGap: report.gap,
     }

@@ -1,11 +1,17 @@
 /** Takes one mail from the mailbox to the inbox: fetches it, reads it and delivers it. */
-import { AppError, type Deliver, type Host } from '@sluice/sdk'
+import { AppError, type Deliver, errorText, type Gap, type Host } from '@sluice/sdk'
 import type { Mail } from './mail.ts'
 import { type Reading, readMail } from './parse.ts'
 import type { MailPolicy } from './why-ignored.ts'
 
 /** Fetches a mail; see `MailApi.mail`. */
 export type FetchMail = (id: string, signal: AbortSignal) => Promise<Mail | 'unreadable' | undefined>
+
+export interface MailTarget {
+  readonly deliver: Deliver
+  /** Called when a mail is skipped because of a fault. */
+  onGap(gap: Gap): void
+}
 
 export interface MailLimits {
   /** Skips mails that were not changed after this history id. */
@@ -23,14 +29,16 @@ export class MailIntake {
   readonly #fetchMail: FetchMail
   readonly #policy: MailPolicy
   readonly #deliver: Deliver
+  readonly #onGap: MailTarget['onGap']
   /** The mail that the API refuses. No later mail is read until it is fetched or skipped. */
   #refused = { id: '', sinceMs: 0, times: 0 }
 
-  constructor(host: Host, fetchMail: FetchMail, policy: MailPolicy, deliver: Deliver) {
+  constructor(host: Host, fetchMail: FetchMail, policy: MailPolicy, { deliver, onGap }: MailTarget) {
     this.#host = host
     this.#fetchMail = fetchMail
     this.#policy = policy
     this.#deliver = deliver
+    this.#onGap = onGap
   }
 
   /**
@@ -43,6 +51,7 @@ export class MailIntake {
     if (mail === undefined) return clock.nowMs()
     if (mail === 'unreadable') {
       log.warn('mail skipped: the answer of the API is not a mail', { mail: id })
+      this.#onGap({ why: `the answer of the API for the mail ${id} is not a mail` })
       return clock.nowMs()
     }
     const atMs = Number(mail.internalDate ?? clock.nowMs())
@@ -60,6 +69,7 @@ export class MailIntake {
     } catch (error) {
       if (!isFaultOfMail(error) || !this.#isRefusedTooLong(id)) throw error
       this.#host.log.error('mail skipped: refused for an hour', { mail: id, error })
+      this.#onGap({ why: `the mail ${id} was refused for an hour: ${errorText(error)}` })
       return undefined
     }
   }
@@ -69,6 +79,7 @@ export class MailIntake {
       return readMail(mail, this.#policy)
     } catch (error) {
       this.#host.log.error('mail cannot be read', { mail: mail.id, error })
+      this.#onGap({ why: `the mail ${mail.id} cannot be read: ${errorText(error)}` })
       return { ignored: 'it could not be read' }
     }
   }

@@ -172,6 +172,15 @@ test('a refusal of a model is announced once for an agent and all its callers, a
   expect((await notices()).map(({ about }) => about).toSorted()).toEqual(['ada quota', 'main credentials'])
 })
 
+test('messages that may be missing are announced once for a channel', async () => {
+  const { notices, emit } = await start('')
+  for (const why of ['the mail with the UID 7 cannot be fetched: no', 'other'])
+    emit({ type: 'channel_gap', channel: 'y', since: '2026-12-01T00:00:00Z', why })
+  const text =
+    'Messages on y may be missing since 2026-12-01T00:00:00Z: the mail with the UID 7 cannot be fetched: no. Sluice does not read them again.'
+  await expect.poll(notices).toMatchObject([{ kind: 'given_up', about: 'missed y', text }])
+})
+
 test('a spent budget is announced, and the limit of a person is not', async () => {
   const { notices, emit } = await start('')
   const failed = { type: 'turn_failed', turn_id: 't', session_id: null, source: 'x', code: 'rate_limited' } as const

@@ -222,7 +222,7 @@ export const notifySection = {
       v.pipe(
         v.array(v.picklist(NOTICE_KINDS)),
         v.description(
-          'What they are told of. refused: a model refuses to answer. budget: a limit of [cost] is reached. given_up: a message or a reply became a dead letter, or a run of a procedure failed. channel: a channel is down or degraded. expired: a run of a procedure waited too long. loop: a conversation was paused. config: a changed configuration or a feature failed. clock: the clock jumped',
+          'What they are told of. refused: a model refuses to answer. budget: a limit of [cost] is reached. given_up: a message or a reply became a dead letter, messages of a channel may be missing, or a run of a procedure failed. channel: a channel is down or degraded. expired: a run of a procedure waited too long. loop: a conversation was paused. config: a changed configuration or a feature failed. clock: the clock jumped',
         ),
       ),
       [...NOTICE_KINDS],

@@ -147,6 +147,11 @@ export function noticeOf(event: SluiceEvent): OperatorNotice | undefined {
       const text = `${about} \`sluice channels\` shows its state.`
       return { kind: 'channel', about: `${channel} ${state}`, text, broken: channel }
     }
+    case 'channel_gap': {
+      const { channel, since, why } = event
+      const text = `Messages on ${channel} may be missing${since === null ? '' : ` since ${since}`}: ${withFullStop(oneLine(why, REASON_CHARS_MAX))} Sluice does not read them again.`
+      return { kind: 'given_up', about: `missed ${channel}`, text }
+    }
     case 'sop_run': {
       const { run_id, sop, status, reason } = event
       if (status === 'failed') {
