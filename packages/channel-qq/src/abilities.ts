@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'QQ',
-  arrives: ['files', 'quotes'],
+  arrives: ['files', 'quotes', 'unknown'],
   names: 'payload',
   sends: ['files'],
   keeps: 'events of a broken session for some minutes',

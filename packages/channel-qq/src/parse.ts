@@ -4,7 +4,16 @@
  */
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import { type Addressed, type Attachment, type Inbound, namePart, quotedPart } from '@sluice/sdk/webhook'
+import {
+  type Addressed,
+  type Attachment,
+  type Inbound,
+  namePart,
+  quotedPart,
+  type Thing,
+  thingsPart,
+  unknownThing,
+} from '@sluice/sdk/webhook'
 import { withFaceNames } from './faces.ts'
 
 export interface ParseOptions {
@@ -15,6 +24,8 @@ export interface ParseOptions {
 const ATTACHMENTS_MAX = 20
 /** The type of a message that quotes another one. */
 const QUOTES = 103
+/** The names of types without text, by their numbers in the documentation of messages. */
+const TYPES: Readonly<Record<number, string>> = { 2: 'markdown', 3: 'ark', 4: 'embed', 7: 'media' }
 
 /** Returns the message or the pressed button of an event as a list of one; empty for any other event. */
 export function parseEvent(type: string, data: unknown, options: ParseOptions): Inbound[] {
@@ -65,7 +76,8 @@ function message(event: Members, { to, sender, addressed }: Where, { account }: 
   const attachments = files.filter((file) => text(file.asr_refer_text).trim() === '').flatMap(attachmentOf)
   const quote = quoteIn(event)
   // A mention alone asks about the message that it quotes.
-  if (words === '' && attachments.length === 0 && !quote.quoted) return []
+  const things = words === '' && attachments.length === 0 && !quote.quoted ? unreadableIn(event, files) : []
+  if (words === '' && attachments.length === 0 && !quote.quoted && things.length === 0) return []
   const sentAtMs = timeOf(event.timestamp)
   return [
     {
@@ -78,9 +90,16 @@ function message(event: Members, { to, sender, addressed }: Where, { account }: 
       addressed,
       ...quote,
       ...(attachments.length > 0 && { attachments }),
+      ...thingsPart(things),
       ...(sentAtMs !== undefined && { sentAtMs }),
     },
   ]
+}
+
+/** QQ sends only the type of a card, such as that of a friend or of a program. */
+function unreadableIn({ message_type: type }: Members, files: readonly Members[]): readonly Thing[] {
+  if (files.length > 0) return files.map((file) => unknownThing([text(file.content_type), text(file.filename)].filter(Boolean).join(', ')))
+  return typeof type === 'number' && type !== 0 && type !== QUOTES ? [unknownThing(TYPES[type] ?? String(type))] : []
 }
 
 /** QQ names no author of the quoted message. */

@@ -23,12 +23,24 @@ export const qqArrivals: ArrivalSubject = {
     const { t, d } = members(payload)
     return parseEvent(typeof t === 'string' ? t : '', d, { account: '1' })
   },
-  never: { forwarded: 'QQ does not tell forwarded messages apart', things: 'QQ sends bots only text and files' },
+  never: { forwarded: 'QQ does not tell forwarded messages apart' },
   recorded: [
     direct('a text', DOCS, { content: 'hi' }, { text: 'hi', addressed: 'direct' }),
     direct('a picture', DOCS, { attachments: [jpeg] }, { attachments: [image] }),
     direct('a face', CLIENTS, { content: '<faceType=1,faceId="13",ext="eyJ0ZXh0Ijoi5ZGy54mZIn0="> thanks' }, { text: '[呲牙] thanks' }),
     direct('a face without a name', CLIENTS, { content: '<faceType=1,faceId="13",ext="x">' }, { text: '[face 13]' }),
+    direct(
+      'the card of a friend, of which QQ sends only the type',
+      'a recorded event of 2025 in https://github.com/wwweibu/Lrobot/blob/main/storage/record/msg_lr232.md',
+      { message_scene: { source: 'default', ext: ['msg_idx=REFIDX_1'] }, message_type: 3 },
+      { text: '', things: [{ kind: 'unknown', text: 'ark' }] },
+    ),
+    direct(
+      'a file without an address',
+      DOCS,
+      { attachments: [{ ...jpeg, url: '' }] },
+      { text: '', things: [{ kind: 'unknown', text: 'image/jpeg, a.jpg' }] },
+    ),
     group('a mention', 'GROUP_AT_MESSAGE_CREATE', { content: ' hello' }, { text: 'hello', addressed: 'mention' }),
     group(
       'a mention in a group whose bot gets all messages',
