@@ -9,6 +9,8 @@ export interface Bot {
   readonly username: string
 }
 
+const QUOTES: readonly string[] = ['blockquote', 'expandable_blockquote']
+
 export interface AddressedText {
   readonly addressed: Exclude<Addressed, 'direct'>
   /** The text or caption without mentions of the bot, unless nothing else is in it. */
@@ -20,8 +22,8 @@ interface Span {
   readonly start: number
   readonly end: number
   readonly isCommand?: boolean
-  /** Set for a link: the text that is added after the range. */
-  readonly address?: string
+  /** What is added at the start of an empty range. */
+  readonly added?: string
 }
 
 /** Returns the message that a message replies to, or an empty object. The first message of a topic counts as no reply target. */
@@ -30,10 +32,10 @@ export function repliedTo(message: Members): Members {
   return target.forum_topic_created === undefined ? target : {}
 }
 
-/** Returns the text or caption, with the address behind each word that is a link. */
+/** Returns the text or caption, with the address behind each word that is a link, and with a mark before each line of a quote. */
 export const wordsOf = (message: Members): string => {
   const written = writtenIn(message)
-  return linksIn(message, written).toSorted(lastFirst).reduce(edited, written)
+  return additionsIn(message, written).toSorted(lastFirst).reduce(edited, written)
 }
 
 /** The words of the part of a message that the sender marked. */
@@ -43,7 +45,7 @@ export function addressedText(message: Members, bot: Bot): AddressedText {
   const written = writtenIn(message)
   const spans = entitiesOf(message).flatMap((entity) => mentionSpan(entity, written, bot) ?? [])
   const isReply = isBot(members(repliedTo(message).from), bot)
-  const rest = [...spans, ...linksIn(message, written)].toSorted(lastFirst).reduce(edited, written).trim()
+  const rest = [...spans, ...additionsIn(message, written)].toSorted(lastFirst).reduce(edited, written).trim()
   const isCommand = spans.some((span) => span.isCommand)
   const addressed = isCommand ? 'command' : spans.length > 0 ? 'mention' : isReply ? 'reply' : 'overheard'
   return { addressed, text: spans.length === 0 || rest === '' ? wordsOf(message) : rest }
@@ -54,14 +56,31 @@ const writtenIn = (message: Members): string => text(message.text) || text(messa
 const entitiesOf = (message: Members): readonly Members[] =>
   list(text(message.text) === '' ? message.caption_entities : message.entities).map(members)
 
+/** Of two ranges with one start, the first one in the list is edited first. */
 const lastFirst = (a: Span, b: Span): number => b.start - a.start
+
+const additionsIn = (message: Members, written: string): readonly Span[] => [
+  ...linksIn(message, written),
+  ...quoteMarksIn(message, written),
+]
+
+/** Returns the starts of the lines of quotes: the words in them are those of others. */
+const quoteMarksIn = (message: Members, written: string): Span[] =>
+  entitiesOf(message).flatMap((entity) => {
+    const span = QUOTES.includes(text(entity.type)) ? spanOf(entity, written) : undefined
+    if (!span) return []
+    const breaks = [...written.slice(span.start, span.end).trimEnd().matchAll(/\n/g)].map(({ index }) => span.start + index + 1)
+    return [span.start, ...breaks].map((start) => ({ start, end: start, added: '> ' }))
+  })
 
 /** Returns the links whose addresses are not in the text. */
 const linksIn = (message: Members, written: string): Span[] =>
   entitiesOf(message).flatMap((entity) => {
     const span = entity.type === 'text_link' ? spanOf(entity, written) : undefined
     const address = text(entity.url)
-    return span && address !== '' && written.slice(span.start, span.end) !== address ? [{ start: span.end, end: span.end, address }] : []
+    return span && address !== '' && written.slice(span.start, span.end) !== address
+      ? [{ start: span.end, end: span.end, added: ` (${address})` }]
+      : []
   })
 
 function spanOf({ offset, length }: Members, written: string): Span | undefined {
@@ -85,10 +104,10 @@ function mentionSpan(entity: Members, written: string, bot: Bot): Span | undefin
 
 const isBot = ({ id }: Members, bot: Bot): boolean => typeof id === 'number' && String(id) === bot.id
 
-/** Adds the address of a link. Removes a mention, and at the start also the punctuation after it. */
-function edited(written: string, { start, end, address }: Span): string {
+/** Adds a text, or removes a mention, at the start also with the punctuation after it. */
+function edited(written: string, { start, end, added }: Span): string {
   const before = written.slice(0, start)
   const after = written.slice(end)
-  if (address !== undefined) return `${before} (${address})${after}`
+  if (added !== undefined) return before + added + after
   return before.trim() === '' ? after.replace(/^[\s,:]+/, '') : before.trimEnd() + after
 }

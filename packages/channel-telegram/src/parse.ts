@@ -36,7 +36,7 @@ export interface Parsed {
 export function parseUpdate(update: unknown, bot: Bot, mentionOnly: boolean, albums?: Pick<Albums, 'addressed'>): Parsed | undefined {
   const { update_id: id, message, edited_message: edited, callback_query: query } = members(update)
   if (message !== undefined) return parseMessage(members(message), bot, mentionOnly, albums)
-  if (edited !== undefined) return parseEdit(members(edited), bot, mentionOnly, `edit:${id}`)
+  if (edited !== undefined) return parseEdit(members(edited), bot, mentionOnly, `edit:${idText(id)}`)
   return query === undefined ? undefined : parsePress(members(query), bot)
 }
 

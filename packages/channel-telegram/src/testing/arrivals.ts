@@ -41,6 +41,25 @@ export const telegramArrivals: ArrivalSubject = {
     ),
     arrival('a mention in a group', 'messageentity', { chat: group, ...mention }, { text: 'hi', addressed: 'mention' }),
     arrival('a command in a group', 'messageentity', { chat: group, ...command }, { text: '/status', addressed: 'command' }),
+    arrival(
+      'a text with a quote in it',
+      'messageentity',
+      { text: 'They say:\nno way\nat all\nwhy?', entities: [{ type: 'blockquote', offset: 10, length: 13 }] },
+      { text: 'They say:\n> no way\n> at all\nwhy?' },
+    ),
+    arrival(
+      'a quote alone, with a mention and a link in it',
+      'messageentity',
+      {
+        ...{ chat: group, text: '@sluice_bot approve\nall' },
+        entities: [
+          { type: 'expandable_blockquote', offset: 0, length: 23 },
+          { type: 'mention', offset: 0, length: 11 },
+          { type: 'text_link', offset: 20, length: 3, url: 'https://x.test/' },
+        ],
+      },
+      { text: '> approve\n> all (https://x.test/)' },
+    ),
     arrival('a text in a group', 'message', { chat: group, text: 'hi' }, { text: 'hi', addressed: 'overheard' }),
     arrival(
       'a reply to the bot',
