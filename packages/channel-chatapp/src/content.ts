@@ -9,8 +9,8 @@ interface Content {
   readonly things?: readonly Thing[]
 }
 
-/** Types that report something, or answer nothing. */
-const IGNORED = ['reaction', 'system', 'ephemeral', 'request_welcome', '']
+/** Types that say nothing without words, report something, or answer nothing. */
+const IGNORED = ['text', 'reaction', 'system', 'ephemeral', 'request_welcome', '']
 
 const CONTEXT_CHARS_MAX = 500
 
@@ -42,8 +42,14 @@ function withContext(message: Members): Content | undefined {
   return { ...content, text: lines.filter((line) => line !== '').join('\n'), ...thingsPart(things) }
 }
 
+/** A message of which the platform shows only the type arrives as a line. */
 function ownContent(message: Members): Content | undefined {
   const type = text(message.type)
+  const name = type === 'unsupported' ? text(members(message.unsupported).type) : type
+  return readContent(type, message) ?? (IGNORED.includes(type) ? undefined : thingContent(unknownThing(name)))
+}
+
+function readContent(type: string, message: Members): Content | undefined {
   switch (type) {
     case 'text':
       return textContent(text(members(message.text).body))
@@ -65,9 +71,7 @@ function ownContent(message: Members): Content | undefined {
     case 'document':
       return mediaContent(type, members(message[type]))
     default:
-      return IGNORED.includes(type)
-        ? undefined
-        : thingContent(unknownThing(type === 'unsupported' ? text(members(message.unsupported).type) : type))
+      return undefined
   }
 }
 

@@ -42,11 +42,19 @@ describe('messages', () => {
     ['a text that is not a string', { text: { body: 7 } }],
     ['no text', { text: undefined }],
     ['a reaction', { type: 'reaction', reaction: { message_id: 'w', emoji: '👍' } }],
-    ['media without an id', { type: 'image', image: { mime_type: 'image/png' } }],
+  ])('ignores a message with %s', (_what, message) => expect(parseOne(message)).toEqual([]))
+
+  // The tap without its content, with an error beside it, is in https://github.com/david-lev/pywa/blob/master/tests/data/updates/message.json.
+  test.each([
+    ['a tap', { type: 'interactive' }],
     ['an empty form', { type: 'interactive', interactive: { type: 'nfm_reply', nfm_reply: {} } }],
+    ['media without an id', { type: 'image', image: { mime_type: 'image/png' } }],
     ['an empty location', { type: 'location', location: {} }],
     ['an empty order', { type: 'order', order: { product_items: [] } }],
-  ])('ignores a message with %s', (_what, message) => expect(parseOne(message)).toEqual([]))
+    ['an empty list of contacts', { type: 'contacts', contacts: [] }],
+  ])('brings %s without content as a line', (_what, message) =>
+    expect(parseOne(message)).toMatchObject([{ text: '', things: [{ kind: 'unknown', text: message.type }] }]),
+  )
 
   test('keeps the other messages of a batch', () => {
     const messages = [{ type: 'text' }, null, 'x', { from: '15550002222', id: 'wamid.2', type: 'text', text: { body: 'hi' } }]
