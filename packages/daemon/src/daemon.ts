@@ -205,7 +205,7 @@ class RunningDaemon implements Daemon {
     void hashWebhookSecret(runtime, options)
     void every(runtime.clock, HISTORY_MS, signal, () => void runtime.history.save())
     void every(runtime.clock, NOTICES_MS, signal, () => void tellDueNotices(runtime))
-    watchClock({ clock: runtime.clock, events: runtime.bus, log: runtime.log, signal })
+    watchClock({ clock: runtime.clock, store: runtime.store, events: runtime.bus, log: runtime.log, signal })
     void reportNode(runtime, signal)
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.
     void runtime.guards().sandbox.choice()

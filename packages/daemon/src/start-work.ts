@@ -7,6 +7,7 @@ import { deliveryOptions } from './delivery-options.ts'
 import { type Procedures, startProcedures } from './procedures.ts'
 import type { OpenRuntime } from './runtime/open-runtime.ts'
 import { createStartTurn } from './start-turn.ts'
+import { recallSeenClocks } from './watch-clock.ts'
 
 export interface Work {
   readonly procedures: Procedures
@@ -15,6 +16,7 @@ export interface Work {
 
 /** `undo` gets what a failed start has to stop. */
 export async function startWork(runtime: OpenRuntime, undo: AsyncDisposableStack): Promise<Work> {
+  await recallSeenClocks(runtime)
   await runtime.ownership.start()
   // Approvals start before turns and deliveries: a resumed turn may ask for one, and a waiting reply may answer one.
   await runtime.approvals.start()

@@ -1,18 +1,32 @@
+import { ageMs } from '@sluice/kit'
 import type { SluiceEvent } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
+import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { expect, test } from 'vitest'
-import { watchClock } from './watch-clock.ts'
+import { recallSeenClocks, watchClock } from './watch-clock.ts'
+
+const HOUR_MS = 3_600_000
+const YEAR_MS = 365 * 24 * HOUR_MS
 
 /** A watch over a clock that can be set. */
-function watched() {
+function watched(keyValue = memoryKeyValue()) {
   const steady = testClock()
+  const store = { keyValue: () => keyValue }
   let setMs = 0
   const clock = { ...steady, nowMs: () => steady.nowMs() + setMs }
   const emitted: SluiceEvent[] = []
   const stop = new AbortController()
-  watchClock({ clock, log: testHost().log, events: { emit: (event) => emitted.push(event) }, signal: stop.signal })
-  return { emitted, stop, set: (ms: number) => (setMs += ms), pass: () => steady.advance(10_000), sleeping: () => steady.sleeping }
+  watchClock({ clock, store, log: testHost().log, events: { emit: (event) => emitted.push(event) }, signal: stop.signal })
+  return {
+    clock,
+    store,
+    emitted,
+    stop,
+    set: (ms: number) => (setMs += ms),
+    pass: () => steady.advance(10_000),
+    sleeping: () => steady.sleeping,
+  }
 }
 
 test.each([
@@ -41,4 +55,18 @@ test('the watch ends with its signal', async () => {
   stop.abort()
   await pass()
   expect(sleeping()).toBe(0)
+})
+
+test.each([
+  ['at once', 0, 10_000],
+  ['when the clock has been ahead for more than a week', 8 * 24 * HOUR_MS, YEAR_MS + 8 * 24 * HOUR_MS + 10_000],
+])('a process that starts %s takes over what the one before has seen, for a week', async (_when, downMs, expectedMs) => {
+  const first = watched()
+  const since = first.clock.nowMs()
+  await recallSeenClocks(first)
+  first.set(YEAR_MS)
+  await first.pass()
+  const clock = testClock(first.clock.nowMs() + downMs)
+  await recallSeenClocks({ clock, store: first.store })
+  expect(ageMs(clock, since)).toBe(expectedMs)
 })

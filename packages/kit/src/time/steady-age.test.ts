@@ -1,6 +1,6 @@
-import { testClock } from '@sluice/testkit/clock'
-import { expect, test } from 'vitest'
-import { ageMs, followClock, jumpedMs, olderThanMs } from './steady-age.ts'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { describe, expect, test } from 'vitest'
+import { ageMs, followClock, jumpedMs, olderThanMs, otherClocks, recallClocks } from './steady-age.ts'
 
 const HOUR_MS = 3_600_000
 const YEAR_MS = 365 * 24 * HOUR_MS
@@ -99,4 +99,52 @@ test('the number of jumps that are remembered is bounded', async () => {
     followClock(clock)
   }
   expect(ageMs(clock, since)).toBe(300_000)
+})
+
+describe('after a restart', () => {
+  /** The clock of the next process, which knows what the one before has seen. */
+  const restarted = (before: TestClock): TestClock => {
+    const clock = testClock(before.nowMs())
+    recallClocks(clock, otherClocks(before))
+    return clock
+  }
+
+  test('while the clock is a year ahead, what waits since before is as old as it is', async () => {
+    const first = testClock()
+    followClock(first)
+    const early = first.nowMs()
+    await first.advance(HOUR_MS)
+    first.jump(YEAR_MS)
+    followClock(first)
+    const late = first.nowMs()
+    await first.advance(HOUR_MS)
+    const second = restarted(first)
+    expect([ageMs(second, early), ageMs(second, late)]).toEqual([2 * HOUR_MS, HOUR_MS])
+    expect(olderThanMs(second, 3 * HOUR_MS)).toBeLessThan(early)
+    await second.advance(HOUR_MS)
+    const third = restarted(second)
+    expect([ageMs(third, early), ageMs(third, late)]).toEqual([3 * HOUR_MS, 2 * HOUR_MS])
+    third.jump(-YEAR_MS)
+    await third.advance(HOUR_MS)
+    expect([ageMs(third, early), ageMs(third, late), ageMs(third, third.nowMs())]).toEqual([4 * HOUR_MS, 3 * HOUR_MS, 0])
+  })
+
+  test('a jump is no jump of the new process', () => {
+    const first = testClock()
+    followClock(first)
+    first.jump(YEAR_MS)
+    expect(otherClocks(first)).toEqual([YEAR_MS])
+    expect(jumpedMs(restarted(first))).toBe(0)
+  })
+
+  test('what arrives later is new, whichever clocks were seen', async () => {
+    for (const ms of [YEAR_MS, -YEAR_MS]) {
+      const clock = testClock()
+      recallClocks(clock, [ms])
+      await clock.advance(1000)
+      const now = clock.nowMs()
+      await clock.advance(HOUR_MS)
+      expect(ageMs(clock, now)).toBe(HOUR_MS)
+    }
+  })
 })

@@ -19,19 +19,39 @@ const JUMP_MS_MIN = 5000
 /** A jump is noticed within this time. */
 const NOTICED_MS = 5000
 const SPANS_MAX = 100
+const EARLIER_MAX = 10
 
 const spansOf = new WeakMap<Clocks, Span[]>()
+/** What the clocks that an earlier process has seen show now, minus the monotonic clock. */
+const earlierOf = new WeakMap<Clocks, readonly number[]>()
 
 /** Notices when the clock was set. Call it each second from the start on: messages may arrive between a jump and the next call. */
 export function followClock(clock: Clocks): void {
   spans(clock)
 }
 
+/** Returns by how many milliseconds the clock is ahead of each other clock that this process or the one before has seen, for `recallClocks`. */
+export function otherClocks(clock: Clocks): readonly number[] {
+  const all = spans(clock)
+  const aheadMs = all.at(-1)?.aheadMs ?? 0
+  const others = [...(earlierOf.get(clock) ?? []), ...all.map((span) => span.aheadMs)].map((other) => Math.round(aheadMs - other))
+  return [...new Set(others)].filter((ms) => Math.abs(ms) >= JUMP_MS_MIN).slice(-EARLIER_MAX)
+}
+
+/** Takes over the clocks that the process before has seen, so that a restart while the clock is wrong makes nothing too old. Call it at the start. */
+export function recallClocks(clock: Clocks, others: readonly number[]): void {
+  const aheadMs = spans(clock).at(-1)?.aheadMs ?? 0
+  earlierOf.set(
+    clock,
+    others.map((ms) => aheadMs - ms),
+  )
+}
+
 /**
  * Returns for how many milliseconds this machine has been awake since the wall clock showed `sinceMs`, leaving out jumps of the clock that were
  * noticed: the shortest time where the clock may have shown `sinceMs` more than once. A time before the start of the process may be one of
  * any clock that was seen; a time that none has reached, such as that of a process before while the clock was ahead, counts from the
- * start. Never negative.
+ * start. Such a clock may also be one that the process before has seen. Never negative.
  */
 export function ageMs(clock: Clocks, sinceMs: number): number {
   const all = spans(clock)
@@ -42,7 +62,9 @@ export function ageMs(clock: Clocks, sinceMs: number): number {
     const toMs = all[at + 1]?.fromMs ?? nowMs
     return thenMs <= toMs && (thenMs >= fromMs - NOTICED_MS || thenMs < startMs) ? [Math.max(0, nowMs - thenMs)] : []
   })
-  return ages.length > 0 ? Math.min(...ages) : nowMs - startMs
+  const earlier = (earlierOf.get(clock) ?? []).map((aheadMs) => sinceMs - aheadMs).filter((thenMs) => thenMs <= startMs)
+  const known = [...ages, ...earlier.map((thenMs) => nowMs - thenMs)]
+  return known.length > 0 ? Math.min(...known) : nowMs - startMs
 }
 
 /**
@@ -52,8 +74,9 @@ export function ageMs(clock: Clocks, sinceMs: number): number {
 export function olderThanMs(clock: Clocks, ageMs: number): number {
   const thenMs = clock.monotonicMs() - ageMs
   const all = spans(clock)
-  const { aheadMs = 0 } = all.findLast(({ fromMs }) => fromMs <= thenMs) ?? all[0] ?? {}
-  return Math.min(thenMs + aheadMs, clock.nowMs() - ageMs)
+  const span = all.findLast(({ fromMs }) => fromMs <= thenMs)
+  const aheads = span ? [span.aheadMs] : [all[0]?.aheadMs ?? 0, ...(earlierOf.get(clock) ?? [])]
+  return Math.min(...aheads.map((aheadMs) => thenMs + aheadMs), clock.nowMs() - ageMs)
 }
 
 /** Returns by how much the clock was set ahead since the process began to follow it; negative when it was set back. */
