@@ -115,6 +115,25 @@ test.each([
   ['a mailing list without an address', `agent via Example Forum wrote:\n\n> ${asked}`],
   ['a forum', `Posted by agent on 11/29/2026\n\n> ${asked}`],
   ['a rule in bold', `*----- Original Message -----*\n\n${asked}`],
+  // From the tests of https://github.com/EdgeTier/email-reply-parser and https://github.com/alfonsrv/mail-parser-reply.
+  [
+    'Apple Mail in Polish, with a bare address',
+    `Wiadomość napisana przez Agent agent@example.com w dniu 29.11.2026, o godz. 01:52:\n${asked}`,
+  ],
+  ['Gmail in Hungarian', `Agent <agent@example.com> ezt írta (időpont: 2026. nov. 29., V 1:52):\n${asked}`],
+  ['T-Online', `-----Original-Nachricht-----\nBetreff: x\nDatum: 2026-11-29T01:52:10+0100\nVon: "Agent" <agent@example.com>\n\n${asked}`],
+  ['Seznam', `---------- Původní e-mail ----------\nOd: Agent <agent@example.com>\nKomu: ada@example.com\n\n${asked}`],
+  ['Thunderbird in Hungarian', `2026. 11. 29. 1:52 keltezéssel, Agent írta:\n${asked}`],
+  ['Thunderbird in Korean', `2026-11-29 오전 1:52에 Agent 이(가) 쓴 글:\n${asked}`],
+  ['Roundcube in Russian', `Agent писал 2026-11-29 01:52:\n\n${asked}`],
+  ['Gmail in Thai', `ในวันที่ อา. 29 พ.ย. 2026 เวลา 1:52 Agent <agent@example.com> เขียนว่า:\n\n${asked}`],
+  ['Gmail in Indonesian, wrapped', `Pada tanggal Min, 29 Nov 2026 pukul 01.52 Agent\n<agent@example.com> menulis:\n\n${asked}`],
+  ['Gmail in Bulgarian', `На нд, 29.11.2026 г. в 1:52 ч. Agent <agent@example.com> написа:\n\n${asked}`],
+  ['Gmail in Persian', `در تاریخ یکشنبه ۲۹ نوامبر ۲۰۲۶،‏ ۱:۵۲ Agent <agent@example.com> نوشت:\n\n${asked}`],
+  ['Gmail in Catalan', `Missatge de Agent <agent@example.com> del dia dg., 29 de nov. 2026 a les 1:52:\n\n${asked}`],
+  ['Apple Mail in Slovak, wrapped', `Dňa 29. 11. 2026 o 1:52 používateľ Agent\n<agent@example.com> napísal:\n\n${asked}`],
+  ['Mail.ru', `Воскресенье, 29 ноября 2026, 1:52 +03:00 от Agent <agent@example.com>:\n\n${asked}`],
+  ['Tuta', `Nov 29, 2026, 01:52 by agent@example.com:\n\n${asked}`],
   ['two headers on one line', `From: agent@example.com Date: Sun, 29 Nov 2026 01:52:12 -0700\n\n${asked}`],
 ])('finds the whole attribution of %s', (_, quote) => {
   expect(quoteStart(`yes\n\n${quote}`)).toBe(5)
@@ -145,6 +164,9 @@ test.each([
   ['The first part.\n\n----\n\n====\n\nThe second part.'],
   ['See <https://example.com/a\n> for more.'],
   ['Ask Bob <bob@example.com\n> and Eve.'],
+  ['Please send on 29.11.2026 at 14:30 to Bob <bob@example.com>:\n- the contract'],
+  ['Send it by 14:30 to Bob <bob@example.com>:\n\nthe contract'],
+  ['Kérlek írd meg:\na szerver él'],
 ])('finds no quote in the own words %j', (text) => {
   expect(quoteStart(text)).toBe(-1)
 })

@@ -1,7 +1,7 @@
 /** Finds where the words of others begin in the text of a mail. */
 
 /** A line that begins with `>`, or a rule with a title. */
-const MARK = /^(?:[ \t]{0,4}>|\*?-{2,20} ?[^\n\r\u2028\u2029-]{3,60}(?: --- [^\n\r\u2028\u2029-]{3,40})? ?-{2,20}\*?$)/
+const MARK = /^(?:[ \t]{0,4}>|\*?-{2,20} ?(?:[^\n\r\u2028\u2029-]|-(?=[^\s*-])){3,60}(?: --- [^\n\r\u2028\u2029-]{3,40})? ?-{2,20}\*?$)/
 /** A rule without a title, which senders write between their own words, too. */
 const BARE_RULE = /^[ \t]{0,4}[-_=]{2,80}$/
 /** The rule of Outlook, which stands directly above the headers of the quoted mail. */
@@ -17,9 +17,14 @@ const FORWARDED =
 const ATTRIBUTION =
   /^(?:On|Am|Le|El|Il|Em|Op|Den|Dnia|W dniu|Dne|Dana|På|Vào|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|^(?:[Пп]н|[Вв]т|[Сс]р|[Чч]т|[Пп]т|[Сс]б|[Вв]с|[Оо]т|בתאריך|في|بتاريخ)[\s,.]|^\d{1,4}[./年-]/
 const WROTE =
-  /(?:\b(?:wrote|writes|said|schrieb|schreibt|escribió|escribio|ha scritto|scrisse|schreef|escreveu|skrev|skriver|kirjoitti|pisze|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|írta|yazdı|scris|wrote via)|a écrit|пишет?|написал(?:а|\(а\))?|έγραψε|写道|寫道|書きました|のメール|작성|đã viết|(?<![א-ת])(?:מאת|כתב)(?![א-ת])|(?<![ء-ي])(?:كتبت?|تمت كتابة)(?![ء-ي]))/i
+  /(?:\b(?:wrote|writes|said|schrieb|schreibt|escribió|escribio|ha scritto|scrisse|schreef|escreveu|skrev|skriver|kirjoitti|pisze|napisał(?:a|\(a\))?|napsal(?:a|\(a\))?|yazdı|scris|wrote via)|a écrit|пишет?|(?:на)?писал(?:а|\(а\))?|(?<!\p{L})írta|napisana przez|쓴 글|έγραψε|写道|寫道|書きました|のメール|작성|đã viết|(?<![א-ת])(?:מאת|כתב)(?![א-ת])|(?<![ء-ي])(?:كتبت?|تمت كتابة)(?![ء-ي]))/iu
 const ADDRESS = /[^\s<>@"]{1,64}@[^\s<>@"]{1,190}/
 const DATE = /\b\d{1,2}[:.]\d{2}\b|\b(?:19|20)\d{2}\b|\d{4}年/
+/** An address in brackets, or one at the end. */
+const BRACKETED = /[<(][^\s<>()@"]{1,64}@[^\s<>()@"]{1,190}[>)]|@[^\s<>@"]{1,190}[:：]$/
+const TIME = /\p{Nd}{1,2}[:.]\p{Nd}{2}/u
+/** The numbers of a day, a year and a time, or more. */
+const STAMP_NUMBERS_MIN = 4
 const COLON = /[:：][ \t]{0,4}$/
 /** A date, for lines that begin with it. */
 const BARE_DATE = /^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b/
@@ -140,6 +145,7 @@ function beginningOfAttribution(lines: readonly Line[], last: number): number | 
       .join(' ')
     if (said.length > ATTRIBUTION_CHARS_MAX) break
     const [hasAddress, hasDate, wrote] = [ADDRESS.test(said), DATE.test(said), WROTE.test(said)]
+    if (lines[last + 1]?.line === '' && isStamped(said)) return first
     if (ATTRIBUTION.test(said) && (hasQuote || (wrote && (hasDate || hasAddress)) || (hasAddress && hasDate))) return first
   }
   const own = lines[last]?.line ?? ''
@@ -150,6 +156,10 @@ function beginningOfAttribution(lines: readonly Line[], last: number): number | 
   if (!isAlone || !(hasQuote || WROTE.test(own))) return undefined
   return isWhole(own) || !isWhole(both) ? last : last - 1
 }
+
+/** Whether a text has an address and the date and time of a mail, as attributions have in every language. */
+const isStamped = (text: string): boolean =>
+  BRACKETED.test(text) && TIME.test(text) && (text.replace(ADDRESS, '').match(/\p{Nd}+/gu) ?? []).length >= STAMP_NUMBERS_MIN
 
 /** Whether a text has all parts of an attribution: who wrote, the address and the time. */
 const isWhole = (text: string): boolean => text.length <= ATTRIBUTION_CHARS_MAX && ADDRESS.test(text) && DATE.test(text) && WROTE.test(text)

@@ -10,6 +10,14 @@ const DELIMITER = /^-- ?$/
 /** The lines that mail programs of phones write, some with an excuse. A longer sentence is the sender's own. */
 const FROM_PHONE =
   /^(?:(?:Sent (?:from|via|with)|Get Outlook for|Hanki Outlook|Holen Sie sich Outlook|Obtenir Outlook|Von meinem|Gesendet (?:von|mit)|Envoyé (?:de|depuis)|Télécharger Outlook|Enviado desde|Enviado d[eo]|Obtener Outlook|Inviato da|Verzonden (?:vanaf|met)|Skickat från|Sendt fra|Lähetetty|Wysłane? z|Отправлено (?:с|из)|发自我的|從我的|Diese Nachricht wurde von meinem) ?[^,]{1,60}?(?:<https?:[^\s<>]{1,200}>| \(https?:[^\s()]{1,500}\)|, (?:please |kindly |sorry|excuse|apologies).{0,60})?|From [Mm]y [Ii][Pp]hone(?: \S{1,10})?|.{1,40}から送信|[(<]{1,2}[Ss]ent (?:from|by|via|with) [^()<>]{1,60}[)>]{1,2})$/u
+/** The names of devices and programs in the lines of other languages, in which the words alone could be the sender's. */
+const DEVICE = /i(?:Phon|Pad|OS)|Android|Galaxy|Samsung|Huawei|Xiaomi|Redmi|Outlook|Yahoo|Gmail/i
+const SENT_FROM =
+  /^(?:أُ?رسلت? من|Trimis de pe|Verzonden vanuit|Wysłan[oye] z|Pobierz|Odesláno z|Odoslané z|Στάλθηκε από|נשלח מ|ส่งจาก|Надіслано з|Изпратено от|Đã gửi từ|Dikirim dari|Poslano (?:s|z)|Enviat des del?|Envoyé à partir d|Descargar|Obt(?:er|enir)|Baixar|Scarica|Загрузить|Завантажити|获取|取得|Skaffa|Hämta|Hent|Stáhnout|Stiahnuť|Téléchargez) ?.{1,80}$|^.{1,50}(?:küldve|beszerzése|[dt][ae]n gönderildi|에서 보냄|에서 보냈습니다|다운로드|を入手|downloaden|herunterladen)(?:<https?:[^\s<>]{1,200}>)?$/u
+const LINE_CHARS_MAX = 300
+
+const isOfPhone = (line: string): boolean =>
+  FROM_PHONE.test(line) || (line.length <= LINE_CHARS_MAX && DEVICE.test(line) && SENT_FROM.test(line))
 
 /**
  * Returns the sender's text above the first quote, else the text below or between the quotes of a body that keeps their marks (see
@@ -30,8 +38,8 @@ function aboveSignature(text: string): string {
   const lines = text.split('\n')
   const first = lines.findIndex((line, index) => {
     if (DELIMITER.test(line)) return true
-    if (!FROM_PHONE.test(line.trim())) return false
-    const below = lines.slice(index).findIndex((each) => !FROM_PHONE.test(each.trim()))
+    if (!isOfPhone(line.trim())) return false
+    const below = lines.slice(index).findIndex((each) => !isOfPhone(each.trim()))
     return below < 0 || (below > 0 && lines[index + below]?.trim() === '')
   })
   return first < 0 ? text : lines.slice(0, first).join('\n')
