@@ -25,7 +25,11 @@ test.each<[string, ReturnType<typeof newsOf>]>([
   ['no message started the run', newsOf({})],
   ['the message proves no sender', newsOf({ origin: ORIGIN, standing: 'unverified' })],
   ['the text is switched off', newsOf({ origin: ORIGIN }, { unanswered: '' })],
-  ['the channel is gone', newsOf({ origin: ORIGIN }, {}, [])],
 ])('nobody is told when %s', (_, news) => {
   expect(news).toBeUndefined()
+})
+
+test('the notice waits for a channel that is not there', () => {
+  const text = 'x'.repeat(1999)
+  expect(newsOf({ origin: ORIGIN }, { unanswered: text }, [])?.notice).toMatchObject([{ channel: 'chat', to: ORIGIN.to, text }])
 })

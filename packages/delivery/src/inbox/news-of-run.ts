@@ -1,5 +1,5 @@
 /** Tells the person whose message started a procedure that its run has ended without success. */
-import { type Clock, gatewayText, type MessageNews, replyLane, type SopRun } from '@sluice/sdk'
+import { type Channel, type Clock, gatewayText, type MessageNews, replyLane, type SopRun } from '@sluice/sdk'
 import { channelNamed, type DeliveryFeatures } from '../delivery-options.ts'
 import { HOUR_MS } from './attempts.ts'
 import { noticeTo } from './notice.ts'
@@ -9,12 +9,15 @@ interface NewsOptions {
   readonly clock: Clock
 }
 
+/** For a channel that is not there, such as in a command without a daemon. The notice waits for the channel. */
+const UNKNOWN_LIMITS: Channel['limits'] = { text: 2000, unit: 'utf16' }
+
 /** Returns undefined where no message started the run, and where nothing may be written. A conversation gets the notice once an hour. */
 export function newsOfRun({ clock, features }: NewsOptions, { event: { origin, standing, atMs } }: SopRun): MessageNews | undefined {
   const text = gatewayText('unanswered', features.texts())
-  const channel = origin && channelNamed(features, origin.channel)
   // A program may have written an unverified message, and would answer the notice.
-  if (!origin || !channel || text.trim() === '' || standing === 'unverified') return undefined
+  if (!origin || text.trim() === '' || standing === 'unverified') return undefined
+  const channel = channelNamed(features, origin.channel) ?? { name: origin.channel, limits: UNKNOWN_LIMITS }
   const nowMs = clock.nowMs()
   const held = { client: replyLane(origin), cause: 'unanswered', sinceMs: nowMs, untilMs: nowMs } as const
   return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, { ...origin, sentAtMs: atMs }, text, nowMs)] }

@@ -3,23 +3,25 @@ import { randomUUID } from 'node:crypto'
 import { splitText } from '@sluice/kit'
 import type { Channel, Inbound, NewReply } from '@sluice/sdk'
 
+type Target = Pick<Channel, 'name' | 'limits'>
+
 /** Where a notice goes, and the time of the message that it follows. */
 type Answered = Pick<Inbound, 'account' | 'to' | 'sentAtMs'>
 
 /** Returns the text as one message, cut at the platform's limit. */
-export function noticeTo(channel: Channel, message: Answered, text: string, nowMs: number): NewReply {
+export function noticeTo(channel: Target, message: Answered, text: string, nowMs: number): NewReply {
   const [first = text] = splitText(text, channel.limits)
   return noticeOf(channel, message, { text: first, part: 1, parts: 1 }, nowMs)
 }
 
 /** Returns the text as one message or as several. */
-export function noticesTo(channel: Channel, message: Answered, text: string, nowMs: number): NewReply[] {
+export function noticesTo(channel: Target, message: Answered, text: string, nowMs: number): NewReply[] {
   const texts = splitText(text, channel.limits)
   return texts.map((part, at) => noticeOf(channel, message, { text: part, part: at + 1, parts: texts.length }, nowMs))
 }
 
 const noticeOf = (
-  channel: Channel,
+  channel: Target,
   { account, to, sentAtMs }: Answered,
   said: Pick<NewReply, 'text' | 'part' | 'parts'>,
   nowMs: number,
