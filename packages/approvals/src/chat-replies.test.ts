@@ -672,6 +672,26 @@ describe('in a conversation with one person', () => {
     ])
   })
 
+  test.each([
+    ['approve', 'approved'],
+    ['reject later', 'rejected'],
+  ])('`%s` in a reply to the hint decides', async (text, wanted) => {
+    const { say, sent, state, turns } = await asked(rich, { origin, channels: [] })
+    await say('messenger', { ...direct, text: 'wait, what does it delete?' })
+    const hint = sent.find((message) => message.text.startsWith('A question waits'))
+    await say('messenger', { ...direct, inReplyTo: hint?.id ?? '', text })
+    expect(await state()).toBe(wanted)
+    expect(turns).toHaveLength(1)
+  })
+
+  test('a keyword in a reply to an answer of the agent decides nothing', async () => {
+    const { say, sent, state } = await asked(rich, { origin, channels: [] })
+    await say('messenger', { ...direct, text: 'wait, what does it delete?' })
+    const answer = sent.find((message) => !/question waits|Deploy/.test(message.text))
+    await say('messenger', { ...direct, inReplyTo: answer?.id ?? '7', text: 'approve' })
+    expect(await state()).toBe('pending')
+  })
+
   test('a keyword that quotes a message which is not known is answered with the open question', async () => {
     const { say, sent, state } = await asked(rich, { origin, channels: [] })
     await say('messenger', { ...direct, inReplyTo: 'lost in a crash', text: 'approve' })

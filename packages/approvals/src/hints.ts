@@ -1,15 +1,28 @@
 /** Tells people who write something else which questions wait for them, and how to decide them. */
 import { BoundedMap } from '@sluice/kit'
-import { type ApprovalStore, type Channel, type GatewayTexts, gatewayText, type Inbound } from '@sluice/sdk'
+import {
+  type Approval,
+  type ApprovalKey,
+  type ApprovalStore,
+  type Channel,
+  type GatewayTexts,
+  gatewayText,
+  type Inbound,
+  type OutboxStore,
+} from '@sluice/sdk'
 import { keyText } from './new-approval.ts'
 import { isBareWord, type ReplyMatcher } from './replies.ts'
 
 /** Conversations with their questions that are remembered as told. */
 const TOLD_MAX = 10_000
+/** The newest messages of a channel in which a quoted hint is looked for. */
+const SENT_MAX = 200
 
 export interface HintOptions {
   readonly store: Pick<ApprovalStore, 'get'>
   readonly matcher: Pick<ReplyMatcher, 'isAsking' | 'openQuestions'>
+  /** Absent: no message quotes a hint. */
+  readonly outbox: Pick<OutboxStore, 'list'> | undefined
   texts(): GatewayTexts
 }
 
@@ -38,10 +51,30 @@ export class Hints {
     if (questions.length > 1) return gatewayText('open_questions', texts(), { count: questions.length })
     const approval = await store.get(open)
     if (approval?.state !== 'pending') return undefined
-    const [approve = ''] = open.approveKeywords
-    const [reject = ''] = open.rejectKeywords
     // The message waits behind a question about the sender's own turn.
-    const text = inbound.sender === open.person ? 'open_question' : 'open_question_of_others'
-    return gatewayText(text, texts(), { question: approval.title, approve, reject })
+    return hintText(inbound.sender === open.person ? 'open_question' : 'open_question_of_others', texts(), approval)
   }
+
+  /** Whether the message that `inReplyTo` names is a hint at this open question. Platforms with short messages cut hints. */
+  async isQuoted(
+    { name: channel }: Channel,
+    { account, inReplyTo }: Pick<Inbound, 'account' | 'inReplyTo'>,
+    key: ApprovalKey,
+  ): Promise<boolean> {
+    const { outbox, store, texts } = this.#options
+    if (inReplyTo === undefined || !outbox) return false
+    const sent = await outbox.list({ channel, limit: SENT_MAX })
+    const said = sent.find((row) => row.providerId === inReplyTo && row.account === account)?.text
+    const approval = said ? await store.get(key) : undefined
+    if (!said || approval?.state !== 'pending') return false
+    return (['open_question', 'open_question_of_others'] as const).some((text) => hintText(text, texts(), approval).startsWith(said))
+  }
+}
+
+function hintText(
+  text: 'open_question' | 'open_question_of_others',
+  texts: GatewayTexts,
+  { title: question, approveKeywords: [approve = ''], rejectKeywords: [reject = ''] }: Approval,
+): string {
+  return gatewayText(text, texts, { question, approve, reject })
 }

@@ -53,12 +53,20 @@ export class ReplyMatcher {
   readonly #open: OpenApprovals
   readonly #deciders: Deciders
   readonly #clock: Clock
+  readonly #quotesHint: (channel: Channel, inbound: Inbound, open: OpenApproval) => Promise<boolean>
   /** When a prompt of an approval last began to be sent, by the clock's `monotonicMs`. */
   readonly #sendingSince = new BoundedMap<string, number>(SENDING_MAX)
   /** Decided approvals, by each message that asked. */
   readonly #decided = new BoundedMap<string, OpenApproval>(DECIDED_MAX)
 
-  constructor(store: Pick<ApprovalStore, 'get' | 'byToken'>, open: OpenApprovals, deciders: Deciders, clock: Clock) {
+  constructor(
+    store: Pick<ApprovalStore, 'get' | 'byToken'>,
+    open: OpenApprovals,
+    deciders: Deciders,
+    clock: Clock,
+    quotesHint: (channel: Channel, inbound: Inbound, open: OpenApproval) => Promise<boolean>,
+  ) {
+    this.#quotesHint = quotesHint
     this.#store = store
     this.#open = open
     this.#deciders = deciders
@@ -127,6 +135,8 @@ export class ReplyMatcher {
       const named = this.#open.ofMessage(name, inbound.account, id) ?? this.#decidedOf(name, inbound.account, id)
       if (named && answers(named, channel, inbound)) return named
     }
+    const hinted = await this.#matchHint(channel, inbound)
+    if (hinted) return hinted
     // Reads prompts that were just sent, also by another process, which a keyword alone may answer.
     let justSent = await this.#matchJustSent(channel, inbound)
     while (!justSent && this.#isBeingSent(channel, inbound)) {
@@ -151,6 +161,14 @@ export class ReplyMatcher {
         open.prompts.some((prompt) => prompt.providerId === null && isWhere(inbound, channel.name, prompt)) &&
         !open.prompts.some((prompt) => prompt.providerId !== null && isWhere(inbound, channel.name, prompt)),
     )
+  }
+
+  /** Returns the open question of the conversation whose hint the message quotes, if the text decides it. */
+  async #matchHint(channel: Channel, inbound: Inbound): Promise<OpenApproval | undefined> {
+    if (inbound.inReplyTo === undefined) return undefined
+    for (const open of this.#at(channel, inbound))
+      if (verdictOf(typedText(inbound), open) && (await this.#quotesHint(channel, inbound, open))) return open
+    return undefined
   }
 
   #decidedOf(channel: string, account: string, id: string): OpenApproval | undefined {
