@@ -170,6 +170,8 @@ function thingsIn(data: Members): readonly Thing[] {
     ...(payment ? [thing('payment', text(members(payment).note))] : []),
   ]
   if (things.length > 0 || typeof data.message === 'string') return things
+  // Linked devices get such a message without its file.
+  if (data.viewOnce === true && list(data.attachments).length === 0) return [unknownThing('media to be viewed once')]
   return Object.keys(data).flatMap((member) => (isUnknown(member, data[member]) ? [unknownThing(member)] : []))
 }
 

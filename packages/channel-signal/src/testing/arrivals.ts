@@ -48,6 +48,18 @@ export const signalArrivals: ArrivalSubject = {
       expect: { text: '', addressed: 'direct', things: [{ kind: 'call', text: 'video' }] },
     },
     arrival('a text', 'JsonDataMessage', { message: 'hi' }, { text: 'hi', addressed: 'direct' }),
+    arrival(
+      'a picture to be viewed once, which Signal gives to the first device alone',
+      'JsonDataMessage',
+      { viewOnce: true, attachments: [] },
+      { text: '', things: [{ kind: 'unknown', text: 'media to be viewed once' }] },
+    ),
+    arrival(
+      'a picture to be viewed once, with the picture',
+      'JsonDataMessage',
+      { viewOnce: true, attachments: [{ contentType: 'image/jpeg', id: 'a.jpg', filename: 'a.jpg', size: 3 }] },
+      { text: '', attachments: [{ kind: 'image', name: 'a.jpg', mime: 'image/jpeg', source: { id: 'a.jpg' } }] },
+    ),
     arrival('a text in a group', 'JsonDataMessage', { ...group, message: 'hi' }, { addressed: 'overheard' }),
     arrival(
       'a mention',
