@@ -170,14 +170,23 @@ export class Attempts {
     return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, message, text, nowMs)] }
   }
 
-  /** Keeps a message that no procedure has room for until it is too old. Its sender is told that it waits long, or that it is given up. */
-  async withoutRun(owned: OwnedStore, told: Told & { readonly number: number }, { ageMs, reason }: Unstarted): Promise<JobOutcome> {
+  /** Ends a message that every procedure has skipped as limited. Keeps one that no procedure has room for until it is too old. Its sender is told that it waits long, or that it is given up. */
+  async withoutRun(
+    owned: OwnedStore,
+    told: Told & { readonly number: number },
+    { ageMs, reason, isSkipped }: Unstarted,
+  ): Promise<JobOutcome> {
     const { clock, features, log, onReplies } = this.#options
     const { number, channel } = told
+    if (isSkipped) {
+      const news = this.newsFor(told, 'unanswered')
+      const { replies } = await owned.inbox.limit(number, { error: reason, atMs: clock.nowMs(), ...(news && { news }) })
+      onReplies(waitingReplies(news?.notice ?? [], replies))
+      return 'done'
+    }
     const { max_age_hours, notice_after_secs } = features.config()
     if (ageMs >= max_age_hours * HOUR_MS) {
-      const error = `no procedure had room for it for ${max_age_hours} h: ${reason}`
-      return this.giveUp(owned, { number, channel, attempts: 0 }, { error, news: this.newsFor(told, 'unanswered') })
+      return this.giveUp(owned, { number, channel, attempts: 0 }, { error: reason, news: this.newsFor(told, 'unanswered') })
     }
     log.warn('message waits for its procedures', { channel, inbox: number, reason })
     const isLong = notice_after_secs > 0 && ageMs >= notice_after_secs * 1000

@@ -199,3 +199,15 @@ describe('a message that no procedure has room for', () => {
     expect(await states(made)).toEqual({ inbox: ['dead'], outbox: ['sent', 'sent'] })
   })
 })
+
+test('a message that its procedures skip tells its sender, and can be replayed', async () => {
+  let cools = true
+  const webhook = { path: '/x', verify: () => ({ by: 'test' }), parse: () => [], sample: () => ({ headers: {}, body: '' }) } as const
+  const made = await bench({ triggers: ['/x'], channel: { webhook }, cools: () => cools })
+  await made.receive(message('m1'))
+  await settle()
+  expect(textsOf(made)).toEqual([UNANSWERED])
+  expect(await made.store.inbox.get(1)).toMatchObject({ state: 'limited', error: 'procedure: it cools down' })
+  cools = false
+  expect(await made.store.inbox.replay(1)).toBe(true)
+})

@@ -98,8 +98,14 @@ test.each<[string, Channel, Inbound, SopEvent['standing']]>([
   expect(fired[0]?.[0]).toMatchObject({ standing })
 })
 
-test('a procedure that matches takes the message, even if a limit skips its run', async () => {
-  expect((await offer([{ sop: 'ship', status: 'skipped', reason: 'it cools down' }])).taken).toBe(true)
+test('a procedure that matches takes the message, even if a limit skips the run of another one', async () => {
+  const skipped = { sop: 'ship', status: 'skipped', reason: 'it cools down' } as const
+  expect((await offer([skipped, STARTED])).taken).toBe(true)
+  expect((await offer([skipped], CHANNEL, true, { ...MESSAGE, id: 'm2' })).taken).toEqual({
+    ageMs: 0,
+    reason: 'ship: it cools down',
+    isSkipped: true,
+  })
 })
 
 test('a message that no procedure has room for stays as it is', async () => {

@@ -9,8 +9,8 @@ export function isProcedureEvent(procedures: Procedures | undefined, { webhook }
   return webhook !== undefined && procedures?.matches('webhook', webhook.path) === true
 }
 
-/** A message for which no procedure has had room for `ageMs`, because of `reason`. */
-export type Unstarted = { readonly ageMs: number; readonly reason: string }
+/** A message for which no procedure has had room for `ageMs`, or which every procedure has skipped, because of `reason`. */
+export type Unstarted = { readonly ageMs: number; readonly reason: string; readonly isSkipped?: true }
 
 export interface FiringOptions {
   readonly store: Pick<Store, 'inbox'>
@@ -22,7 +22,7 @@ export interface FiringOptions {
 /**
  * Resolves to true when procedures have taken the message, which is then done in the same commit: after a crash nothing starts
  * twice, and a replayed message is an event like the first. False: no trigger takes a message of this principal, or no condition fits.
- * An `Unstarted`: as many runs wait as may, and the message is as it was.
+ * An `Unstarted`: the message is as it was.
  */
 export async function fireProcedures(
   { store, procedures, log, clock }: FiringOptions,
@@ -55,6 +55,8 @@ export async function fireProcedures(
     return { ageMs: ageOf(clock, entry.receivedAtMs), reason: error.message }
   }
   if (dispatched.length === 0) return false
+  const skipped = dispatched.flatMap((one) => (one.status === 'skipped' ? [`${one.sop}: ${one.reason}`] : []))
+  if (skipped.length === dispatched.length) return { ageMs: ageOf(clock, entry.receivedAtMs), reason: skipped.join('; '), isSkipped: true }
   log.info('procedures took a message', { channel: channel.name, inbox: number, dispatched: dispatched.length })
   return true
 }

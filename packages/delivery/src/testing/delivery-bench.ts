@@ -141,6 +141,8 @@ export interface DeliveryBenchOptions {
   readonly triggers?: readonly string[]
   /** Returns whether procedures have no room for a run. */
   readonly isFull?: () => boolean
+  /** Whether the procedure skips every message, because it cools down. */
+  readonly cools?: () => boolean
   readonly restoredAtMs?: number
   /** Recordings are files like any other unless given. */
   readonly transcribe?: Transcribe
@@ -205,10 +207,9 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
           async fire(_event, also) {
             const isFull = options.isFull?.() === true
             if (isFull && also?.repeats) throw new AppError('unavailable', 'as many runs wait as may', { retryAfterSecs: 30 })
+            if (options.cools?.()) return [{ sop: 'procedure', status: 'skipped', reason: 'it cools down' }]
             if (also?.inbox !== undefined) await store.inbox.done(also.inbox, clock.nowMs())
-            return isFull
-              ? [{ sop: 'procedure', status: 'skipped', reason: 'full' }]
-              : [{ sop: 'procedure', status: 'started', runId: 'run' }]
+            return [{ sop: 'procedure', status: 'started', runId: 'run' }]
           },
         },
     },

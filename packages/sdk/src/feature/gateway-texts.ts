@@ -14,7 +14,7 @@ export interface GatewayTextRow {
 export const GATEWAY_TEXTS = {
   unanswered: {
     text: 'This message could not be answered.',
-    when: 'a message is given up, or a procedure that it started fails, is cancelled or expires',
+    when: 'a message is given up, or a procedure that it started fails, is cancelled or expires, or skips it',
     maySayNothing: true,
   },
   waiting: {

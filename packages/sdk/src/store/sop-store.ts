@@ -113,7 +113,7 @@ export interface SopStore {
   /**
    * Starts the runs that no limit prevents and stores runs that wait, in order, as `judgeStart` says; each counts the earlier ones. An
    * event with a known key starts nothing and resolves to its first answer. In both cases the same commit marks the idempotency key and
-   * the inbox message as done. `repeats` is described at `FireOptions`.
+   * the inbox message as done, unless every run is skipped. `repeats` is described at `FireOptions`.
    */
   start(
     starts: readonly SopStart[],

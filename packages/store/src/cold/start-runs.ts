@@ -94,7 +94,8 @@ function* startSteps(
   const dispatched: readonly SopDispatch[] = known ? JSON.parse(known.json) : yield* startAll(dialect, starts, { atMs, repeats })
   const newKey = known ? null : key
   if (newKey !== null || idempotency !== null) yield* all(REMEMBER, newKey, atMs, JSON.stringify(dispatched), idempotency)
-  if (inbox !== undefined) yield* dialect.endMessage(inbox, atMs)
+  // A message that started nothing is ended by the caller, who tells its sender.
+  if (inbox !== undefined && dispatched.some(({ status }) => status !== 'skipped')) yield* dialect.endMessage(inbox, atMs)
   return dispatched
 }
 

@@ -98,6 +98,15 @@ export const sopWaitingRules: StoreRules = {
     expect(await waitingIds(store)).toEqual(['c', 'e', 'd', 'a', 'f', 'b'])
   },
 
+  'a message whose every run is skipped is not ended': async ({ store }) => {
+    const inbox = await keepOne(store, 'm1')
+    const off = { concurrentMax: 0 }
+    expect(await fire(store, 'r1', {}, off, { inbox })).toMatchObject([{ status: 'skipped' }])
+    expect(await store.inbox.get(inbox)).toMatchObject({ state: 'pending' })
+    expect(await fire(store, 'r2', {}, ONE, { inbox })).toMatchObject([{ status: 'started' }])
+    expect(await store.inbox.get(inbox)).toMatchObject({ state: 'done' })
+  },
+
   'an event waits behind earlier runs of its procedure, even if a slot is free': async ({ store }) => {
     await fire(store, 'r1')
     await fire(store, 'r2')
