@@ -104,8 +104,7 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
     const heads = marks.flatMap((mark) => {
       const word = byMark.get(mark)
       const row = word && rowOf(word)
-      // What the limited person writes may wait, and holds up nobody else.
-      return row && row.joinedTo === undefined && word.person !== word.room.limited ? [[mark, row.number] as const] : []
+      return row && row.joinedTo === undefined && !mayBePassed(word) ? [[mark, row.number] as const] : []
     })
     const numbers = new Map(heads)
     reportDisorder(said, [...numbers.keys()], (mark) => numbers.get(mark))
@@ -134,6 +133,12 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
   for (const leak of leaks) leaked.report('doubled', leak)
   return [said, heard, remarks, stops, commands, replies, leaked]
 }
+
+/**
+ * Whether the word may wait for its writer's own limit, and hold up nobody else. After a restart, that holds for an operator too, who counts as
+ * any listed person until the message is read.
+ */
+const mayBePassed = ({ person, room }: RoomWord): boolean => room.limited !== undefined && (person === room.limited || person === room.operator)
 
 interface Fate {
   /** In how many turns the words are. */
