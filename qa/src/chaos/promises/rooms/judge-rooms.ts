@@ -138,7 +138,8 @@ export function judgeRooms(record: RoomsRecord, view: WordsView): readonly Tally
  * Whether the word may wait for its writer's own limit, and hold up nobody else. After a restart, that holds for an operator too, who counts as
  * any listed person until the message is read.
  */
-const mayBePassed = ({ person, room }: RoomWord): boolean => room.limited !== undefined && (person === room.limited || person === room.operator)
+const mayBePassed = ({ person, room }: RoomWord): boolean =>
+  room.limited !== undefined && (person === room.limited || person === room.operator)
 
 interface Fate {
   /** In how many turns the words are. */
