@@ -258,6 +258,25 @@ const THINGS: readonly (readonly [member: string, read: (value: Members) => Thin
   ['poll_option_added', ({ option_text }) => thing('poll', 'a new choice', text(option_text))],
   ['checklist', ({ title, tasks }) => thing('checklist', text(title), ...list(tasks).map(taskText))],
   ['checklist_tasks_added', ({ tasks }) => thing('checklist', 'new tasks', ...list(tasks).map(taskText))],
+  [
+    'checklist_tasks_done',
+    ({ checklist_message, marked_as_done_task_ids, marked_as_not_done_task_ids }) => {
+      const { title, tasks } = members(members(checklist_message).checklist)
+      const marked = (ids: unknown, state: string): string[] =>
+        list(ids).map(
+          (id) =>
+            `${
+              text(
+                list(tasks)
+                  .map(members)
+                  .find((task) => task.id === id)?.text,
+              ) || 'a task'
+            } (${state})`,
+        )
+      const tasksMarked = [...marked(marked_as_done_task_ids, 'done'), ...marked(marked_as_not_done_task_ids, 'not done')]
+      return thing('checklist', text(title), ...tasksMarked)
+    },
+  ],
   ['game', ({ title, description }) => thing('game', text(title), text(description))],
   ['invoice', ({ title, total_amount, currency }) => thing('payment', text(title), `${numberText(total_amount)} ${text(currency)}`.trim())],
   ['story', ({ chat }) => thing('story', text(members(chat).title) || text(members(chat).first_name))],

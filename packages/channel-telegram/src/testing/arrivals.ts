@@ -292,6 +292,26 @@ export const telegramArrivals: ArrivalSubject = {
       { things: [{ kind: 'checklist', text: 'new tasks, Tea' }] },
     ),
     arrival(
+      'tasks of a checklist that a person marks',
+      'checklisttasksdone',
+      {
+        checklist_tasks_done: {
+          checklist_message: {
+            checklist: {
+              title: 'Shopping',
+              tasks: [
+                { id: 1, text: 'Milk' },
+                { id: 3, text: 'Tea' },
+              ],
+            },
+          },
+          marked_as_done_task_ids: [1],
+          marked_as_not_done_task_ids: [3],
+        },
+      },
+      { things: [{ kind: 'checklist', text: 'Shopping, Milk (done), Tea (not done)' }] },
+    ),
+    arrival(
       'a checklist with a task that is done',
       'checklisttask',
       { checklist: { title: 'Shopping', tasks: [{ id: 1, text: 'Milk', completion_date: 1_767_225_600 }] } },
