@@ -1,5 +1,5 @@
 /** Reads what was given up from the store, as the events that reported it. */
-import { SOP_ENDED, type SluiceEvent, type Store } from '@sluice/sdk'
+import { type SluiceEvent, SOP_ENDED, type Store } from '@sluice/sdk'
 
 /** An end without success, and its time. */
 export interface GivenUp {

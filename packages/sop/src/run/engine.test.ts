@@ -429,7 +429,10 @@ describe('the person whose message started a run', () => {
   /** Resolves to a bench, and the ends that a person is told. */
   async function telling() {
     const told: [run: string, status: string][] = []
-    const newsOf = ({ id, status }: SopRun) => (told.push([id, status]), NEWS)
+    const newsOf = ({ id, status }: SopRun) => {
+      told.push([id, status])
+      return NEWS
+    }
     const bench = await sopBench([sop('a', { mode: 'supervised', maxConcurrent: 9 })], { starters: { newsOf, queued: () => {} } })
     const fire = async (by = 'chat:bob') => {
       const [dispatch] = await bench.engine.fire(event('/a', { by, origin: ORIGIN }))
