@@ -35,7 +35,7 @@ const APART = [
   'packages/tool-browser-native/src/index.test.ts',
   'packages/tool-browser/src/native/native-driver.test.ts',
   'packages/tool-pdf/src/{conformance,hostile,pdf-read,pdf-reader}.test.ts',
-  'packages/webauthn/src/{daemon,register.negative,sign-in.negative,webauthn}.test.ts',
+  'packages/webauthn/src/{browser,daemon,register.negative,sign-in.negative,webauthn}.test.ts',
   'qa/src/{channels,channel-guides}.test.ts',
   // Playwright changes `fs` and `process`. Without a browser, these files have nothing to do.
   ...(SLUICE_BROWSER ? ['{packages,qa}/**/src/**/*.browser.test.ts'] : []),

@@ -5,7 +5,7 @@ import { Act } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page, type Tone } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
-import { integer, Line, Name } from '../ui/text.tsx'
+import { integer, Line, Name, Text } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
 import { duration, Time } from '../ui/values.tsx'
 
@@ -44,7 +44,7 @@ export function Nodes() {
             )}
             {data.problems.map(({ state, text, fix }) => (
               <Note key={text} tone={state === 'failing' ? 'bad' : 'warn'}>
-                {text} To repair it: {fix}
+                <Text value={`${text} To repair it: ${fix}`} />
               </Note>
             ))}
             <Summary cluster={data} />

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
+import { Line, Text } from './text.tsx'
 
 interface DialogProps {
   readonly title: string
@@ -23,7 +24,9 @@ export function Dialog({ title, children, onClose }: DialogProps) {
   return (
     <dialog ref={element} aria-labelledby={id} onClose={onClose}>
       <div class="stack">
-        <h2 id={id}>{title}</h2>
+        <h2 id={id}>
+          <Line value={title} />
+        </h2>
         {children}
       </div>
     </dialog>
@@ -57,7 +60,7 @@ export function Questions() {
   const { title, text, action, danger, answer } = asked
   return (
     <Dialog title={title} onClose={() => answer(false)}>
-      <p>{text}</p>
+      <Text value={text} />
       <div class="row end">
         <button type="button" onClick={() => answer(false)}>
           Cancel
