@@ -460,7 +460,7 @@ describe('the person whose message started a run', () => {
     expect(told).toEqual([[failing, 'failed']])
   })
 
-  test('is not told of the own rejection, but of an operator who cancels', async () => {
+  test('is not told about a rejection of their own, but about an operator who cancels', async () => {
     const { bench, told, fire } = await telling()
     await bench.decide(await fire('chat:anna'), 'rejected')
     expect(told).toEqual([])
