@@ -56,6 +56,19 @@ test('a reply has the id of the server, names the person in a channel, and quote
   ])
 })
 
+test('a message to the operators of a channel has a room of its own, and so has the answer', async () => {
+  await start({ supports: ['CHANTYPES=#', 'STATUSMSG=@+', 'CHATHISTORY=50'] })
+  fake.say({ text: 'sluice: who is banned?', to: '@#ops' })
+  await soon(() => expect(received).toMatchObject([{ to: { to: '@#ops' }, addressed: 'mention', text: 'who is banned?' }]))
+  await send('@#ops', 'nobody')
+  expect(fake.sent).toMatchObject([{ target: '@#ops', text: 'nobody' }])
+})
+
+test('a server without such messages refuses their targets', async () => {
+  await start()
+  await expect(send('@#ops', 'nobody')).rejects.toThrow('No such nick')
+})
+
 test('a stop waits for the message that is being sent', async () => {
   await start()
   const sending = send('ada', 'one')

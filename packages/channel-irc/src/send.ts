@@ -7,8 +7,11 @@ import { folded, type Line, tagText } from './wire.ts'
 
 const ANSWER_MS = 30_000
 const BURST = 4
-/** A target is one word; a comma would name two, and `$` and `@` begin targets that reach many people. */
-const TARGET = /^[^\s,:$@\p{Cc}][^\s,\p{Cc}]{0,199}$/u
+/**
+ * A target is one word; a comma would name two, and `$` and `@` begin targets that reach many people. Only `@` before a channel is allowed, which
+ * reaches fewer.
+ */
+const TARGET = /^(?:@(?=[#&]))?[^\s,:$@\p{Cc}][^\s,\p{Cc}]{0,199}$/u
 /** What servers answer to a message that they do not deliver. See RFC 2812, section 3.3.1, and https://modern.ircdocs.horse. */
 const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   263: 'rate_limited',

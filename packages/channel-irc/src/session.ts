@@ -71,12 +71,23 @@ export class Session {
     return this.#capabilities.has(capability)
   }
 
-  isIn(channel: string): boolean {
-    return this.#joined.has(folded(channel))
+  isIn(target: string): boolean {
+    return this.#joined.has(folded(this.#channelIn(target) ?? target))
   }
 
   isChannel(target: string): boolean {
-    return (this.#supported.get('CHANTYPES') ?? '#&').includes(target[0] ?? ' ')
+    return this.#channelIn(target) !== undefined
+  }
+
+  /**
+   * Returns the channel of a target; undefined for a nick. What goes to `@#ops` reaches only the operators of that channel. See
+   * https://modern.ircdocs.horse/#statusmsg-parameter.
+   */
+  #channelIn(target: string): string | undefined {
+    const [types, statuses] = [this.#supported.get('CHANTYPES') ?? '#&', this.#supported.get('STATUSMSG') ?? '']
+    const [first = ' ', second = ' '] = target
+    if (types.includes(first)) return target
+    return statuses.includes(first) && types.includes(second) ? target.slice(1) : undefined
   }
 
   /** The bytes of text that fit into one message after the prefix that the server adds. See RFC 2812, section 2.3. */

@@ -83,7 +83,13 @@ export class FakeClient {
 
   /** Shows a message to the bot if it is meant for it. */
   receive(message: IrcMessage): void {
-    if (this.isRegistered && (this.#joined.has(message.target) || message.target === this.nick)) this.send(this.#shown(message))
+    if (this.isRegistered && (this.#isIn(message.target) || message.target === this.nick)) this.send(this.#shown(message))
+  }
+
+  /** A target such as `@#ops` reaches the operators of a channel. See https://modern.ircdocs.horse/#statusmsg-parameter. */
+  #isIn(target: string): boolean {
+    const isForSome = this.#state.supports.some((token) => token.startsWith('STATUSMSG=') && token.includes(target[0] ?? ' ', 10))
+    return this.#joined.has(isForSome ? target.slice(1) : target)
   }
 
   #shown(message: IrcMessage, batch?: string): string {
@@ -201,13 +207,13 @@ export class FakeClient {
   #message(target: string, text: string, tags: string): void {
     const { people, messages, nowMs } = this.#state
     if (text === '') return void this.#reply('412', 'No text to send')
-    if (target.startsWith('#') && !this.#joined.has(target)) return void this.#reply('404', target, 'Cannot send to channel')
+    const isInChannel = this.#isIn(target)
+    if (target.startsWith('#') && !isInChannel) return void this.#reply('404', target, 'Cannot send to channel')
     const fault = this.#state.faultOf(target, text)
     if (fault?.fault === 'reset' || fault?.fault === 'hang') return void this.reset()
     if (fault?.fault === 'status')
       return void this.#reply('263', 'PRIVMSG', 'This command could not be completed because it has been used recently')
-    if (!target.startsWith('#') && target !== 'NickServ' && !people.has(target))
-      return void this.#reply('401', target, 'No such nick/channel')
+    if (!isInChannel && target !== 'NickServ' && !people.has(target)) return void this.#reply('401', target, 'No such nick/channel')
     const given = Object.fromEntries(tags === '' ? [] : tags.split(';').map((tag) => tag.split('=')))
     const message = { id: `m-${messages.length + 1}`, atMs: nowMs(), from: 'sluice', target, text, tags: given }
     messages.push(message)
