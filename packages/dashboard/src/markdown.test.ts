@@ -45,7 +45,21 @@ test.each([
     'see https://example.com/x, or (http://example.com/y).',
     'see link(https://example.com/x -> https://example.com/x), or (link(http://example.com/y -> http://example.com/y)).',
   ],
-  ['![a picture](https://example.com/x.png)', '!link(a picture -> https://example.com/x.png)'],
+  ['***both***, **bold *both***', 'strong(em(both)), strong(bold em(both))'],
+  ['[Ada](https://example.com/Ada_(name)) and more)', 'link(Ada -> https://example.com/Ada_(name)) and more)'],
+  [
+    '[x](https://example.com/x "a title") [y](<https://example.com/y>)',
+    'link(x -> https://example.com/x) link(y -> https://example.com/y)',
+  ],
+  [
+    '<https://example.com/x> and <https://example.com',
+    'link(https://example.com/x -> https://example.com/x) and <link(https://example.com -> https://example.com/)',
+  ],
+  ['one<br>two<br/>three', 'one\ntwo\nthree'],
+  [
+    '![a picture](https://example.com/x.png) ![](https://example.com/y.png)',
+    'link(a picture -> https://example.com/x.png) link(https://example.com/y.png -> https://example.com/y.png)',
+  ],
   ['<img src=x onerror=alert(1)> <b>b</b>', '<img src=x onerror=alert(1)> <b>b</b>'],
   ['[x](javascript:alert(1))', '[x](javascript:alert(1))'],
   ['[x](data:text/html,hi)', '[x](data:text/html,hi)'],
@@ -90,6 +104,12 @@ test('distinguishes blocks', () => {
   ])
 })
 
+test('tasks are shown with their boxes', () => {
+  expect(outline(parseMarkdown('- [ ] buy milk\n- [x] **pay**\n- [link](https://example.com)'))).toEqual([
+    { list: [['☐ buy milk'], ['☑ strong(pay)'], ['link(link -> https://example.com/)']], start: null },
+  ])
+})
+
 test('code that is still arriving is code', () => {
   expect(outline(parseMarkdown('```sh\nnpm start'))).toEqual([{ code: 'npm start', language: 'sh' }])
 })
@@ -109,6 +129,10 @@ test.each([
   ['open marks', '**a '.repeat(50_000)],
   ['brackets', '['.repeat(200_000)],
   ['links', '[a]('.repeat(50_000)],
+  ['brackets in links', `[a](${'('.repeat(2000)}`.repeat(100)],
+  ['titles of links', `[a](x ${'"'.repeat(2000)}`.repeat(100)],
+  ['three marks', '***a '.repeat(40_000)],
+  ['tags', '<br'.repeat(70_000)],
   ['backticks', Array.from({ length: 600 }, (_, index) => '`'.repeat(index + 1)).join(' ')],
   ['quotes', `${'>'.repeat(100_000)} x`],
   ['lists', Array.from({ length: 5000 }, (_, index) => `${' '.repeat(index % 12)}- x`).join('\n')],

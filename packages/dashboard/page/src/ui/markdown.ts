@@ -1,5 +1,5 @@
 /**
- * Reads the part of Markdown that models write, as data. Markup of HTML is text like any other, and no address is followed. The time is
+ * Reads the part of Markdown that models write, as data. Markup of HTML but `<br>` is text like any other, and no address is followed. The time is
  * linear in the length of the text.
  */
 
@@ -25,6 +25,7 @@ const CELLS_MAX = 50
 const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([\w+#.-]*)/
 const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*)$/
 const ITEM = /^( {0,12})(?:[-*+]|(\d{1,9})[.)])[ \t]+(?=\S)/
+const TASK = /^\[([ xX])\][ \t]+/
 const isRule = (line: string): boolean => /^ {0,3}[-*_ \t]{3,}$/.test(line) && /^(?:-{3,}|\*{3,}|_{3,})$/.test(line.replace(/[ \t]/g, ''))
 const isDivider = (line: string): boolean => line.includes('-') && line.includes('|') && /^[ \t|:-]+$/.test(line)
 
@@ -94,7 +95,7 @@ function listAt(lines: readonly string[], from: number, depth: number): readonly
     const own = line.length - line.trimStart().length
     if (item && own <= indent) {
       if (own < indent || (item[2] === undefined) !== (start === null) || isRule(line)) break
-      items.push([line.slice(item[0].length)])
+      items.push([line.slice(item[0].length).replace(TASK, (_, done: string) => (done === ' ' ? '☐ ' : '☑ '))])
     } else if (line.trim() === '') {
       const next = lines[at + 1] ?? ''
       if (next.trim() === '' || (next.length - next.trimStart().length <= indent && !ITEM.test(next))) break
@@ -180,6 +181,11 @@ function partAt(text: string, at: number, depth: number, search: Search): Found 
       return depth < DEPTH_MAX ? markedAt(text, at, depth, search) : undefined
     case '[':
       return linkAt(text, at)
+    case '!':
+      // A picture is an address as any other: its server would learn who reads the answer.
+      return text[at + 1] === '[' ? linkAt(text, at + 1) : undefined
+    case '<':
+      return bracketedAt(text, at)
     case 'h':
       return addressAt(text, at)
     default:
@@ -225,7 +231,9 @@ function markedAt(text: string, at: number, depth: number, { endless }: Search):
   for (let end = text.indexOf(mark, start + 1); end >= 0; end = text.indexOf(mark, end + 1)) {
     const isLonger = mark.length === 1 && (text[end + 1] === mark || text[end - 1] === mark)
     if (isLonger || /\s/.test(text[end - 1] ?? '') || (mark[0] === '_' && WORD.test(text[end + mark.length] ?? ''))) continue
-    return { part: { kind, inner: inlineOf(text.slice(start, end), depth + 1) }, end: end + mark.length }
+    // Of three marks at the end, the first one ends what began inside.
+    const last = mark.length === 2 && text[end + 2] === mark[0] && text.slice(start, end).includes(mark[0] ?? '') ? end + 1 : end
+    return { part: { kind, inner: inlineOf(text.slice(start, last), depth + 1) }, end: last + mark.length }
   }
   endless.add(mark)
   return undefined
@@ -233,6 +241,8 @@ function markedAt(text: string, at: number, depth: number, { endless }: Search):
 
 const LABEL_CHARS_MAX = 500
 const URL_CHARS_MAX = 2000
+/** The address of a link, which may have brackets in pairs, with a title that is not shown. */
+const TARGET = /^(?:<([^<>\s]+)>|((?:[^\s()<]|\([^\s()]*\))+))(?:[ \t]+(?:"[^"]*"|'[^']*'))?[ \t]*\)/
 
 /** Returns an address that a browser may open; undefined for scripts, data and anything else. */
 export function openable(address: string): string | undefined {
@@ -246,10 +256,18 @@ function linkAt(text: string, at: number): Found | undefined {
   if (close < 0 || window[close] !== ']') return undefined
   const open = at + 1 + close + 1
   if (text[open] !== '(') return undefined
-  const rest = text.slice(open + 1, open + 2 + URL_CHARS_MAX)
-  const end = rest.search(/[\s)]/)
-  const url = end > 0 && rest[end] === ')' ? openable(rest.slice(0, end)) : undefined
-  return url === undefined ? undefined : { part: { kind: 'link', label: window.slice(0, close), url }, end: open + 1 + end + 1 }
+  const target = TARGET.exec(text.slice(open + 1, open + 2 + URL_CHARS_MAX))
+  const url = target ? openable(target[1] ?? target[2] ?? '') : undefined
+  if (!target || url === undefined) return undefined
+  return { part: { kind: 'link', label: window.slice(0, close) || url, url }, end: open + 1 + target[0].length }
+}
+
+/** Reads `<https://…>` and `<br>`. */
+function bracketedAt(text: string, at: number): Found | undefined {
+  const line = /^<br[ \t]{0,9}\/?>/i.exec(text.slice(at, at + 16))
+  if (line) return { part: { kind: 'text', text: '\n' }, end: at + line[0].length }
+  const address = text[at + 1] === 'h' ? addressAt(text, at + 1) : undefined
+  return address && text[address.end] === '>' ? { part: address.part, end: address.end + 1 } : undefined
 }
 
 function addressAt(text: string, at: number): Found | undefined {
