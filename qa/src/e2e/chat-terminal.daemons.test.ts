@@ -62,6 +62,7 @@ describe('sluice chat', () => {
     await first.shows('Allow it once?')
     first.type('y\r')
     await first.shows(' tokens')
+    await first.shows('> ')
     first.type(CTRL_D)
     await first.shows('chat --session trip')
     expect(await first.exited).toBe(0)
@@ -70,6 +71,8 @@ describe('sluice chat', () => {
 
     const second = chat('--session', 'trip')
     await second.shows('hello there')
+    // Before the prompt, the terminal is not read, and may take the key as the end of a line.
+    await second.shows('> ')
     second.type(CTRL_D)
     expect(await second.exited).toBe(0)
   })
