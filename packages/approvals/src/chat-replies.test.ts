@@ -692,6 +692,49 @@ describe('in a conversation with one person', () => {
     expect(await state()).toBe('pending')
   })
 
+  test('a reply to the hint of a decided question decides no later question with the same title', async () => {
+    const { say, sent, ask, settle, approvals } = await asked(rich, { origin, channels: [] })
+    await say('messenger', { ...direct, text: 'wait, what does it delete?' })
+    const hint = sent.find((message) => message.text.startsWith('A question waits'))
+    await approvals.decide(KEY, { state: 'rejected', by: 'device:d1', who: { standing: 'operator', isAsked: true } })
+    await ask({ stepId: 'second', origin, channels: [] })
+    await settle()
+    await say('messenger', { ...direct, inReplyTo: hint?.id ?? '', text: 'approve' })
+    expect((await approvals.get({ ...KEY, stepId: 'second' }))?.state).toBe('pending')
+  })
+
+  test('a reply to the hint of one of two questions with the same title decides this one', async () => {
+    const { say, sent, ask, settle, state, approvals } = await asked(rich, { origin, channels: [] })
+    await say('messenger', { ...direct, text: 'wait, what does it delete?' })
+    const hint = sent.find((message) => message.text.startsWith('A question waits'))
+    await ask({ stepId: 'second', origin, channels: [] })
+    await settle()
+    await say('messenger', { ...direct, inReplyTo: hint?.id ?? '', text: 'approve' })
+    expect([await state(), (await approvals.get({ ...KEY, stepId: 'second' }))?.state]).toEqual(['approved', 'pending'])
+  })
+
+  test('a keyword in a reply to a message with the number of a hint in another conversation decides nothing', async () => {
+    const { say, sent, ask, settle, state } = await asked(rich, { origin, channels: [] })
+    const other = { ...direct, sender: 'bob', to: { to: 'bob' } }
+    await ask({ stepId: 'second', origin: { ...origin, to: other.to, sender: 'bob' }, channels: [] })
+    await settle()
+    await say('messenger', { ...other, text: 'wait, what does it delete?' })
+    const hint = sent.find((message) => message.text.startsWith('A question waits'))
+    expect(hint?.to.to).toBe('bob')
+    await say('messenger', { ...direct, inReplyTo: hint?.id ?? '', text: 'approve' })
+    expect(await state()).toBe('pending')
+  })
+
+  test('a keyword in a reply to an answer with the first letters of a hint decides nothing', async () => {
+    const { say, sent, ask, settle, approvals } = await bench({ ...rich, turn: () => 'A' })
+    await say('messenger', { ...direct, text: 'A or B?' })
+    const answer = sent.find((message) => message.text === 'A')
+    await ask({ origin, channels: [] })
+    await settle()
+    await say('messenger', { ...direct, inReplyTo: answer?.id ?? 'none', text: 'yes' })
+    expect((await approvals.get(KEY))?.state).toBe('pending')
+  })
+
   test('a keyword that quotes a message which is not known is answered with the open question', async () => {
     const { say, sent, state } = await asked(rich, { origin, channels: [] })
     await say('messenger', { ...direct, inReplyTo: 'lost in a crash', text: 'approve' })

@@ -1,5 +1,5 @@
 /** Tells people who write something else which questions wait for them, and how to decide them. */
-import { BoundedMap } from '@sluice/kit'
+import { BoundedMap, splitText } from '@sluice/kit'
 import {
   type Approval,
   type ApprovalKey,
@@ -55,19 +55,25 @@ export class Hints {
     return hintText(inbound.sender === open.person ? 'open_question' : 'open_question_of_others', texts(), approval)
   }
 
-  /** Whether the message that `inReplyTo` names is a hint at this open question. Platforms with short messages cut hints. */
+  /**
+   * Whether the message that `inReplyTo` names is a hint at this open question, in the same conversation. A hint that is older than the
+   * question is about an earlier one with the same title.
+   */
   async isQuoted(
-    { name: channel }: Channel,
-    { account, inReplyTo }: Pick<Inbound, 'account' | 'inReplyTo'>,
+    channel: Channel,
+    { account, to, inReplyTo }: Pick<Inbound, 'account' | 'to' | 'inReplyTo'>,
     key: ApprovalKey,
   ): Promise<boolean> {
     const { outbox, store, texts } = this.#options
     if (inReplyTo === undefined || !outbox) return false
-    const sent = await outbox.list({ channel, limit: SENT_MAX })
-    const said = sent.find((row) => row.providerId === inReplyTo && row.account === account)?.text
+    const sent = await outbox.list({ channel: channel.name, limit: SENT_MAX })
+    const said = sent.find((row) => row.providerId === inReplyTo && row.account === account && row.to.to === to.to)
     const approval = said ? await store.get(key) : undefined
-    if (!said || approval?.state !== 'pending') return false
-    return (['open_question', 'open_question_of_others'] as const).some((text) => hintText(text, texts(), approval).startsWith(said))
+    if (!said || approval?.state !== 'pending' || approval.prompts.some(({ number }) => number > said.number)) return false
+    // Platforms with short messages cut hints.
+    return (['open_question', 'open_question_of_others'] as const).some(
+      (text) => splitText(hintText(text, texts(), approval), channel.limits)[0] === said.text,
+    )
   }
 }
 
