@@ -9,9 +9,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 const { dir, dispose } = scratch('[log]\nlevel = "error"\n')
 const sluice = (...argv: string[]) => sluiceWith([])('turns', ...argv, '--data-dir', dir)
 
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+const open = () => openStore({ file: join(dir, 'sluice.db'), clock: systemClock, log })
+
 beforeAll(async () => {
-  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
-  const store = openStore({ file: join(dir, 'sluice.db'), clock: systemClock, log })
+  const store = open()
   const error = { code: 'upstream', message: 'openai:m answered 503' }
   const steps = [{ kind: 'model', name: 'openai:m', atMs: 1000, tookMs: 1500, outcome: 'error', error: 'answered 503' }] as const
   await store.turns.finish(turnEnd('good', { createdAtMs: 0, endedAtMs: 500, source: 'testchat', sessionId: 'channel:testchat/b/r/ada' }))
@@ -43,4 +45,13 @@ test('turns show prints the timeline, and names a turn that is unknown', async (
     timeline: [{ kind: 'model' }, { kind: 'end' }],
   })
   expect(await sluice('show', 'none')).toMatchObject({ code: 1, err: expect.stringContaining("There is no turn 'none'") })
+})
+
+test('turns show takes the beginning of an id, as a narrow terminal lists it, if no other id begins so', async () => {
+  const store = open()
+  for (const id of ['01a22f6c-8751-7a60-9e88-414972439214', '01a22f6c-8752-7a60-9e88-414972439214'])
+    await store.turns.finish(turnEnd(id, { createdAtMs: 0, endedAtMs: 100, source: 'cli' }))
+  await store.close()
+  expect((await sluice('show', '01a22f6c-8751')).out).toMatch(/^turn +01a22f6c-8751-7a60-/)
+  expect(await sluice('show', '01a22f6c')).toMatchObject({ code: 2, err: expect.stringContaining('2 turns begin with 01a22f6c') })
 })
