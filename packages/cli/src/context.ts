@@ -29,11 +29,11 @@ export interface CliContext {
 export interface Output {
   /** Prints one line on standard output. */
   print(line: string): void
-  /** Prints one line on standard output, in which each command in quotes, such as 'sluice status', is shown as it is typed here. */
+  /** Prints one line on standard output, in which each command, such as 'sluice status', is shown as it is typed here. */
   hint(line: string): void
   /** Writes text without a line break on standard output, or bytes, which are unchanged unless standard output is a terminal. */
   write(data: string | Uint8Array): void
-  /** Prints one line on standard error. */
+  /** Prints one line on standard error, in which each command is shown as it is typed here. */
   warn(line: string): void
   /** Replaces the line of the cursor on the terminal of standard error; an empty text clears it. Anywhere else, nothing is shown. */
   progress(line: string): void

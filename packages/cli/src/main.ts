@@ -10,7 +10,7 @@ import { DAEMON_COMMAND } from './daemon-command.ts'
 import { asFileError } from './file-error.ts'
 import { createOutput } from './output.ts'
 import { parseArguments } from './parse-arguments.ts'
-import { asTyped, programName } from './program-name.ts'
+import { programName } from './program-name.ts'
 
 /** The longest interval that Node accepts. */
 const KEEP_ALIVE_MS = 2 ** 31 - 1
@@ -40,7 +40,8 @@ export async function main(options: MainOptions): Promise<void> {
 /** Runs one command and resolves to its exit code. Never rejects. */
 export async function runCommand(options: MainOptions): Promise<number> {
   const { argv = process.argv.slice(2), env = process.env, streams = process, program = 'sluice' } = options
-  const out = createOutput(streams, env, program)
+  const asJson = argv.includes('--json')
+  const out = createOutput(streams, env, asJson ? 'sluice' : program)
   const ended = new AbortController()
   // Timers of the system clock are unreferenced. Without this one, the process could end while a command waits.
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS)
@@ -72,7 +73,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
       interrupted: () => interruptSignal(ended.signal),
     })
   } catch (error) {
-    return reportError(error, out, { asJson: argv.includes('--json'), program })
+    return reportError(error, out, asJson)
   } finally {
     clearInterval(keepAlive)
     ended.abort()
@@ -133,15 +134,15 @@ interface LocatedProblem {
 }
 
 /** Prints an `AppError` as one line, or as one line for each problem of a configuration; prints any other error with its stack. */
-function reportError(error: unknown, out: Output, { asJson, program }: { readonly asJson: boolean; readonly program: string }): number {
+function reportError(error: unknown, out: Output, asJson: boolean): number {
   if (!(error instanceof AppError)) {
     out.warn(`sluice: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
     return 1
   }
   const problems = (error.fields.problems ?? []) as readonly LocatedProblem[]
   if (asJson) out.warn(JSON.stringify({ error: error.message, code: error.code, ...error.fields }))
-  else if (problems.length > 0) for (const problem of problems) out.warn(asTyped(problemLine(problem), program))
-  else out.warn(`sluice: ${asTyped(error.message, program)}`)
+  else if (problems.length > 0) for (const problem of problems) out.warn(problemLine(problem))
+  else out.warn(`sluice: ${error.message}`)
   return ERRORS[error.code].exit
 }
 

@@ -41,7 +41,7 @@ export function createOutput(
       if (typeof data === 'string') stdout.write(rendered(data))
       else stdout.write(isTerminal ? printable(Buffer.from(data).toString('utf8')) : data)
     },
-    warn: (line) => void stderr.write(`${rendered(line)}\n`),
+    warn: (line) => void stderr.write(`${rendered(asTyped(line, program))}\n`),
     progress: (line) => void (stderr.isTTY === true && stderr.write(`\r\u001b[K${rendered(line)}`)),
     json: (value) => print(JSON.stringify(value, null, 2)),
     style,

@@ -36,10 +36,21 @@ test('an unpacked archive is called by its path', () => {
   expect(programName(join(folder, 'nothing/sluice.mjs'), '/nowhere')).toBe('sluice')
 })
 
-test('only commands in quotes are replaced', () => {
+test('commands are replaced in quotes, at the begin of a text, and after a colon, a bracket or "see"', () => {
+  const clone = 'npm run -s sluice --'
   const text = "see 'sluice config check', 'sluice --help' and 'sluice <command>'; sluice itself and 'sluice' stay"
-  expect(asTyped(text, 'npm run -s sluice --')).toBe(
+  expect(asTyped(text, clone)).toBe(
     "see 'npm run -s sluice -- config check', 'npm run -s sluice -- --help' and 'npm run -s sluice -- <command>'; sluice itself and 'sluice' stay",
   )
   expect(asTyped(text, 'sluice')).toBe(text)
+  expect(asTyped('run `sluice setup` to choose one', clone)).toBe('run `npm run -s sluice -- setup` to choose one')
+  expect(asTyped('  sluice doctor    what is missing', clone)).toBe('  npm run -s sluice -- doctor    what is missing')
+  expect(asTyped("the message is empty: sluice agent -m 'hello'", clone)).toBe(
+    "the message is empty: npm run -s sluice -- agent -m 'hello'",
+  )
+  expect(asTyped('accept it first (sluice sop waiting); see sluice doctor', clone)).toBe(
+    'accept it first (npm run -s sluice -- sop waiting); see npm run -s sluice -- doctor',
+  )
+  for (const other of ['hello from sluice webhook send', '/opt/sluice doctor', 'the folder of sluice is full'])
+    expect(asTyped(other, clone)).toBe(other)
 })

@@ -14,9 +14,12 @@ export function programName(entry: string | undefined, path = ''): string {
   return isProgram(program) ? shellWord(program) : 'sluice'
 }
 
-/** Replaces the name in each command in quotes, such as `'sluice status'`, by the words that call this program here. */
+/** The name in a command: in quotes, at the begin of a text, or after a colon, a bracket or "see". */
+const NAME_IN_COMMAND = /(^ *|['`(]|: |\bsee )sluice (?=[a-z<-])/g
+
+/** Replaces the name in each command, such as `'sluice status'`, by the words that call this program here. */
 export const asTyped = (text: string, program: string): string =>
-  program === 'sluice' ? text : text.replaceAll(/'sluice (?=[a-z<-])/g, () => `'${program} `)
+  program === 'sluice' ? text : text.replaceAll(NAME_IN_COMMAND, (_, before: string) => `${before}${program} `)
 
 function isProgram(file: string): boolean {
   try {

@@ -200,16 +200,14 @@ function printEnd(
   { out, configFile }: CliContext,
   { daemon, hasChanged, tools }: { daemon: keyof typeof DAEMON_NOTES; hasChanged: boolean; tools: readonly string[] },
 ): void {
-  out.print(
-    hasChanged ? `Written to ${configFile}. ${DAEMON_NOTES[daemon]}` : `The configuration has this already. ${DAEMON_NOTES[daemon]}`,
-  )
+  out.hint(hasChanged ? `Written to ${configFile}. ${DAEMON_NOTES[daemon]}` : `The configuration has this already. ${DAEMON_NOTES[daemon]}`)
   out.print('')
   out.print('The agent:')
   for (const line of tools) out.print(line)
   out.print('')
   out.print('Next:')
-  out.print('  sluice agent -m "hello"    a first message')
-  out.print('  sluice pair new            a code for an app or another person')
-  out.print('  sluice models test         everything that the model can do; with --tasks, ten tasks of an agent')
-  out.print('  sluice doctor              what the agent can do here, and what is missing')
+  out.hint('  sluice agent -m "hello"    a first message')
+  out.hint('  sluice pair new            a code for an app or another person')
+  out.hint('  sluice models test         everything that the model can do; with --tasks, ten tasks of an agent')
+  out.hint('  sluice doctor              what the agent can do here, and what is missing')
 }

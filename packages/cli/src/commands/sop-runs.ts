@@ -69,6 +69,9 @@ async function follow(api: Api, runId: string, waitMs: number, { out, json, inte
       if (!printed.has(line)) out.print(line)
       printed.add(line)
     }
+    const waiting = json ? undefined : waitingLine(run)
+    if (waiting !== undefined && !printed.has(waiting)) out.hint(waiting)
+    if (waiting !== undefined) printed.add(waiting)
     if (SOP_ENDED.includes(run.status) || performance.now() >= endMs || signal.aborted) return run
     await sleep(Math.min(POLL_MS, Math.max(1, endMs - performance.now())), undefined, { signal }).catch(() => {})
   }
@@ -194,15 +197,20 @@ function printRun(out: Output, run: ShownRun, named: (text: string | null) => st
   if (event.payload !== null) printBlock(out, 'payload', event.payload)
   out.print('')
   for (const line of progressLines(run)) out.print(named(line))
+  const waiting = waitingLine(run)
+  if (waiting !== undefined) out.hint(waiting)
 }
 
 /** Returns one line for each event of a run so far. Later calls add lines and do not change earlier ones. */
-function progressLines({ run_id, status: state, steps, results, waits_for, step, ended_at, reason }: ShownRun): string[] {
+function progressLines({ status: state, steps, results, ended_at, reason }: ShownRun): string[] {
   const lines = results.map((result) => {
     const title = oneLine(steps[result.step - 1]?.title ?? '', TEXT_CHARS_MAX)
     return `step ${result.step}/${steps.length} ${title}: ${result.status}: ${oneLine(result.output, TEXT_CHARS_MAX)}`
   })
-  if (waits_for) lines.push(`step ${step}/${steps.length} waits for a person: sluice approvals approve ${run_id} ${waits_for.step_id}`)
   if (ended_at !== null) lines.push(`${state}${reason === null ? '' : `: ${oneLine(reason, ERROR_CHARS_MAX)}`}`)
   return lines
 }
+
+/** Returns the line for the step that waits for a person, with the command that decides it; undefined if none waits. */
+const waitingLine = ({ run_id, steps, waits_for, step }: ShownRun): string | undefined =>
+  waits_for ? `step ${step}/${steps.length} waits for a person: sluice approvals approve ${run_id} ${waits_for.step_id}` : undefined

@@ -44,7 +44,7 @@ function printWaiting(out: Output, { folder, hash, toml, md }: ShownWaiting): vo
   printBlock(out, join(folder, 'SOP.toml'), toml ?? '(missing or unreadable)')
   printBlock(out, join(folder, 'SOP.md'), md ?? '(missing or unreadable)')
   out.print('')
-  out.print(`to load it as it is shown: sluice sop accept ${shellWord(basename(folder))} ${hash}`)
+  out.hint(`to load it as it is shown: sluice sop accept ${shellWord(basename(folder))} ${hash}`)
 }
 
 export const accept = async (context: CliContext): Promise<number> =>

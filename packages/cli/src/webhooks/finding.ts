@@ -45,6 +45,6 @@ export function printFindings(out: Output, findings: readonly Finding[]): void {
     out.print(
       `${out.style(STYLES[status], status.padEnd(4))}  ${(channel ?? '').padEnd(channelWidth)}  ${check.padEnd(checkWidth)}  ${detail}${took}`,
     )
-    if (fix) out.print(`${' '.repeat(channelWidth + checkWidth + 10)}${fix}`)
+    if (fix) out.hint(`${' '.repeat(channelWidth + checkWidth + 10)}${fix}`)
   }
 }
