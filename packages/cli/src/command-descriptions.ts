@@ -179,10 +179,13 @@ const DESCRIPTIONS = [
   {
     name: 'upgrade',
     summary: 'Check whether this program can take the data directory over, or go back to the state before an upgrade',
-    more: 'Run the check with the new program, before the restart; it changes nothing. The way back needs a stopped daemon. It puts the copy that the start of the new release made in the place of the database, keeps the newer one beside it, and makes the build before this one the installed program again, if an installer has kept it. Messages and conversations since the upgrade are then missing, and replies since then may be sent again.',
+    more: 'Run the check with the new program, before the restart; it changes nothing. The way back needs a stopped daemon. It makes the build before this one the installed program again, if an installer has kept it. A database with which that program can go on stays as it is. Otherwise the copy that the start of the new release made takes its place, and the newer one is kept beside it: messages and conversations since the upgrade are then missing, and replies since then may be sent again.',
     options: {
       check: { type: 'boolean', help: 'show what the restart with this program will do, and exit with 1 if it cannot' },
-      rollback: { type: 'boolean', help: 'go back to the copy that was made before the upgrade, and to the program of that time' },
+      rollback: {
+        type: 'boolean',
+        help: 'go back to the program before the upgrade, and where it needs that, to the copy of the database of that time',
+      },
     },
   },
   {

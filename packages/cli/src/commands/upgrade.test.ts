@@ -136,7 +136,7 @@ test('one of the two must be chosen', async () => {
     expect(await sluice('upgrade', ...args)).toMatchObject({ code: 2, err: expect.stringContaining('choose --check or --rollback') })
 })
 
-test('the build before becomes the installed one, and can be left again', () => {
+test('the build before becomes the installed one, once', () => {
   const library = mkdtempSync(join(tmpdir(), 'sluice-library-'))
   cleanups.push(() => rmSync(library, { recursive: true }))
   const [old, now] = ['0.1.0-full-aa', '0.2.0-full-bb'].map((name) => join(library, 'builds', name))
@@ -161,12 +161,85 @@ test('the build before becomes the installed one, and can be left again', () => 
     build: old,
     previous: now,
     node: '/usr/bin/node',
+    wentBack: true,
   })
-  previousProgram(entry)?.install()
-  expect(readlinkSync(join(library, 'current'))).toBe(now)
+  expect(() => previousProgram(entry)).toThrow(/the way back has been taken already/)
+  // The installer of a release does this.
+  rmSync(join(library, 'current'))
+  symlinkSync(now ?? '', join(library, 'current'))
+  writeFileSync(state, JSON.stringify({ version: '0.2.0', profile: 'full', build: now, previous: old, node: '/usr/bin/node' }))
   rmSync(join(old ?? '', 'sluice.mjs'))
   expect(() => previousProgram(entry)).toThrow(/0\.1\.0-full-aa, is not complete, so the database stays as it is/)
   rmSync(old ?? '', { recursive: true })
   expect(() => previousProgram(entry)).toThrow(/is not complete/)
   expect(previousProgram('/nowhere/sluice.mjs')).toBeNull()
 })
+
+test('a program before this one that can go on with the database becomes the installed one, and the database stays as it is', async () => {
+  const { dataDir, sluice } = firstRelease()
+  expect((await sluice('memory', 'list')).code).toBe(0)
+  const { from: form } = JSON.parse((await sluice('upgrade', '--check', '--json')).out).schema
+  const { library, old } = installation(form)
+  const names = readdirSync(dataDir).toSorted()
+  expect(names).toContain(`sluice.db.before-schema-${form}`)
+
+  const { code, out } = await runAs(library, () => sluice('upgrade', '--rollback', '--json'))
+  expect([code, JSON.parse(out)]).toEqual([0, { schema: form, copied_at: null, newer: null, program: old }])
+  expect(readdirSync(dataDir).toSorted()).toEqual(names)
+  expect(readlinkSync(join(library, 'current'))).toBe(old)
+  expect(await runAs(library, () => sluice('upgrade', '--rollback'))).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('taken already'),
+  })
+  expect(readdirSync(dataDir).toSorted()).toEqual(names)
+})
+
+test.each([
+  ['knows an older form only', (form: number) => form - 1],
+  ['has no check of upgrades', () => undefined],
+])('a program before this one that %s becomes the installed one with the copy', async (_, known) => {
+  const { dataDir, sluice } = firstRelease()
+  expect((await sluice('memory', 'list')).code).toBe(0)
+  const { from: form } = JSON.parse((await sluice('upgrade', '--check', '--json')).out).schema
+  const { library, old } = installation(known(form))
+  const { out } = await runAs(library, () => sluice('upgrade', '--rollback', '--json'))
+  expect(JSON.parse(out)).toMatchObject({ copied_at: expect.any(String), newer: expect.any(String), program: old })
+  expect(JSON.parse((await sluice('upgrade', '--check', '--json')).out).schema.from).toBeLessThan(form)
+  expect(readdirSync(dataDir).some((name) => name.startsWith('after-upgrade-'))).toBe(true)
+})
+
+/** Writes an installation of two builds. The earlier one answers the check of an upgrade for databases of one form, or fails as one without this command. */
+function installation(knownForm: number | undefined) {
+  const library = mkdtempSync(join(tmpdir(), 'sluice-library-'))
+  cleanups.push(() => rmSync(library, { recursive: true }))
+  const [old, now] = ['0.2.0-full-aa', '0.2.1-full-bb'].map((name) => join(library, 'builds', name)) as [string, string]
+  for (const build of [old, now]) {
+    mkdirSync(build, { recursive: true })
+    writeFileSync(join(build, 'package.json'), JSON.stringify({ version: basename(build).slice(0, 5) }))
+    writeFileSync(join(build, 'sluice.mjs'), knownForm === undefined ? 'process.exit(2)' : checkOf(knownForm))
+  }
+  symlinkSync(now, join(library, 'current'))
+  writeFileSync(join(library, 'installed.json'), JSON.stringify({ version: '0.2.1', build: now, previous: old, node: process.execPath }))
+  return { library, old }
+}
+
+/** Returns a program that answers `upgrade --check --json --data-dir <folder>` as a release does that knows one form of databases. */
+const checkOf = (to: number): string => `
+  import { DatabaseSync } from 'node:sqlite'
+  const folder = process.argv[process.argv.indexOf('--data-dir') + 1]
+  if (!['upgrade', '--check', '--json'].every((word) => process.argv.includes(word))) process.exit(2)
+  const from = new DatabaseSync(folder + '/sluice.db', { readOnly: true }).prepare('PRAGMA user_version').get().user_version
+  console.log(JSON.stringify({ ok: from <= ${to}, schema: { from, to: ${to} } }))
+  process.exitCode = from <= ${to} ? 0 : 1
+`
+
+/** Runs a command as the installed program of a library. */
+async function runAs<Result>(library: string, command: () => Promise<Result>): Promise<Result> {
+  const [, entry = ''] = process.argv
+  process.argv[1] = join(library, 'current', 'sluice.mjs')
+  try {
+    return await command()
+  } finally {
+    process.argv[1] = entry
+  }
+}

@@ -3,9 +3,11 @@ import { accessSync, constants, existsSync, readFileSync, realpathSync, renameSy
 import { dirname, join } from 'node:path'
 import { readRecord } from '@sluice/backup'
 import { readConfig, storeSection } from '@sluice/config'
+import { systemClock } from '@sluice/kit'
+import { createRunBare } from '@sluice/runtime/run-process'
 import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store/lock-data-dir'
-import { copyToRollBack, planUpgrade, rollBack, type UpgradePlan } from '@sluice/store/upgrade-plan'
+import { planUpgrade, rollBack, type UpgradePlan } from '@sluice/store/upgrade-plan'
 import type { CliContext } from '../context.ts'
 import { megabytes } from '../megabytes.ts'
 import { probeDaemon } from '../probe-daemon.ts'
@@ -80,15 +82,13 @@ async function goBack(context: CliContext): Promise<number> {
   if (!existsSync(dataDir)) throw new AppError('not_found', `${dataDir} does not exist`)
   const lock = lockDataDir(dataDir)
   try {
-    copyToRollBack(databaseOf(context))
     const before = previousProgram(process.argv[1])
-    const { copy, newer } = rollBack(databaseOf(context), Date.now())
+    const { text, ...answer } = (before && (await keepDatabase(before.build, context))) ?? putBack(databaseOf(context))
     before?.install()
     const program = before?.build ?? null
-    const answer = { schema: copy.schema, copied_at: new Date(copy.madeAtMs).toISOString(), newer, program }
-    if (json) out.json(answer)
+    if (json) out.json({ ...answer, program })
     else {
-      out.print(`the database is as it was at ${answer.copied_at} (form ${copy.schema}); the newer one is in ${newer}`)
+      out.print(text)
       out.print(
         program === null
           ? 'Start the program of the release before: this one would upgrade the database again.'
@@ -99,6 +99,41 @@ async function goBack(context: CliContext): Promise<number> {
   } finally {
     lock.release()
   }
+}
+
+/** The database after the way back. `copied_at` and `newer` are null if it was not replaced. */
+interface Database {
+  readonly text: string
+  readonly schema: number
+  readonly copied_at: string | null
+  /** The folder with the database before the way back. */
+  readonly newer: string | null
+}
+
+/** Undefined if the earlier program cannot go on with the database, or if it cannot say so. */
+async function keepDatabase(build: string, { dataDir, configFile, interrupted }: CliContext): Promise<Database | undefined> {
+  const args = [join(build, 'sluice.mjs'), 'upgrade', '--check', '--json', '--data-dir', dataDir, '--config', configFile]
+  const command = { file: process.execPath, args, cwd: dataDir, env: {} }
+  const { stdout } = await createRunBare(systemClock)(command, interrupted())
+  const { from, to } = planIn(stdout) ?? {}
+  if (from === undefined || from !== to) return undefined
+  const text = `the database stays as it is (form ${from}), because the program before this one goes on with it`
+  return { text, schema: from, copied_at: null, newer: null }
+}
+
+function planIn(answer: string): Partial<UpgradePlan> | undefined {
+  try {
+    return (JSON.parse(answer) as { schema: UpgradePlan | null }).schema ?? undefined
+  } catch {
+    return undefined // The program is of a release without this check.
+  }
+}
+
+function putBack(file: string): Database {
+  const { copy, newer } = rollBack(file, Date.now())
+  const copied_at = new Date(copy.madeAtMs).toISOString()
+  const text = `the database is as it was at ${copied_at} (form ${copy.schema}); the newer one is in ${newer}`
+  return { text, schema: copy.schema, copied_at, newer }
 }
 
 /** A configuration that this program refuses does not keep it from going back. */
@@ -118,17 +153,26 @@ interface PreviousProgram {
   install(): void
 }
 
+/** What installed.json says. An installer writes it anew. */
+interface Installed {
+  readonly build: string
+  readonly previous?: string
+  /** Whether the program has gone back to `build`, from `previous`. */
+  readonly wentBack?: boolean
+}
+
 /**
- * Finds the build before this one and checks that it can be installed again; null if no installer has kept one. Throws `unavailable` for
- * one that is not complete, and `forbidden` if the caller may not install it.
+ * Finds the build before this one and checks that it can be installed again; null if no installer has kept one. Throws `conflict` if
+ * it has been left by the way back, `unavailable` for one that is not complete, and `forbidden` if the caller may not install it.
  */
 export function previousProgram(entry: string | undefined): PreviousProgram | null {
   if (entry === undefined || !existsSync(entry)) return null
   const library = join(dirname(realpathSync(entry)), '..', '..')
   const [state, current] = [join(library, 'installed.json'), join(library, 'current')]
   if (!existsSync(state) || !existsSync(current)) return null
-  const { build, previous, ...rest } = JSON.parse(readFileSync(state, 'utf8')) as { build: string; previous?: string }
+  const { build, previous, wentBack, ...rest } = JSON.parse(readFileSync(state, 'utf8')) as Installed
   if (previous === undefined) return null
+  if (wentBack) throw new AppError('conflict', `The installed program is ${build}: the way back has been taken already`)
   const version = versionOf(previous)
   try {
     accessSync(library, constants.W_OK)
@@ -147,7 +191,9 @@ export function previousProgram(entry: string | undefined): PreviousProgram | nu
     symlinkSync(previous, link)
     renameSync(link, current)
     const draft = `${state}.${process.pid}.new`
-    writeFileSync(draft, `${JSON.stringify({ ...rest, version, build: previous, previous: build }, null, 2)}\n`, { mode: 0o644 })
+    writeFileSync(draft, `${JSON.stringify({ ...rest, version, build: previous, previous: build, wentBack: true }, null, 2)}\n`, {
+      mode: 0o644,
+    })
     renameSync(draft, state)
   }
   return { build: previous, install }
