@@ -101,6 +101,9 @@ export function SignIn() {
       {problem.value !== undefined && <Problem error={problem.value} />}
       <p>Run this command on the machine of the gateway, and open the link that it prints. The link works once, for a minute.</p>
       <pre>sluice dashboard</pre>
+      <p>
+        In a clone without the installed command, it is <code>npm run -s sluice -- dashboard</code>.
+      </p>
       {hasPasskeys && (
         <button type="button" class="primary" onClick={() => void signInByPasskey()}>
           Sign in with a passkey
