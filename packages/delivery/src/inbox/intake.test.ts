@@ -1,5 +1,6 @@
 import { AppError, type Channel } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
+import { healthOf } from '../outbox/channel-health.ts'
 import { bench, clock, message, settle, setUpDeliveries, until } from '../testing/delivery-bench.ts'
 
 setUpDeliveries()
@@ -13,6 +14,14 @@ describe('a message', () => {
     expect(await made.receive(message('m1'))).toEqual({ kept: 0, duplicate: 1, denied: 0 })
     await settle()
     expect(made.turns).toHaveLength(1)
+  })
+
+  test('is the last one that its channel had, also on a channel without a connection', async () => {
+    const made = await bench()
+    expect(healthOf(made.channel).lastEventAtMs).toBeUndefined()
+    await made.receive(message('m1'))
+    expect(healthOf(made.channel).lastEventAtMs).toBe(clock.nowMs())
+    await settle()
   })
 
   describe('on a path that has triggers', () => {

@@ -20,6 +20,7 @@ import {
 } from '@sluice/sdk'
 import type { DeliveryApprovals, DeliveryFeatures, Procedures } from '../delivery-options.ts'
 import { type Account, accountKey } from '../delivery-queue.ts'
+import { observeReceived } from '../outbox/channel-health.ts'
 import { codeIn } from '../people/codes.ts'
 import type { People } from '../people/people.ts'
 import { AllowedSenders } from './allowed-senders.ts'
@@ -106,6 +107,7 @@ export class Intake {
    */
   async receive(channel: Channel, received: Received): Promise<Reception> {
     const { verified } = received
+    if (received.messages.length > 0) observeReceived(channel, received.receivedAtMs)
     // People of a room who are not allowed and say nothing to the bot are not worth a log line.
     const messages = received.messages.filter(({ overheardOnly, sender }) => !overheardOnly || this.#senders.admits(channel, sender))
     const allowed: Inbound[] = []

@@ -2,6 +2,7 @@
 import type { Channel, ChannelHealth, Clock } from '@sluice/sdk'
 
 const listening = new WeakMap<Channel, () => ChannelHealth>()
+const receivedAtMs = new WeakMap<Channel, number>()
 const sentAtMs = new WeakMap<Channel, number>()
 /** The replies in a row of which the platform may or may not have got each. */
 const ambiguousInRow = new WeakMap<Channel, number>()
@@ -40,6 +41,9 @@ export const observeHealth = (channel: Channel, health: () => ChannelHealth): vo
 /** Whether this process listens on the channel and opens its connection just now. */
 export const isConnecting = (channel: Channel): boolean => listening.get(channel)?.().state === 'connecting'
 
+/** Records that a message of the platform arrived at this time. */
+export const observeReceived = (channel: Channel, atMs: number): void => void receivedAtMs.set(channel, atMs)
+
 /** Records that the platform accepted a message at this time. */
 export function observeSent(channel: Channel, atMs: number): void {
   sentAtMs.set(channel, atMs)
@@ -74,6 +78,7 @@ export const recallAmbiguous = (channel: Channel, inRow: number): void => void a
 
 /** Returns the known health. Makes no request. A channel that reports none and does not listen is `ok`. */
 export function healthOf(channel: Channel): ChannelHealth {
+  const lastEventAtMs = receivedAtMs.get(channel)
   const lastSentAtMs = sentAtMs.get(channel)
   const unknown: ChannelHealth = { state: channel.listen ? 'connecting' : 'ok' }
   const health = channel.health?.() ?? listening.get(channel)?.() ?? unknown
@@ -81,6 +86,7 @@ export function healthOf(channel: Channel): ChannelHealth {
   const outage = unsent.get(channel)
   const isDown = outage !== undefined && outage.lastMs - outage.beganMs >= DOWN_AFTER_MS && isOfAll(outage)
   return {
+    ...(lastEventAtMs !== undefined && { lastEventAtMs }),
     ...(lastSentAtMs !== undefined && { lastSentAtMs }),
     ...health,
     ...(isDown && health.state !== 'down' && { state: 'down', detail: noneSent(outage) }),

@@ -195,7 +195,7 @@ describe('a reply', () => {
     const second = await bench(options)
     expect(healthOf(second.channel).state).toBe('ok')
     await pass(61_000)
-    expect(healthOf(second.channel)).toEqual(healthOf(first.channel))
+    expect(healthOf(second.channel)).toMatchObject({ state: 'degraded', detail: healthOf(first.channel).detail })
     const [row] = await store.outbox.list({ limit: 1 })
     await store.outbox.discard(row?.number ?? 0, { atMs: 1, by: 'test' })
     await pass(61_000)
@@ -261,7 +261,7 @@ describe('a reply', () => {
     await minutes(4)
     expect(healthOf(made.channel).state).toBe('ok')
     await minutes(2)
-    expect(healthOf(made.channel)).toEqual({
+    expect(healthOf(made.channel)).toMatchObject({
       state: 'down',
       detail: `no reply could be sent since ${since}: x answered 401 (is the token valid?)`,
     })
