@@ -51,6 +51,14 @@ export function addressedText(message: Members, bot: Bot): AddressedText {
   return { addressed, text: spans.length === 0 || rest === '' ? wordsOf(message) : rest }
 }
 
+/** Whether a message begins with a command that names another bot, such as `/stop@other_bot`. */
+export function isForOtherBot(message: Members, bot: Bot): boolean {
+  const written = writtenIn(message)
+  const command = entitiesOf(message).find(({ type, offset }) => type === 'bot_command' && offset === 0)
+  if (!command || mentionSpan(command, written, bot)) return false
+  return written.slice(0, spanOf(command, written)?.end ?? 0).includes('@')
+}
+
 const writtenIn = (message: Members): string => text(message.text) || text(message.caption) || richText(message.rich_message)
 
 const entitiesOf = (message: Members): readonly Members[] =>

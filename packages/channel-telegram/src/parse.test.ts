@@ -99,6 +99,19 @@ describe('mentions in groups', () => {
     expect(inbound(message)).not.toHaveProperty('overheardOnly')
   })
 
+  test.each<[name: string, message: object]>([
+    ['alone', { text: '/stop@other_bot' }],
+    ['in a reply to this bot', { text: '/stop@other_bot', reply_to_message: own }],
+    ['with words', { text: '/mute@Other_Bot 8h' }],
+    ['under a picture', { caption: '/new@other_bot', photo: [{ file_id: 'p', width: 1, height: 1 }] }],
+  ])('are those of another bot in a command %s, which this bot only overhears', (_name, message) => {
+    const { text = '', caption = text } = message as { text?: string; caption?: string }
+    const entities = [{ type: 'bot_command', offset: 0, length: caption.split(' ')[0]?.length }]
+    const marked = { ...message, ...(text === '' ? { caption_entities: entities } : { entities }) }
+    expect(inbound(marked)).toMatchObject({ addressed: 'overheard', overheardOnly: true, text: caption })
+    expect(inbound({ ...marked, chat: { id: 1001, type: 'private' } })).not.toHaveProperty('overheardOnly')
+  })
+
   test('are not needed in a private chat', () => {
     expect(inbound({ text: 'hello', chat: { id: 1001, type: 'private' } }, true)?.text).toBe('hello')
   })

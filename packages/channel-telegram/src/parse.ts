@@ -16,7 +16,7 @@ import {
   unknownThing,
 } from '@sluice/sdk'
 import { type Albums, albumOf } from './albums.ts'
-import { addressedText, type Bot, markedWords, repliedTo, wordsOf } from './mention.ts'
+import { addressedText, type Bot, isForOtherBot, markedWords, repliedTo, wordsOf } from './mention.ts'
 import { blocksIn, thingsOfBlocks } from './rich-message.ts'
 
 export interface Parsed {
@@ -50,7 +50,9 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean, albums?:
   const spoken = addressedText(message, bot)
   const isGroup = ['group', 'supergroup'].includes(text(members(message.chat).type))
   const inAlbum = spoken.addressed === 'overheard' ? albums?.addressed(albumOf(message)) : undefined
-  const addressed = isGroup ? (inAlbum ?? spoken.addressed) : 'direct'
+  const isForOther = isGroup && isForOtherBot(message, bot)
+  const inGroup = isForOther ? 'overheard' : (inAlbum ?? spoken.addressed)
+  const addressed = isGroup ? inGroup : 'direct'
   const written = isGroup ? spoken.text : wordsOf(message)
   const attachments = attachmentsOf(message)
   const things = thingsIn(message)
@@ -67,7 +69,7 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean, albums?:
       ...namePart(authorOf(from, text(from.username)).name),
       to: { to: chat, ...threadOf(message), replyTo: number },
       addressed,
-      ...overheardPart({ addressed }, mentionOnly),
+      ...overheardPart({ addressed }, mentionOnly || isForOther),
       ...(isOfOther(message, bot) ? forwardOf(message, content) : content),
       ...(typeof message.date === 'number' && message.date > 0 && { sentAtMs: message.date * 1000 }),
       ...(inReplyTo !== '' && { inReplyTo }),
