@@ -195,3 +195,16 @@ test('a transcript is played against the rule of the room, or against another on
   expect(await outcomes({ session: 'person', people: ['bob'] })).toEqual(['turn 0', 'ignored 0', 'denied 0', 'ignored 0'])
   expect(await store.keyValue(ROOMS).list('', 9)).toEqual([])
 })
+
+test('the transcript of a whole day of a busy room is played', async () => {
+  const { call } = await arrange()
+  const messages = Array.from({ length: 2000 }, (_, at) => ({
+    sender: at % 2 === 0 ? 'ann' : 'bob',
+    text: `message ${at}: ${'words '.repeat(40)}`,
+    addressed: at % 33 === 0 ? 'mention' : 'overheard',
+  }))
+  const { status, json } = await call('POST', `${PATH}/try`, { messages, rule: { respond: 'mention' } })
+  expect(status).toBe(200)
+  const turns = (json.messages as { outcome: string; overheard: number }[]).filter(({ outcome }) => outcome === 'turn')
+  expect(turns.map(({ overheard }) => overheard)).toEqual([0, ...Array.from({ length: 60 }, () => 32)])
+})

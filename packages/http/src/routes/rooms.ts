@@ -34,6 +34,8 @@ import { erasedSchema } from './sessions.ts'
 
 const ROOMS_MAX = 1000
 const LINES_MAX = 5000
+/** Room for a transcript of the 4 MiB that the command line reads, with a rule. */
+const TRY_BYTES_MAX = 4 * 1_048_576 + 65_536
 
 const roomSchema = v.object({
   room: v.pipe(v.string(), v.description('Its id: `<channel>/<account>/<conversation>`, whose parts are percent-encoded')),
@@ -209,6 +211,7 @@ export function roomRoutes(runtime: Runtime): Route[] {
       path: '/api/rooms/:id/try',
       summary: 'Play messages against the rule of a room, or against another rule. Nothing is run, stored or sent',
       auth: 'operator',
+      bodyBytesMax: TRY_BYTES_MAX,
       body: v.object({
         rule: v.exactOptional(v.pipe(roomRuleSchema, v.description('In place of the rule of the room'))),
         messages: v.pipe(v.array(lineSchema), v.maxLength(LINES_MAX)),
