@@ -18,9 +18,9 @@ import {
   type ListedTurn,
   type NewReply,
   type OwnedStore,
-  type SessionMessage,
   type Standing,
   type Store,
+  senderKey,
   sessionOfLane,
   sharedRoom,
   typedText,
@@ -170,19 +170,21 @@ async function answersTo({ name }: WrittenCommand, options: CommandOptions, runn
   return [{ key: 'command_refused', values: { command: name } }]
 }
 
-/** Whether the sender of a command may stop the turn of a message. */
-const mayStop = ({ message, client }: GivenCommand, { sender }: Pick<SessionMessage, 'sender'>): boolean =>
-  sender === message.sender || client.standing === 'operator'
+/** Whether a sender of the channel is the person of a command: its sender, or a linked account of the sender. */
+const isOwn = ({ people }: Pick<CommandOptions, 'people'>, { channel, message, client }: GivenCommand, sender: string): boolean =>
+  sender === message.sender || people.besides(client).includes(senderKey(channel.name, { account: message.account, sender }))
 
 const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: RunningCommand) => Promise<Answers>>> = {
-  async stop(options, { owned, entry, session, message: { sender }, client: { standing } }) {
+  async stop(options, running) {
+    const { owned, entry, session, message, client } = running
     const { waiting, hasTurn, hasOthers } = await runStop({
       ...options,
       owned,
       entry,
       session,
-      sender,
-      isOperator: standing === 'operator',
+      sender: message.sender,
+      isOwn: (sender) => isOwn(options, running, sender),
+      isOperator: client.standing === 'operator',
     })
     const answers: Answer[] = [
       ...(hasTurn ? [{ key: 'stopped' } as const] : []),
@@ -204,7 +206,7 @@ const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: Runni
     const inThread = turns.inThread(running.session, message.sender, entry.number)
     const session = inThread && (await isEmpty()) ? inThread.session : running.session
     const hasStopped = await turns.between(session, {
-      mayStop: (sender) => mayStop(running, { sender }),
+      mayStop: (sender) => running.client.standing === 'operator' || isOwn(options, running, sender),
       before: entry.number,
       whileWaiting,
       async work() {

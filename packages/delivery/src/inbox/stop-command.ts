@@ -21,6 +21,8 @@ export interface StopOptions {
   readonly session: string
   /** The sender of the command. */
   readonly sender: string
+  /** Whether a sender is the person who wrote the command. */
+  isOwn(sender: string): boolean
   readonly isOperator: boolean
   readonly store: Pick<Store, 'turns'>
   /** Returns the sessions of threads in the conversation of a session outside of threads, in which a sender has messages. */
@@ -95,13 +97,13 @@ async function endMessages(
 }
 
 /** Lists what came before the command, as far as its sender may end it, and the messages of others. What came after it is not touched. */
-async function messagesBefore({ owned, entry, session, sender, isOperator }: StopOptions, sessions: readonly string[]) {
+async function messagesBefore({ owned, entry, session, isOwn, isOperator }: StopOptions, sessions: readonly string[]) {
   const mine: SessionMessage[] = []
   const others: SessionMessage[] = []
   for (const one of sessions) {
     for (const message of await owned.inbox.ofSession(one)) {
       if (message.number >= entry.number || (message.kind !== undefined && message.kind !== 'turn')) continue
-      if (message.sender === sender || (isOperator && one === session)) mine.push(message)
+      if (isOwn(message.sender) || (isOperator && one === session)) mine.push(message)
       else if (one === session) others.push(message)
     }
   }

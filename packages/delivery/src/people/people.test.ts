@@ -185,6 +185,48 @@ describe('a person with several accounts', () => {
   })
 })
 
+describe('a turn in a shared room', () => {
+  const inRoom = { to: { to: 'room' }, addressed: 'mention' } as const
+
+  async function running() {
+    const aborts = new Map<string, (reason: AppError) => void>()
+    const made = await arrange({
+      channel: { limits, allow: ['ann', 'ann-2', 'bob'] },
+      async turn({ text, delivery, signal }) {
+        if (!text.includes('long')) return `re: ${text}`
+        const { promise, reject } = Promise.withResolvers<never>()
+        aborts.set(delivery?.turnId ?? '', reject)
+        signal?.addEventListener('abort', () => reject(new AppError('aborted', 'The turn was aborted')))
+        return promise
+      },
+      abort(id) {
+        aborts.get(id)?.(new AppError('aborted', 'The turn was aborted'))
+        return aborts.delete(id)
+      },
+    })
+    await made.say('x', 'ann-2', `/link ${await made.codeOf('x', 'ann')}`)
+    return made
+  }
+
+  test.each([
+    ['/stop', 'Stopped.'],
+    ['/new', 'This is a new conversation.'],
+  ])('is ended by %s of a linked account of its writer, and by that of nobody else', async (command, answer) => {
+    const { say } = await running()
+    await say('x', 'ann', 'a long job', inRoom)
+    expect((await say('x', 'bob', command, inRoom)).x.join()).toContain('another person')
+    expect((await say('x', 'ann-2', command, inRoom)).x.join()).toContain(answer)
+  })
+
+  test('goes on at /stop of an account that is no longer linked', async () => {
+    const { say } = await running()
+    await say('x', 'ann', 'a long job', inRoom)
+    await say('x', 'ann-2', '/unlink')
+    expect((await say('x', 'ann-2', '/stop', inRoom)).x.join()).toContain('another person')
+    expect((await say('x', 'ann', '/stop', inRoom)).x.join()).toContain('Stopped.')
+  })
+})
+
 describe('refuses', () => {
   it('a stranger, who gets no code and redeems none', async () => {
     const { say, codeOf, linked, stored } = await arrange({ channel: { allow: ['ann', '*'], limits, matches: () => false } })
