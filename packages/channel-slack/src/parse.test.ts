@@ -63,6 +63,25 @@ describe('the reply address', () => {
   })
 })
 
+describe('a command outside of threads', () => {
+  test.each([
+    ['after a mention', { text: '<@UBOT> /stop' }, 'mention'],
+    ['without one', { text: ' /stop' }, 'overheard'],
+    ['that opened a thread later', { text: '<@UBOT> /stop', thread_ts: TS }, 'mention'],
+  ])('%s is about the channel, and opens no thread', (_name, changes, addressed) => {
+    expect(parse(changes)).toMatchObject({ to: { to: 'C1' }, addressed, text: '/stop' })
+    expect(parse(changes)?.to).toEqual({ to: 'C1' })
+  })
+
+  test.each([
+    ['a command in a thread', { text: '<@UBOT> /stop', thread_ts: ROOT }, ROOT],
+    ['other words', { text: '<@UBOT> /stop it now' }, TS],
+    ['a path', { text: '<@UBOT> /usr/bin' }, TS],
+  ])('keeps %s where it is', (_name, changes, thread) => {
+    expect(parse(changes)?.to.thread).toBe(thread)
+  })
+})
+
 describe('the accepted messages', () => {
   test('come from the configured conversations', () => {
     const accepts = (channel: string, channel_ids: string[]) => parse({ channel }, { channel_ids }) !== undefined

@@ -47,7 +47,11 @@ const UNAVAILABLE_MODES = ['tombstone', 'hidden_by_limit']
  */
 export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
   const message = messageOf(event, bot)
-  return message && isAccepted(event, bot) ? { ...message, ...overheardPart(message, bot.config.mention_only) } : undefined
+  if (!message || !isAccepted(event, bot)) return undefined
+  const [written, thread] = [message.text.trim(), text(event.thread_ts)]
+  // As from the menu: a thread of its own would have no turn that the command could be about.
+  const isAboutChannel = (thread === '' || thread === event.ts) && written.startsWith('/') && isCommand(written)
+  return { ...message, ...(isAboutChannel && { to: { to: message.to.to } }), ...overheardPart(message, bot.config.mention_only) }
 }
 
 /**
