@@ -173,7 +173,8 @@ async function ensureTool(name, check) {
     for (const file of ['package.json', 'package-lock.json']) cpSync(join(source, file), join(temporary, file))
     say(`fetching ${name} from the npm registry (once, into ${folder})`)
     const [command, ...first] = npmCommand()
-    const flags = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--fetch-retries=1', '--loglevel=error']
+    // Node is an optional package: npm ends well without it, and tells only at this level why it could not be fetched.
+    const flags = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--fetch-retries=1', '--loglevel=http']
     const result = await runInstaller([command, ...first, ...flags], {
       cwd: temporary,
       shell: WINDOWS && command === 'npm',

@@ -64,14 +64,17 @@ async function serveRegistry(): Promise<string> {
 }
 
 /** Installs with settings in npm's global file. The registry runs in this process, so the installation must not block it. */
-function install(settings: string): Promise<{ readonly code: number | null; readonly err: string }> {
+function install(
+  settings: string,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<{ readonly code: number | null; readonly err: string }> {
   const globalFile = join(root, 'global-npmrc')
   writeFileSync(globalFile, settings)
   const { PATH, SVC_TOOLCHAIN_DIR, XDG_CACHE_HOME = join(homedir(), '.cache') } = process.env
   // A pnpm that answers too slowly for its version is fetched, and the registry has none.
   const toolchain = SVC_TOOLCHAIN_DIR ?? join(XDG_CACHE_HOME, 'sluice')
   const settingsOfNpm = { npm_config_globalconfig: globalFile, pnpm_config_fetch_retries: '0' }
-  const env = { HOME: root, PATH, SVC_TOOLCHAIN_DIR: toolchain, ...settingsOfNpm }
+  const env = { HOME: root, PATH, SVC_TOOLCHAIN_DIR: toolchain, ...settingsOfNpm, ...variables }
   const child = spawn(process.execPath, [join(root, 'scripts/bootstrap.mjs'), 'update-lockfile'], { cwd: root, env })
   let err = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
@@ -87,6 +90,13 @@ test("pnpm gets the registry and the certificate from npm's global file", { time
 
 test('an untrusted certificate ends the installation with the cure', { timeout: INSTALL_MS_MAX }, async () => {
   const { code, err } = await install(`registry=${registry}/\n`)
+  expect(code).not.toBe(0)
+  expect(err).toMatch(/is not trusted \((?:SELF_SIGNED|UNABLE_TO|self-signed|unable to).+\)\n.*npm config set cafile/)
+})
+
+test('an untrusted certificate ends the download of Node with the cure', { timeout: INSTALL_MS_MAX }, async () => {
+  const toolchain = join(root, 'toolchain')
+  const { code, err } = await install(`registry=${registry}/\n`, { SVC_FORCE_TOOLCHAIN: '1', SVC_TOOLCHAIN_DIR: toolchain })
   expect(code).not.toBe(0)
   expect(err).toMatch(/is not trusted \((?:SELF_SIGNED|UNABLE_TO|self-signed|unable to).+\)\n.*npm config set cafile/)
 })
