@@ -248,6 +248,16 @@ describe.each([60, 0])('with every_mins %i', (mins) => {
     expect(told).toEqual([expect.stringMatching(new RegExp(`^x:ops Notification\\s+${text}`))])
   })
 
+  test('an end is told after the next start, although another kind of notice was about the same words', async () => {
+    const { runtime, emit, notices } = await start(config)
+    await ENDS['A run of the procedure deploy waited too long']?.(runtime.store)
+    emit({ type: 'feature_failed', feature: 'deploy', error: 'no such module' })
+    await expect.poll(notices).toHaveLength(1)
+    await daemon?.stop()
+    const again = await start(config)
+    await expect.poll(again.notices).toMatchObject([{ kind: 'expired' }, { kind: 'config' }])
+  })
+
   test('an end that was told is not told again after the next start', async () => {
     const { runtime, emit, sent } = await start(config)
     await ENDS['A message on y could not be answered: no end']?.(runtime.store)

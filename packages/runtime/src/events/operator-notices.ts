@@ -46,6 +46,9 @@ export async function listNotices(store: Pick<Store, 'keyValue'>, limit: number)
     .slice(0, limit)
 }
 
+/** Procedures choose their names, so two kinds may be about the same words. */
+const subjectOf = ({ kind, about }: KeptNotice | OperatorNotice): string => `${kind} ${about}`
+
 const shown = ({ at, kind, about, text }: KeptNotice): KeptNotice => ({ at, kind, about, text })
 
 /** Returns the function that tells operators, and begins to tell them of events. It never throws, and does not wait for the chats. */
@@ -81,11 +84,11 @@ export async function tellDueNotices(runtime: Runtime): Promise<void> {
     const looked = new Set<string>()
     for (const { atMs, event } of await readGivenUp(store, { fromMs: clock.nowMs() - LOOK_BACK_MS, toMs })) {
       const notice = noticeOf(event)
-      if (!notice || looked.has(notice.about)) continue
-      looked.add(notice.about)
+      if (!notice || looked.has(subjectOf(notice))) continue
+      looked.add(subjectOf(notice))
       // A notice that was shorter ago than `every_mins` stands for this end as well.
       const sinceMs = atMs - everyMs
-      const isTold = rows.some(({ notice: { about, at } }) => about === notice.about && Date.parse(at) >= sinceMs)
+      const isTold = rows.some(({ notice: other }) => subjectOf(other) === subjectOf(notice) && Date.parse(other.at) >= sinceMs)
       if (!isTold) await send(runtime, notice, { sinceMs })
     }
   } catch (error) {
