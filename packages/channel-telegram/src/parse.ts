@@ -264,19 +264,9 @@ const THINGS: readonly (readonly [member: string, read: (value: Members) => Thin
     'checklist_tasks_done',
     ({ checklist_message, marked_as_done_task_ids, marked_as_not_done_task_ids }) => {
       const { title, tasks } = members(members(checklist_message).checklist)
-      const marked = (ids: unknown, state: string): string[] =>
-        list(ids).map(
-          (id) =>
-            `${
-              text(
-                list(tasks)
-                  .map(members)
-                  .find((task) => task.id === id)?.text,
-              ) || 'a task'
-            } (${state})`,
-        )
-      const tasksMarked = [...marked(marked_as_done_task_ids, 'done'), ...marked(marked_as_not_done_task_ids, 'not done')]
-      return thing('checklist', text(title), ...tasksMarked)
+      const texts = new Map(list(tasks).map((task) => [members(task).id, text(members(task).text)]))
+      const marked = (ids: unknown, state: string) => list(ids).map((id) => `${texts.get(id) || 'a task'} (${state})`)
+      return thing('checklist', text(title), ...marked(marked_as_done_task_ids, 'done'), ...marked(marked_as_not_done_task_ids, 'not done'))
     },
   ],
   ['game', ({ title, description }) => thing('game', text(title), text(description))],
