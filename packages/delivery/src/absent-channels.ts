@@ -5,7 +5,7 @@
 import { ageMs } from '@sluice/kit'
 import { type ChannelHealth, isLeaseLost, type OwnedStore, type Waiting, type WaitingSince } from '@sluice/sdk'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
-import { HOUR_MS } from './inbox/attempts.ts'
+import { HOUR_MS } from './inbox/notice.ts'
 import { healthOf } from './outbox/channel-health.ts'
 
 const PAGE_ROWS = 5000

@@ -20,15 +20,14 @@ import { waitingReplies } from '../delivery-queue.ts'
 import { NO_TEXT } from '../outbox/replies-of.ts'
 import { awayDelayMs, retryDelayMs } from '../outbox/retry-delay.ts'
 import { LostEnds } from './lost-ends.ts'
-import { noticeTo } from './notice.ts'
-import type { Unstarted } from './procedures.ts'
+import { HOUR_MS, hourlyNews } from './notice.ts'
+import type { WithoutRoom } from './procedures.ts'
 import { withMessage } from './read-message.ts'
 import type { InboxWorkerOptions } from './worker-options.ts'
 
 const STOPPED_MAX = 1000
 /** A message whose channel is absent, or that a stop interrupts, is checked again after this time. */
 export const ABSENT_DELAY_MS = 5000
-export const HOUR_MS = 3_600_000
 /** A message that no procedure has room for is offered again after this time. */
 const FULL_DELAY_MS = 30_000
 /** A message that waits for a limit in dollars is tried again after this time, because the limit may be raised meanwhile. */
@@ -45,6 +44,10 @@ interface Starting {
 /** A message whose sender gets a notice. */
 interface Told extends Omit<Starting, 'number'> {
   readonly channel: string
+}
+
+interface NumberedTold extends Told {
+  readonly number: number
 }
 
 /** A message whose reply was shown while it was written. */
@@ -164,26 +167,25 @@ export class Attempts {
     const text = gatewayText(key, features.texts())
     // A program may have written an unverified message, and would answer the notice.
     if (!channel || text.trim() === '' || message.unverified === true) return undefined
-    const nowMs = clock.nowMs()
     const cause = key === 'unanswered' && reason !== undefined ? (`unanswered:${reason}` as const) : key
-    const held = { client: lane, cause, sinceMs: nowMs, untilMs: nowMs }
-    return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, message, text, nowMs)] }
+    return hourlyNews(channel, message, { lane, cause, text }, clock.nowMs())
   }
 
-  /** Ends a message that every procedure has skipped as limited. Keeps one that no procedure has room for until it is too old. Its sender is told that it waits long, or that it is given up. */
-  async withoutRun(
-    owned: OwnedStore,
-    told: Told & { readonly number: number },
-    { ageMs, reason, isSkipped }: Unstarted,
-  ): Promise<JobOutcome> {
+  /** Ends a message that every procedure has skipped as limited, and tells its sender. */
+  async skipped(owned: OwnedStore, told: NumberedTold, reason: string): Promise<JobOutcome> {
+    const { clock, onReplies } = this.#options
+    const news = this.newsFor(told, 'unanswered')
+    const { replies } = await owned.inbox.limit(told.number, { error: reason, atMs: clock.nowMs(), ...(news && { news }) })
+    onReplies(waitingReplies(news?.notice ?? [], replies))
+    return 'done'
+  }
+
+  /**
+   * Keeps a message that no procedure has room for until it is too old. Its sender is told once that it waits long, and when it is given up.
+   */
+  async withoutRoom(owned: OwnedStore, told: NumberedTold, { ageMs, reason }: WithoutRoom): Promise<JobOutcome> {
     const { clock, features, log, onReplies } = this.#options
     const { number, channel } = told
-    if (isSkipped) {
-      const news = this.newsFor(told, 'unanswered')
-      const { replies } = await owned.inbox.limit(number, { error: reason, atMs: clock.nowMs(), ...(news && { news }) })
-      onReplies(waitingReplies(news?.notice ?? [], replies))
-      return 'done'
-    }
     const { max_age_hours, notice_after_secs } = features.config()
     if (ageMs >= max_age_hours * HOUR_MS) {
       return this.giveUp(owned, { number, channel, attempts: 0 }, { error: reason, news: this.newsFor(told, 'unanswered') })

@@ -225,7 +225,9 @@ export class InboxWorker {
     const procedures = kind === 'turn' ? undefined : features.procedures()
     const taken = await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message, client)
     if (taken === true) return 'done'
-    if (taken) return this.#attempts.withoutRun(owned, { number, channel: channel.name, lane, message }, taken)
+    const told = { number, channel: channel.name, lane, message }
+    if (taken && 'skippedFor' in taken) return this.#attempts.skipped(owned, told, taken.skippedFor)
+    if (taken) return this.#attempts.withoutRoom(owned, told, taken)
     return this.#turns.run(row, { channel, message, pieces, client, attempt, room })
   }
 }

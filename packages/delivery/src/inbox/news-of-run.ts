@@ -1,8 +1,7 @@
 /** Tells the person whose message started a procedure that its run has ended without success. */
 import { type Channel, type Clock, gatewayText, type MessageNews, replyLane, type SopRun } from '@sluice/sdk'
 import { channelNamed, type DeliveryFeatures } from '../delivery-options.ts'
-import { HOUR_MS } from './attempts.ts'
-import { noticeTo } from './notice.ts'
+import { hourlyNews } from './notice.ts'
 
 interface NewsOptions {
   readonly features: Pick<DeliveryFeatures, 'channels' | 'texts'>
@@ -18,7 +17,6 @@ export function newsOfRun({ clock, features }: NewsOptions, { event: { origin, s
   // A program may have written an unverified message, and would answer the notice.
   if (!origin || text.trim() === '' || standing === 'unverified') return undefined
   const channel = channelNamed(features, origin.channel) ?? { name: origin.channel, limits: UNKNOWN_LIMITS }
-  const nowMs = clock.nowMs()
-  const held = { client: replyLane(origin), cause: 'unanswered', sinceMs: nowMs, untilMs: nowMs } as const
-  return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, { ...origin, sentAtMs: atMs }, text, nowMs)] }
+  const message = { ...origin, sentAtMs: atMs }
+  return hourlyNews(channel, message, { lane: replyLane(origin), cause: 'unanswered', text }, clock.nowMs())
 }

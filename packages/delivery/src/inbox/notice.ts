@@ -1,7 +1,9 @@
 /** A short message of Sluice itself to the sender of a message. */
 import { randomUUID } from 'node:crypto'
 import { splitText } from '@sluice/kit'
-import type { Channel, Inbound, NewReply } from '@sluice/sdk'
+import type { Channel, Inbound, MessageNews, NewReply } from '@sluice/sdk'
+
+export const HOUR_MS = 3_600_000
 
 type Target = Pick<Channel, 'name' | 'limits'>
 
@@ -18,6 +20,19 @@ export function noticeTo(channel: Target, message: Answered, text: string, nowMs
 export function noticesTo(channel: Target, message: Answered, text: string, nowMs: number): NewReply[] {
   const texts = splitText(text, channel.limits)
   return texts.map((part, at) => noticeOf(channel, message, { text: part, part: at + 1, parts: texts.length }, nowMs))
+}
+
+interface NewsText {
+  /** The conversation. */
+  readonly lane: string
+  readonly cause: MessageNews['held']['cause']
+  readonly text: string
+}
+
+/** Returns a notice that a conversation gets once an hour for each cause. */
+export function hourlyNews(channel: Target, message: Answered, { lane, cause, text }: NewsText, nowMs: number): MessageNews {
+  const held = { client: lane, cause, sinceMs: nowMs, untilMs: nowMs }
+  return { held, quietMs: HOUR_MS, notice: [noticeTo(channel, message, text, nowMs)] }
 }
 
 const noticeOf = (

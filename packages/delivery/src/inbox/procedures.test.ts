@@ -102,9 +102,7 @@ test('a procedure that matches takes the message, even if a limit skips the run 
   const skipped = { sop: 'ship', status: 'skipped', reason: 'it cools down' } as const
   expect((await offer([skipped, STARTED])).taken).toBe(true)
   expect((await offer([skipped], CHANNEL, true, { ...MESSAGE, id: 'm2' })).taken).toEqual({
-    ageMs: 0,
-    reason: 'ship: it cools down',
-    isSkipped: true,
+    skippedFor: 'ship: it cools down',
   })
 })
 

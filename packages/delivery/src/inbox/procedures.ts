@@ -9,8 +9,16 @@ export function isProcedureEvent(procedures: Procedures | undefined, { webhook }
   return webhook !== undefined && procedures?.matches('webhook', webhook.path) === true
 }
 
-/** A message for which no procedure has had room for `ageMs`, or which every procedure has skipped, because of `reason`. */
-export type Unstarted = { readonly ageMs: number; readonly reason: string; readonly isSkipped?: true }
+/** For `ageMs`, no procedure has had room for the message. */
+export interface WithoutRoom {
+  readonly ageMs: number
+  readonly reason: string
+}
+
+/** Every procedure has skipped the message. */
+export interface Skipped {
+  readonly skippedFor: string
+}
 
 export interface FiringOptions {
   readonly store: Pick<Store, 'inbox'>
@@ -22,7 +30,7 @@ export interface FiringOptions {
 /**
  * Resolves to true when procedures have taken the message, which is then done in the same commit: after a crash nothing starts
  * twice, and a replayed message is an event like the first. False: no trigger takes a message of this principal, or no condition fits.
- * An `Unstarted`: the message is as it was.
+ * Otherwise the message is as it was.
  */
 export async function fireProcedures(
   { store, procedures, log, clock }: FiringOptions,
@@ -30,7 +38,7 @@ export async function fireProcedures(
   number: number,
   message: Inbound,
   { client, standing }: LimitedClient,
-): Promise<boolean | Unstarted> {
+): Promise<boolean | WithoutRoom | Skipped> {
   const path = channel.webhook?.path
   if (path === undefined || !procedures || !isProcedureEvent(procedures, channel)) return false
   const entry = await store.inbox.get(number)
@@ -56,7 +64,7 @@ export async function fireProcedures(
   }
   if (dispatched.length === 0) return false
   const skipped = dispatched.flatMap((one) => (one.status === 'skipped' ? [`${one.sop}: ${one.reason}`] : []))
-  if (skipped.length === dispatched.length) return { ageMs: ageOf(clock, entry.receivedAtMs), reason: skipped.join('; '), isSkipped: true }
+  if (skipped.length === dispatched.length) return { skippedFor: skipped.join('; ') }
   log.info('procedures took a message', { channel: channel.name, inbox: number, dispatched: dispatched.length })
   return true
 }

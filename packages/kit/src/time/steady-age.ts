@@ -38,7 +38,10 @@ export function otherClocks(clock: Clocks): readonly number[] {
   return [...new Set(others)].filter((ms) => Math.abs(ms) >= JUMP_MS_MIN).slice(-EARLIER_MAX)
 }
 
-/** Takes over the clocks that the process before has seen, so that a restart while the clock is wrong makes nothing too old. Call it at the start. */
+/**
+ * Takes over the clocks that the process before has seen, so that a restart while the clock is wrong makes nothing too old. Call it at the
+ * start.
+ */
 export function recallClocks(clock: Clocks, others: readonly number[]): void {
   const aheadMs = spans(clock).at(-1)?.aheadMs ?? 0
   earlierOf.set(

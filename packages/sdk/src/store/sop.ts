@@ -217,7 +217,10 @@ export interface Sops {
   loaded(): Promise<void>
   /** Returns the distinct ways in which triggers on a path take requests; empty when none names it. */
   webhooks(path: string): readonly TriggerWebhook[]
-  /** Starts every matching procedure once; resolves to `[]` when none matches. Marks the idempotency key as done, and the inbox message unless every run is skipped. */
+  /**
+   * Starts every matching procedure once; resolves to `[]` when none matches. Marks the idempotency key as done, and the inbox message unless
+   * every run is skipped.
+   */
   fire(event: SopEvent, also?: FireOptions): Promise<readonly SopDispatch[]>
   /**
    * Starts a procedure by name, or stores a run that waits until a limit is free; resolves to the id of the run. Throws `not_found`,

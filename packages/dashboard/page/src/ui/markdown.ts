@@ -1,6 +1,6 @@
 /**
- * Reads the part of Markdown that models write, as data. Markup of HTML but `<br>` is text like any other, and no address is followed. The time is
- * linear in the length of the text.
+ * Reads the part of Markdown that models write, as data. HTML other than `<br>` is text, and no address is followed. The time is linear in the
+ * length of the text.
  */
 
 export type Inline =
