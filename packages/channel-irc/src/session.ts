@@ -80,7 +80,7 @@ export class Session {
   }
 
   /**
-   * Returns the channel of a target; undefined for a nick. What goes to `@#ops` reaches only the operators of that channel. See
+   * Returns the channel of a target; undefined for a nick. A message to `@#ops` reaches only the operators of that channel. See
    * https://modern.ircdocs.horse/#statusmsg-parameter.
    */
   #channelIn(target: string): string | undefined {
