@@ -46,6 +46,9 @@ test.each([
     'see link(https://example.com/x -> https://example.com/x), or (link(http://example.com/y -> http://example.com/y)).',
   ],
   ['***both***, **bold *both***', 'strong(em(both)), strong(bold em(both))'],
+  ['**a **b** c** d, __a __b__ c__, ~~a ~~b~~ c~~', 'strong(a strong(b) c) d, strong(a strong(b) c), del(a del(b) c)'],
+  ['**a **b** c', 'strong(a **b) c'],
+  ['**a** and **b**', 'strong(a) and strong(b)'],
   ['[Ada](https://example.com/Ada_(name)) and more)', 'link(Ada -> https://example.com/Ada_(name)) and more)'],
   [
     '[x](https://example.com/x "a title") [y](<https://example.com/y>)',
@@ -131,6 +134,8 @@ test.each([
   ['links', '[a]('.repeat(50_000)],
   ['brackets in links', `[a](${'('.repeat(2000)}`.repeat(100)],
   ['titles of links', `[a](x ${'"'.repeat(2000)}`.repeat(100)],
+  ['marks within marks', '**a **b** '.repeat(30_000)],
+  ['marks within marks that end', `${'**a '.repeat(30_000)}${'b** '.repeat(30_000)}`],
   ['three marks', '***a '.repeat(40_000)],
   ['tags', '<br'.repeat(70_000)],
   ['backticks', Array.from({ length: 600 }, (_, index) => '`'.repeat(index + 1)).join(' ')],

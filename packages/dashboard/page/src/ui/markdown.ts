@@ -128,6 +128,8 @@ const MARKS = [
   ['*', 'em'],
   ['_', 'em'],
 ] as const
+/** Text that is marked twice is not longer, so that the time stays linear. */
+const INNER_CHARS_MAX = 1000
 const PUNCTUATION = /[!-/:-@[-`{-~]/
 const WORD = /[\p{L}\p{N}]/u
 
@@ -228,15 +230,35 @@ function markedAt(text: string, at: number, depth: number, { endless }: Search):
   if (mark === undefined || kind === undefined || endless.has(mark)) return undefined
   const start = at + mark.length
   if (/\s|^$/.test(text[start] ?? '') || (mark[0] === '_' && WORD.test(text[at - 1] ?? ''))) return undefined
-  for (let end = text.indexOf(mark, start + 1); end >= 0; end = text.indexOf(mark, end + 1)) {
-    const isLonger = mark.length === 1 && (text[end + 1] === mark || text[end - 1] === mark)
-    if (isLonger || /\s/.test(text[end - 1] ?? '') || (mark[0] === '_' && WORD.test(text[end + mark.length] ?? ''))) continue
-    // Of three marks at the end, the first one ends what began inside.
-    const last = mark.length === 2 && text[end + 2] === mark[0] && text.slice(start, end).includes(mark[0] ?? '') ? end + 1 : end
-    return { part: { kind, inner: inlineOf(text.slice(start, last), depth + 1) }, end: last + mark.length }
+  const end = endOfMark(text, start, mark)
+  if (end === undefined) {
+    endless.add(mark)
+    return undefined
   }
-  endless.add(mark)
-  return undefined
+  return { part: { kind, inner: inlineOf(text.slice(start, end), depth + 1) }, end: end + mark.length }
+}
+
+/** Returns the place of the mark that ends the text from `start` on. What the same mark marks inside is part of it, unless that has no end. */
+function endOfMark(text: string, start: number, mark: string): number | undefined {
+  let first: number | undefined
+  let inside = 0
+  for (let at = text.indexOf(mark, start + 1); at >= 0; at = text.indexOf(mark, at + mark.length)) {
+    if (first !== undefined && at - first > INNER_CHARS_MAX) break
+    const [before = '', after = ''] = [text[at - 1], text[at + mark.length]]
+    const isLonger = mark.length === 1 && (after === mark || before === mark)
+    if (isLonger) continue
+    if (/\s/.test(before)) {
+      if (!/\s|^$/.test(after)) inside++
+      continue
+    }
+    if (mark[0] === '_' && WORD.test(after)) continue
+    // Of three marks at the end, the first one ends what began inside.
+    const end = mark.length === 2 && after === mark[0] && text.slice(start, at).includes(after) ? at + 1 : at
+    first ??= end
+    if (inside === 0) return end
+    inside--
+  }
+  return first
 }
 
 const LABEL_CHARS_MAX = 500
