@@ -268,7 +268,7 @@ export const sandboxSection = {
       ),
       'auto',
     ),
-    required: flag(false, 'True: tools refuse to start processes when no backend works'),
+    required: flag(false, 'True: tools refuse to start processes while the backend, or with auto every backend, does not work'),
     max_memory_mb: count(
       2048,
       16,

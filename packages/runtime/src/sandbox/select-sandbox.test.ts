@@ -102,6 +102,16 @@ describe('selectSandbox', () => {
     }
   })
 
+  test('never replaces a named backend by another one while a sandbox is required', async () => {
+    const named = fake('container', 2, false, true)
+    for (const sandboxes of [[named, fake('strong', 9, true)], [fake('strong', 9, true)]]) {
+      const { sandbox, warning, isFinal } = await select({ backend: 'container', required: true, sandboxes })
+      expect(() => sandbox.wrap(run, policy)).toThrow(expect.objectContaining({ code: 'unavailable', message: warning }))
+      expect(warning).toMatch(/^commands are refused: a sandbox is required and 'container' .*backend = "auto"/)
+      expect(isFinal).toBe(false)
+    }
+  })
+
   test('gives no warning where the configuration switches the sandbox off', async () => {
     for (const changes of [{ backend: 'none' }, { enabled: false }]) {
       expect(await select({ ...changes, sandboxes: [fake('strong', 9, true)] })).toEqual({

@@ -39,8 +39,8 @@ export interface SelectSandboxOptions {
 }
 
 /**
- * Probes the named backend first, then the others from the strongest down, and takes the first that works. `attempt` counts
- * the choices made before. Takes as long as the probes do, so no request may wait for it at the start. Never rejects.
+ * Probes the named backend first, then the others from the strongest down, and takes the first that works. No other backend
+ * takes the place of a named one while a sandbox is required. `attempt` counts the choices made before. Takes as long as the probes do, so no request may wait for it at the start. Never rejects.
  */
 export async function selectSandbox(options: SelectSandboxOptions, attempt = 0): Promise<SandboxChoice> {
   const { backend, required } = options
@@ -50,7 +50,8 @@ export async function selectSandbox(options: SelectSandboxOptions, attempt = 0):
     return { ...refusal('a sandbox is required and it is switched off in [security.sandbox]'), probes, isFinal: true }
   }
   const rank = ({ name, strength }: Sandbox) => (name === backend ? Number.POSITIVE_INFINITY : strength)
-  for (const sandbox of options.sandboxes.toSorted((a, b) => rank(b) - rank(a))) {
+  const mayTake = ({ name }: Sandbox) => backend === 'auto' || name === backend || !required
+  for (const sandbox of options.sandboxes.filter(mayTake).toSorted((a, b) => rank(b) - rank(a))) {
     const found = await probe(sandbox, options, attempt)
     probes.push(found)
     if (!found.available) continue
@@ -111,7 +112,10 @@ const FULL = /\b(?:ENOSPC|EDQUOT)\b/
  * not available. A backend that is installed may only be slow or not started yet: `auto` refuses commands until it works.
  */
 function withoutBackend({ backend, required }: SelectSandboxOptions, probes: readonly TriedProbe[]): WarnedChoice {
-  if (required) return refusal(`a sandbox is required and ${reason(backend, probes)}`)
+  if (required) {
+    const cure = backend === 'auto' ? '' : '. Set backend = "auto" under [security.sandbox] to let another sandbox take its place'
+    return refusal(`a sandbox is required and ${reason(backend, probes)}${cure}`)
+  }
   const awaited = probes.filter(({ isInstalled, isUnknown }) => (backend === 'auto' ? isInstalled : isUnknown))
   if (awaited.length === 0) return { sandbox: noSandbox, warning: `commands run without a sandbox: ${reason(backend, probes)}` }
   const found = awaited.map(({ name, detail }) => `'${name}' (${detail})`).join(', ')
