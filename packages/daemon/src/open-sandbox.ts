@@ -19,7 +19,7 @@ export interface ConfinedCommand {
   readonly policy?: Partial<SandboxPolicy>
   /** In milliseconds; default: one minute. */
   readonly timeoutMs?: number
-  /** The largest output on each stream; more is dropped and marked. Default: 1 MiB. */
+  /** The largest text of each stream. Of more, both ends remain, with a line about the bytes between them. Default: 1 MiB. */
   readonly outputBytesMax?: number
   /** Text for standard input. */
   readonly input?: string

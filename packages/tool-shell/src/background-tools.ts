@@ -62,6 +62,5 @@ function stateText(job: Job): string {
   const { end } = job
   if (!end) return joined([job.read(), `[${job.id} still runs]`])
   if ('failure' in end) return joined([job.read(), `[${job.id} failed: ${end.failure}]`])
-  const dropped = end.truncated ? '[… more output was dropped: to keep all of it, write it to a file]' : ''
-  return joined([job.read(), dropped, endText(end, 'its longest time')])
+  return joined([job.read(), endText(end, 'its longest time')])
 }

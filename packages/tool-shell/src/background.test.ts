@@ -53,8 +53,22 @@ describe('a command that outlives its call', () => {
     const waiting = call('shell_wait', { id })
     job.request.onOutput?.('stdout', 'third\n')
     job.end({ exitCode: 3, truncated: true })
-    expect(await waiting).toBe('third\n[… more output was dropped: to keep all of it, write it to a file]\n[exit code 3]')
-    expect(await call('shell_wait', { id })).toBe('[… more output was dropped: to keep all of it, write it to a file]\n[exit code 3]')
+    expect(await waiting).toBe('third\n[exit code 3]')
+    expect(await call('shell_wait', { id })).toBe('[exit code 3]')
+  })
+
+  test('gives the beginning and the end of its new output to each shell_wait', async () => {
+    const { host, call, startLong } = arrange({ output_bytes_max: 1024 })
+    const { id, job } = await startLong()
+    for (const round of ['one', 'two']) {
+      for (let line = 0; line < 1000; line++) job.request.onOutput?.('stdout', `${round} ${line}\n`)
+      const waiting = call('shell_wait', { id, timeout_secs: 1 })
+      await host.advance(1000)
+      const output = await waiting
+      expect(output).toMatch(new RegExp(`^${round} 0\n[^]*\n\\[… [\\d,]+ bytes were dropped …\\]\n[^]*\n${round} 999\n`))
+      expect(output).toContain('to keep all of it, write it to a file')
+      expect(output.length).toBeLessThan(1300)
+    }
   })
 
   test('shell_wait ends at its time, and when the person writes', async () => {

@@ -1,6 +1,8 @@
 /** Commands that run on after their call, of the sessions of this process. */
 import { randomBytes } from 'node:crypto'
+import { StreamEnds } from '@sluice/kit'
 import { errorText, type Spawn, type SpawnRequest, type SpawnResult } from '@sluice/sdk'
+import { DROPPED, joined } from './result-text.ts'
 
 /** The commands of one session that run in the background at once, and of all sessions. */
 const SESSION_MAX = 8
@@ -21,16 +23,19 @@ export class Job {
   /** How the command ended; undefined while it runs. */
   end: SpawnResult | { readonly failure: string } | undefined
   readonly #abort = new AbortController()
-  #unread = ''
+  readonly #outputBytesMax: number
+  #unread: StreamEnds
 
   constructor(spawn: Spawn, request: Omit<SpawnRequest, 'signal'>, { session, command }: { session: string; command: string }) {
     this.session = session
     this.command = command
+    this.#unread = new StreamEnds(request.outputBytesMax)
+    this.#outputBytesMax = request.outputBytesMax
     this.result = spawn({
       ...request,
       signal: this.#abort.signal,
       onOutput: (_stream, text) => {
-        this.#unread += text
+        this.#unread.push(Buffer.from(text))
       },
     })
     this.settled = this.result.then(
@@ -48,11 +53,11 @@ export class Job {
     this.#abort.abort()
   }
 
-  /** Returns the output since the last call. */
+  /** Returns the output since the last call; both ends of it where it is longer than the limit of the command. */
   read(): string {
-    const text = this.#unread
-    this.#unread = ''
-    return text
+    const unread = this.#unread
+    this.#unread = new StreamEnds(this.#outputBytesMax)
+    return joined([unread.text(), unread.isCut ? DROPPED : ''])
   }
 }
 

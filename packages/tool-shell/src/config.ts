@@ -29,7 +29,10 @@ export const shellSection = {
       [],
     ),
     output_bytes_max: v.optional(
-      v.pipe(whole(1024, 1_048_576), v.description('Bytes kept of standard output, and of standard error; the rest is dropped')),
+      v.pipe(
+        whole(1024, 1_048_576),
+        v.description('Bytes kept of standard output, and of standard error; of more, the beginning and the end remain'),
+      ),
       65_536,
     ),
     network: v.optional(v.pipe(v.boolean(), v.description('Whether a sandboxed command may use the network')), false),

@@ -19,5 +19,7 @@ export function endText(result: Pick<SpawnResult, 'exitCode' | 'signal' | 'timed
   return joined([unconfinedNote(result), end])
 }
 
+export const DROPPED = '[a part of the output was dropped: to keep all of it, write it to a file]'
+
 export const resultText = (result: SpawnResult, limit: string): string =>
-  joined([result.stdout, result.stderr === '' ? '' : `[stderr]\n${result.stderr}`, endText(result, limit)])
+  joined([result.stdout, result.stderr === '' ? '' : `[stderr]\n${result.stderr}`, result.truncated ? DROPPED : '', endText(result, limit)])

@@ -116,6 +116,10 @@ describe('shell tool', () => {
     [{}, '[exit code 0]'],
     [{ stdout: 'out\n', stderr: 'err\n', exitCode: 2 }, 'out\n[stderr]\nerr\n[exit code 2]'],
     [{ exitCode: null, signal: 'SIGSEGV' }, '[ended by SIGSEGV]'],
+    [
+      { stdout: 'out\n', truncated: true, exitCode: 1 },
+      'out\n[a part of the output was dropped: to keep all of it, write it to a file]\n[exit code 1]',
+    ],
     [{ stdout: 'out\n', sandbox: 'none' }, 'out\n[ran without a sandbox]\n[exit code 0]'],
     [
       { stdout: 'some', exitCode: null, signal: 'SIGTERM', timedOut: true },

@@ -158,7 +158,7 @@ test('huge results are cut once, described where a line is too long, and cost li
   expectRow('read results of')
   expect(billed(recorded()) * 1.16).toBeLessThan(49_630)
   const last = cacheable(recorded()[4] ?? expect.fail('the fifth request is missing'))
-  expect(last).toMatch(/The whole result is in results\/[^ ]*: read on with file_read/)
+  expect(last).toMatch(/The result is in results\/[^ ]*: read on with file_read/)
   expect(last.length).toBeLessThan(200_000)
 })
 

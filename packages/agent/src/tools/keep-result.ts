@@ -39,13 +39,15 @@ export async function keepResult(
   if (isRead) {
     return { output, readOn: readOnFile(input, nextLine) }
   }
-  const kept = await keptPath(deps, scope, { tool, input, text })
-  if (kept === undefined) return { output }
-  if (kept === 'no room') return { output, readOn: '[The rest was not kept: the attachments of this person leave no room for it.]' }
-  const { path } = kept
+  const written = await keptPath(deps, scope, { tool, input, text })
+  if (written === undefined) return { output }
+  if (written === 'no room') return { output, readOn: '[The rest was not kept: the attachments of this person leave no room for it.]' }
+  const { path } = written
   const search = mayCall(scope, SEARCHER) ? `, or search it with ${SEARCHER}` : ''
   const read = mayCall(scope, READER) ? `: read on with ${READER} path=${JSON.stringify(path)} offset=${nextLine}${search}` : ''
-  return { output, readOn: `[The whole result is in ${path}${read}.]` }
+  const kept =
+    text.length > KEPT_CHARS_MAX ? `The first ${KEPT_CHARS_MAX.toLocaleString('en-US')} characters of the result are` : 'The result is'
+  return { output, readOn: `[${kept} in ${path}${read}.]` }
 }
 
 /** Says how to read on after the first lines of a file. `input` is that of `file_read`. */

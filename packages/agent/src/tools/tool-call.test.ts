@@ -177,11 +177,17 @@ describe('a tool result', () => {
     expect(path).toMatch(/^results\/a_2fb\/look-[0-9a-f]{32}\.txt$/)
     expect(kept).toBe(whole)
     const found = /offset=(\d+)\.\]$/.exec(text ?? '')
-    expect(text).toContain(`[The whole result is in ${path}: read on with file_read path="${path}" offset=`)
+    expect(text).toContain(`[The result is in ${path}: read on with file_read path="${path}" offset=`)
     expect(text).toContain(`row ${Number(found?.[1]) - 1}\n[… `)
     // The later request and the stored messages repeat it byte for byte.
     expect(JSON.stringify(model.asked[2]?.prompt)).toContain(JSON.stringify(text).slice(1, -1))
     expect(JSON.stringify(books.histories.get('a/b'))).toContain(JSON.stringify(text).slice(1, -1))
+  })
+
+  test('that is too long to be kept is not called whole', async () => {
+    const workspace = { write: async () => undefined }
+    const { text } = await callTools([[call('look')]], { tools: [testTool('look', () => 'row\n'.repeat(900_000))], workspace })
+    expect(text).toContain('[The first 3,145,728 characters of the result are in results/')
   })
 
   test('is kept for the turn alone without a session', async () => {
@@ -189,7 +195,7 @@ describe('a tool result', () => {
     const workspace = { write: async (path: string) => void written.push(path) }
     const { text } = await callTools([[call('look')]], { tools: [testTool('look', () => 'row\n'.repeat(30_000))], workspace })
     expect(written).toEqual([expect.stringContaining('results/turn_3aturn-1/look-')])
-    expect(text).toContain(`[The whole result is in ${written[0]}.]`)
+    expect(text).toContain(`[The result is in ${written[0]}.]`)
   })
 
   test('counts for the share of the client, and says so when the share is used up', async () => {
@@ -202,7 +208,7 @@ describe('a tool result', () => {
     const files = testHost().workspace
     const setup = { tools: [testTool('look', (key) => 'row\n'.repeat(Number(key)))], workspace: files, shares }
     const ask = (rows: string) => callTools([[call('look', { key: rows })]], setup, { session: 'ann/s', limited })
-    expect((await ask('30000')).text).toContain('[The whole result is in results/ann_2fs/look-')
+    expect((await ask('30000')).text).toContain('[The result is in results/ann_2fs/look-')
     const { text } = await ask('60000')
     expect(text).toContain('lines left out')
     expect(text).toContain('[The rest was not kept: the attachments of this person leave no room for it.]')
@@ -224,7 +230,7 @@ describe('a tool result', () => {
     const look = testTool('look', () => 'row\n'.repeat(30_000))
     const { text } = await callTools([[call('look')]], { tools: [look], workspace }, { session: 'a/b' })
     expect(text).toContain('lines left out')
-    expect(text).not.toContain('The whole result')
+    expect(text).not.toContain('The result')
   })
 
   test('of a file says where to read on in the file', async () => {

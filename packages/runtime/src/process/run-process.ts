@@ -2,10 +2,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import type { Writable } from 'node:stream'
-import { endsWithin } from '@sluice/kit'
+import { endsWithin, StreamEnds } from '@sluice/kit'
 import { AppError, type Clock, type ProcessCommand, type RunBare, type SpawnRequest, type SpawnResult } from '@sluice/sdk'
 import type { NoteCommand } from './left-commands.ts'
-import { OutputHead } from './output-head.ts'
 import { stopGroup } from './process-group.ts'
 
 /** The wait after SIGKILL: a process that has not ended by then hangs in the kernel. */
@@ -54,15 +53,18 @@ export async function runProcess(
   if (pid === undefined || !stdout || !stderr) throw new AppError('internal', `'${command.file}' was started without an id`)
   const removeNote = note?.started(pid)
 
-  const out = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stdout', text))
-  const err = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stderr', text))
+  const out = new StreamEnds(request.outputBytesMax)
+  const err = new StreamEnds(request.outputBytesMax)
+  const reportOut = textReporter((text) => request.onOutput?.('stdout', text))
+  const reportErr = textReporter((text) => request.onOutput?.('stderr', text))
   let reads = 0
-  const keep = (head: OutputHead) => (chunk: Buffer) => {
+  const keep = (ends: StreamEnds, report: typeof reportOut) => (chunk: Buffer) => {
     reads++
-    head.push(chunk)
+    ends.push(chunk)
+    report(chunk)
   }
-  if (!onStart) stdout.on('data', keep(out))
-  stderr.on('data', keep(err))
+  if (!onStart) stdout.on('data', keep(out, reportOut))
+  stderr.on('data', keep(err, reportErr))
   // A program that does not read its input makes writing it fail, which is not an error of the command.
   stdin?.on('error', () => undefined)
   if (onStart && stdin) onStart({ output: stdout, write: (text) => written(stdin, text) })
@@ -98,13 +100,24 @@ export async function runProcess(
     ended.abort()
     await stop()
     await waitForOutput(closed.promise, clock, () => reads)
-    return { ...exit, timedOut, stdout: out.text(), stderr: err.text(), truncated: out.isTruncated || err.isTruncated }
+    reportOut()
+    reportErr()
+    return { ...exit, timedOut, stdout: out.text(), stderr: err.text(), truncated: out.isCut || err.isCut }
   } finally {
     ended.abort()
     stdout.destroy()
     stderr.destroy()
     child.unref()
     removeNote?.()
+  }
+}
+
+/** Reports the text of each chunk; a character that two chunks share comes with the second. A call without a chunk ends the stream. */
+function textReporter(report: (text: string) => void): (chunk?: Buffer) => void {
+  const decoder = new TextDecoder()
+  return (chunk) => {
+    const text = decoder.decode(chunk, { stream: chunk !== undefined })
+    if (text !== '') report(text)
   }
 }
 

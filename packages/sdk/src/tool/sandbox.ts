@@ -62,11 +62,11 @@ export type RunBare = (command: ProcessCommand, signal: AbortSignal) => Promise<
 export interface SpawnRequest extends ProcessCommand {
   readonly policy: SandboxPolicy
   readonly timeoutMs: number
-  /** The largest output on each of standard output and standard error; more is dropped and marked. */
+  /** The largest text of each of standard output and standard error. Of more, both ends remain, with a line about the bytes between them. */
   readonly outputBytesMax: number
   readonly input?: string
   readonly signal: AbortSignal
-  /** Called with each piece of output. */
+  /** Called with each piece of output, however much there is. */
   onOutput?(stream: 'stdout' | 'stderr', text: string): void
   /**
    * Given for a program that is talked to while it runs. Called once it has started. Its standard output then goes to the pipes
@@ -90,6 +90,7 @@ export interface SpawnResult {
   readonly timedOut: boolean
   readonly stdout: string
   readonly stderr: string
+  /** Whether standard output or standard error lacks bytes. */
   readonly truncated: boolean
   /** The backend that confined the process; `none` without a sandbox. */
   readonly sandbox: string
