@@ -11,6 +11,7 @@ import type {
 } from '@sluice/sdk'
 import { estimateTokens, messagesTokens } from '../history/tokens.ts'
 import type { Cancellation } from '../turn/cancellation.ts'
+import { objectOfArguments } from './parse-arguments.ts'
 
 export interface ToolCall {
   /** The id: not empty and unique within the reply. */
@@ -186,7 +187,14 @@ export class ReplyDraft {
   /** A call that the provider runs. It goes back unchanged, because the provider finds its own work by the id. */
   #addProviderCall(part: ModelToolCall): void {
     const { toolCallId, toolName, input } = part
-    this.#content.push({ type: 'tool-call', toolCallId, toolName, input: objectOf(input), providerExecuted: true, ...optionsOf(part) })
+    this.#content.push({
+      type: 'tool-call',
+      toolCallId,
+      toolName,
+      input: objectOfArguments(input),
+      providerExecuted: true,
+      ...optionsOf(part),
+    })
     this.#grow(input.length)
   }
 
@@ -202,7 +210,7 @@ export class ReplyDraft {
     const id = isUsable ? part.toolCallId : `call_${randomUUID()}`
     const name = part.toolName.replaceAll(/[^\w-]/g, '_').slice(0, NAME_CHARS_MAX) || 'unnamed'
     this.#calls.push({ id, name, input: part.input })
-    this.#content.push({ type: 'tool-call', toolCallId: id, toolName: name, input: objectOf(part.input), ...optionsOf(part) })
+    this.#content.push({ type: 'tool-call', toolCallId: id, toolName: name, input: objectOfArguments(part.input), ...optionsOf(part) })
     this.#grow(part.input.length)
   }
 
@@ -227,13 +235,3 @@ const isBlank = (part: AssistantPart): boolean =>
 
 const optionsOf = ({ providerMetadata }: { readonly providerMetadata?: Metadata }) =>
   providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
-
-/** Returns the input for the history, in which providers accept only objects. Any other input gets an error result. */
-function objectOf(json: string): unknown {
-  try {
-    const value: unknown = JSON.parse(json)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
-  } catch {
-    return {}
-  }
-}

@@ -72,6 +72,18 @@ describe('a tool call of a model', () => {
     expect(results[0]?.[2]).toMatch(/lines: .*Expected "lines"|Expected Object/)
   })
 
+  test('is in the history with the input that ran, however the model has written it', async () => {
+    const ran: string[] = []
+    const look = testTool('look', (key) => `${ran.push(key)}`)
+    const written = [JSON.stringify('{"key":"a"}'), '{"key":"b"} Let me look.', '```json\n{"key":"c"}\n```', '{"key":"d\n"}', '{"key":']
+    const { model } = await callTools([written.map((input) => call('look', input))], { tools: [look] })
+    const inputs = model.asked[1]?.prompt.flatMap(({ role, content }) =>
+      role === 'assistant' ? content.flatMap((part) => (part.type === 'tool-call' ? [part.input] : [])) : [],
+    )
+    expect(ran).toEqual(['a', 'b', 'c', 'd\n'])
+    expect(inputs).toEqual([...ran.map((key) => ({ key })), {}])
+  })
+
   test('of an unknown tool gets the nearest names', async () => {
     const tools = ['file_read', 'file_write', 'shell'].map((name) => testTool(name, () => 'ran'))
     const { results, events } = await callTools([[call('read_file'), call('file_red'), call('zzz'), call('we/ird näme')]], { tools })

@@ -14,6 +14,7 @@ describe('parseToolInput', () => {
     ['{"text":"line one\nline two"}', { text: 'line one\nline two' }],
     ['{"text":"a\tb\r\nc"} done', { text: 'a\tb\r\nc' }],
     ['{"text":"[1]","list":"[{\\"a\\": 1}]"}', { text: '[1]', list: [{ a: 1 }] }],
+    ['"{\\"text\\":\\"a\\"}"', { text: 'a' }],
     ['{"text":"} \\" {","list":[{"a":"]"}]} {"text":"b"}', { text: '} " {', list: [{ a: ']' }] }],
   ])('reads %j', (json, value) => {
     expect(parse(json)).toMatchObject({ value })
@@ -26,6 +27,14 @@ describe('parseToolInput', () => {
       expect(parse(json)).toEqual({ problem: expect.stringContaining(`The input was: ${json}`) })
     },
   )
+
+  test('reads the types that the JSON Schema of another program names', () => {
+    const inputSchema = { type: 'object', properties: { id: { type: 'integer' }, tags: { type: 'array', items: { type: 'string' } } } }
+    const far = { name: 'far', input: v.record(v.string(), v.unknown()), inputSchema } as unknown as Tool
+    expect(parseToolInput(far, '{"id":"7","tags":"[\\"a\\"]","note":"7"}', (text) => text)).toMatchObject({
+      value: { id: 7, tags: ['a'], note: '7' },
+    })
+  })
 
   test('names a member that a schema refuses once', () => {
     const strict = { name: 'note', input: v.strictObject({ text: v.optional(v.string()) }) } as unknown as Tool

@@ -2,8 +2,10 @@
 import { nearestName } from '@sluice/kit'
 import { errorText, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
+import { parseArguments } from '../model/parse-arguments.ts'
 import type { Scrub } from '../turn/scrub.ts'
 import { entriesOf, inputAsMeant, isClosed, isObject, itemOf } from './input-as-meant.ts'
+import { jsonAsMeant } from './json-as-meant.ts'
 
 /** `raw` is the input of the model, `value` the validated input, and `halts` as in `Tool.haltOf`. */
 export type ParsedInput<Value = unknown> =
@@ -17,7 +19,7 @@ const ISSUE_CHARS_MAX = 200
 
 /** Parses the JSON and validates it with the schema of the tool. Empty text and `null` count as an empty object. */
 export function parseToolInput<Schema extends v.GenericSchema>(
-  tool: Pick<Tool<Schema>, 'name' | 'input' | 'haltOf'>,
+  tool: Pick<Tool<Schema>, 'name' | 'input' | 'inputSchema' | 'haltOf'>,
   json: string,
   scrub: Scrub,
 ): ParsedInput<v.InferOutput<Schema>> {
@@ -28,7 +30,8 @@ export function parseToolInput<Schema extends v.GenericSchema>(
     const written = json.length > WRITTEN_CHARS_MAX ? `${json.slice(0, WRITTEN_CHARS_MAX)}…`.toWellFormed() : json
     return { problem: `The input of ${tool.name} is not JSON: ${errorText(error)}\nThe input was: ${scrub(written)}` }
   }
-  const asMeant = inputAsMeant(tool.input, raw)
+  const ofSchema = inputAsMeant(tool.input, raw)
+  const asMeant = tool.inputSchema ? jsonAsMeant(tool.inputSchema, ofSchema) : ofSchema
   const halt = tool.haltOf?.(raw) ?? tool.haltOf?.(asMeant)
   const meant = halt ?? asMeant
   const result = v.safeParse(tool.input, meant)
@@ -38,41 +41,6 @@ export function parseToolInput<Schema extends v.GenericSchema>(
   const more = issues.length - ISSUES_MAX
   const shown = issues.slice(0, ISSUES_MAX).map(clean(scrub))
   return { problem: `The input of ${tool.name} is not valid:\n${shown.join('\n')}${more > 0 ? `\nand ${more} more` : ''}` }
-}
-
-/**
- * Parses the arguments of a call. Models also write line breaks and other control characters into texts as they are, and words behind the
- * arguments, and put the arguments into a code fence; all three are unambiguous. Throws as `JSON.parse` does for everything else, such as arguments that are cut off.
- */
-function parseArguments(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch (error) {
-    const first = firstObject(json)
-    if (first === undefined) throw error
-    return JSON.parse(first)
-  }
-}
-
-const FENCE = /^\s*```(?:json)?(?=\s)/i
-
-/** The first object of a text, with the control characters in its texts escaped; undefined where it has no end. */
-function firstObject(given: string): string | undefined {
-  const text = given.replace(FENCE, '')
-  const start = text.search(/\S/)
-  if (text[start] !== '{') return undefined
-  let escaped = ''
-  let depth = 0
-  let isText = false
-  for (let at = start; at < text.length; at++) {
-    const char = text[at] ?? ''
-    escaped += isText && char < ' ' ? JSON.stringify(char).slice(1, -1) : char
-    if (isText && char === '\\') escaped += text[++at] ?? ''
-    else if (char === '"') isText = !isText
-    else if (!isText && (char === '{' || char === '[')) depth++
-    else if (!isText && (char === '}' || char === ']') && --depth === 0) return escaped
-  }
-  return undefined
 }
 
 /** Whether the issue is about a member that `unknownNames` names. */
