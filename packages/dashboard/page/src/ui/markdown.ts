@@ -129,7 +129,7 @@ const MARKS = [
   ['_', 'em'],
 ] as const
 /** Text that is marked twice is not longer, so that the time stays linear. */
-const INNER_CHARS_MAX = 1000
+const INNER_CHARS_MAX = 200
 const PUNCTUATION = /[!-/:-@[-`{-~]/
 const WORD = /[\p{L}\p{N}]/u
 
