@@ -6,30 +6,11 @@ import { pause, post } from '../../request.ts'
 import type { ActedLife, Play, PlayOptions } from '../play.ts'
 import { readWords } from '../read-words.ts'
 import { settings } from '../settings.ts'
+import type { Item, ItemKind } from './item.ts'
 import { judgeArrivals } from './judge-arrivals.ts'
 import { type Delivered, type Platform, picturesOf } from './platform.ts'
 import { discord, signal, slack, telegram } from './polled-platforms.ts'
 import { chatapp, line } from './pushed-platforms.ts'
-
-type ItemKind = 'text' | 'album' | 'quote' | 'forward'
-
-/** One message of a person, or all messages of an album. */
-export interface Item {
-  readonly mark: string
-  readonly channel: string
-  readonly person: string
-  readonly kind: ItemKind
-  readonly delivered: readonly Delivered[]
-  readonly pictures: readonly Uint8Array[]
-  /** The mark of the message that it quotes. */
-  readonly quotes?: string
-  /** The mark of its new words. */
-  edit?: string
-  /** Whether a kill came between the deliveries of its messages, so that the platform delivered the rest much later. */
-  isTornApart?: boolean
-  /** The longest measured time between two of its messages. On a busy machine, pauses end late. */
-  gapMs?: number
-}
 
 /** Messages of one person join, as by default in groups, but sooner. */
 const PACE = { batch_ms: 300, steering: 'steer' }

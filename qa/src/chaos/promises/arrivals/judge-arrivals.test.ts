@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { InboxEntry } from '@sluice/sdk'
 import { expect, test } from 'vitest'
-import type { Item } from './arrivals-play.ts'
+import type { Item } from './item.ts'
 import { judgeArrivals } from './judge-arrivals.ts'
 import { picturesOf } from './platform.ts'
 

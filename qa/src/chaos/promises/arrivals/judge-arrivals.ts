@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type { InboxEntry } from '@sluice/sdk'
 import { toldChanges, type WordsView, withoutChanges } from '../read-words.ts'
 import { missedAs, reportDisorder, Tally } from '../tally.ts'
-import type { Item } from './arrivals-play.ts'
+import type { Item } from './item.ts'
 
 /** Messages of an album that come further apart may be several turns: the daemon waits 1.5 s for the next one, also while it reads the last. */
 const GAP_MS_MAX = 1200

@@ -13,6 +13,7 @@ import { readView } from '../../sops/read-view.ts'
 import type { ActedLife, Play, PlayOptions } from '../play.ts'
 import { readWords, saidMarks } from '../read-words.ts'
 import { settings } from '../settings.ts'
+import type { HeldRecord, HeldSend } from './held-record.ts'
 import { judgeMessages } from './judge-messages.ts'
 import { judgeRuns } from './judge-runs.ts'
 import { type Fallback, type HeldMessage, hasMarkup, PLATFORM_REFUSALS, REFUSALS, type Refusal } from './messages.ts'
@@ -36,25 +37,6 @@ const POLL_MS = 60
 const GREETING_MS = 2000
 const FALLBACKS: readonly Fallback[] = ['telegram topic', 'telegram markup', 'slack markup', 'discord quote']
 const REFUSED: readonly [Refusal, ...Refusal[]] = ['request', 'key', 'quota']
-
-/** A request to a platform that sends a message. */
-export interface HeldSend {
-  readonly channel: string
-  readonly body: string
-  /** The number of the life in which it came. */
-  readonly life: number
-}
-
-export interface HeldRecord {
-  readonly messages: readonly HeldMessage[]
-  /** The events that were accepted, by mark. */
-  readonly events: ReadonlyMap<string, string>
-  /** One name for each effect of a step. */
-  readonly effects: readonly string[]
-  readonly sends: readonly HeldSend[]
-  /** The texts that each platform has, in order, with their conversations. */
-  readonly delivered: readonly { readonly channel: string; readonly chat: string; readonly text: string }[]
-}
 
 export async function startHeld({ random, aims, loops }: PlayOptions): Promise<Play> {
   const messages = new Map<string, HeldMessage>()

@@ -2,7 +2,7 @@ import { gatewayText, type InboxEntry, type OutboxRow } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import type { SopsView } from '../../sops/history.ts'
 import type { Tally } from '../tally.ts'
-import type { HeldRecord } from './held-play.ts'
+import type { HeldRecord } from './held-record.ts'
 import { judgeMessages } from './judge-messages.ts'
 import { judgeRuns } from './judge-runs.ts'
 

@@ -3,7 +3,7 @@ import { gatewayText, type InboxEntry, type OutboxRow } from '@sluice/sdk'
 import { countsOf } from '../../history.ts'
 import { saidMarks, type WordsView } from '../read-words.ts'
 import { missedAs, reportDisorder, Tally } from '../tally.ts'
-import type { HeldRecord } from './held-play.ts'
+import type { HeldRecord } from './held-record.ts'
 import type { HeldMessage } from './messages.ts'
 
 const NOTICE = gatewayText('unanswered', {})

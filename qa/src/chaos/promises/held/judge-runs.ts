@@ -3,7 +3,7 @@ import { SOP_ENDED } from '@sluice/sdk'
 import { countsOf } from '../../history.ts'
 import { markOf, type SopsView } from '../../sops/history.ts'
 import { reportDisorder, Tally } from '../tally.ts'
-import type { HeldRecord } from './held-play.ts'
+import type { HeldRecord } from './held-record.ts'
 
 export function judgeRuns({ events, effects, sends }: HeldRecord, { runs, audit, approvals, outbox }: SopsView): readonly Tally[] {
   const tally = new Tally('runs held back')

@@ -2,7 +2,7 @@ import type { InboxEntry, OutboxRow } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { judgeRooms } from './judge-rooms.ts'
 import type { RoomPlace } from './places.ts'
-import type { RoomWord, RoomWordKind } from './rooms-play.ts'
+import type { RoomWord, RoomWordKind } from './room-word.ts'
 
 const [ONE, TWO, THREE] = ['chaos-000001', 'chaos-000002', 'chaos-000003']
 

@@ -4,7 +4,7 @@ import { countsOf } from '../../history.ts'
 import type { WordsView } from '../read-words.ts'
 import { missedAs, reportDisorder, Tally } from '../tally.ts'
 import type { RoomPlace } from './places.ts'
-import { type RoomWord, type RoomWordKind, replyMark } from './rooms-play.ts'
+import { type RoomWord, type RoomWordKind, replyMark } from './room-word.ts'
 
 export interface RoomsRecord {
   readonly words: readonly RoomWord[]

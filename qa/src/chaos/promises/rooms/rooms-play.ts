@@ -4,29 +4,14 @@
  */
 import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { type ModelRequest, type ModelStep, startModelServer } from '@sluice/testkit/model-server'
-import { markIn, markOf, marksIn } from '../../marks.ts'
+import { markOf, marksIn } from '../../marks.ts'
 import { pause } from '../../request.ts'
 import type { Play, PlayOptions } from '../play.ts'
 import { readWords } from '../read-words.ts'
 import { settings } from '../settings.ts'
 import { judgeRooms } from './judge-rooms.ts'
 import { type RoomPlace, startPlaces } from './places.ts'
-
-/**
- * `do`: to the bot. `hear`: not to the bot. `remark`: not to the bot, where the agent reads it at once. `slow`: to the bot, and its person may
- * stop its turn. `direct`: in the direct chat of the limited person. `stop`: the command.
- */
-export type RoomWordKind = 'do' | 'hear' | 'remark' | 'slow' | 'direct' | 'stop'
-
-export interface RoomWord {
-  readonly kind: RoomWordKind
-  /** Commands have none in their text. */
-  readonly mark: string
-  readonly room: RoomPlace
-  readonly person: string
-  /** The id of the message in the inbox. */
-  readonly id: string
-}
+import type { RoomWord, RoomWordKind } from './room-word.ts'
 
 const LIFE_MS_MAX = 2500
 const MODEL_MS_MAX = 60
@@ -241,5 +226,3 @@ export async function startRooms({ random, aims }: PlayOptions): Promise<Play> {
     },
   }
 }
-
-export const replyMark = (text: string | null): string => (text?.startsWith('to ') ? (markIn(text) ?? '') : '')
