@@ -1,7 +1,7 @@
 /** The agent: turns, sessions, budgets and tool calls. */
 
 export { isOfLower, type Writer, writerOf } from './history/message-notes.ts'
-export { chooseProviders } from './model/choose-providers.ts'
+export { chooseProviders, readsPictures } from './model/choose-providers.ts'
 export { WINDOW_SOURCES } from './model/context-window.ts'
 export type { ModelChain, ModelChainOptions } from './model/model-chain.ts'
 export { createModelChain, isSameModel, shownLimits } from './model/model-chain.ts'

@@ -24,6 +24,10 @@ export function chooseProviders(config: ProviderConfig, providers: readonly Prov
   ]
 }
 
+/** Tells whether a model of the chain is given pictures. */
+export const readsPictures = (entries: readonly Pick<ProviderSettings, 'media'>[]): boolean =>
+  entries.some(({ media }) => media?.includes('image') === true)
+
 function chooseFirst(entry: Entry, providers: readonly Provider[], env: Env): ProviderSettings {
   if (entry.kind !== undefined) return complete(entry, entry.kind, providers, env)
   for (const provider of providers) {

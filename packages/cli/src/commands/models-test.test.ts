@@ -1,6 +1,5 @@
 /** `sluice models test`, against a server that speaks the wire formats of the providers and a model that follows instructions. */
 import { join } from 'node:path'
-import { inflateSync } from 'node:zlib'
 import { startDaemon } from '@sluice/daemon'
 import providerAnthropic from '@sluice/provider-anthropic'
 import providerOffline from '@sluice/provider-offline'
@@ -9,28 +8,19 @@ import { scratch } from '@sluice/qa/daemons/bundle'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { type ModelRequest, type ModelStep, startModelServer } from '@sluice/testkit/model-server'
 import { expect, onTestFinished, test } from 'vitest'
+import { coloursIn } from './testing/colours-in.ts'
 
 const FEATURES = [providerOpenai, providerAnthropic, providerOffline]
 const sluice = sluiceWith(FEATURES)
-
-/** The colours of the image, as the bytes of the first and the last pixel of its first row. */
-const COLOURS: Readonly<Record<string, string>> = { '220,20,30': 'red', '20,160,40': 'green', '20,40,220': 'blue', '250,220,20': 'yellow' }
-
-function coloursIn(base64: string): string {
-  const png = Buffer.from(base64, 'base64')
-  const start = png.indexOf('IDAT')
-  const row = inflateSync(png.subarray(start + 4, start + 4 + png.readUInt32BE(start - 4))).subarray(1, 1 + 3 * png.readUInt32BE(16))
-  return [row.subarray(0, 3), row.subarray(-3)].map((pixel) => COLOURS[[...pixel].join()]).join(' and ')
-}
 
 /** Answers as a good model does. */
 function follow({ body, lastUserText }: ModelRequest): ModelStep {
   const json = JSON.stringify(body)
   const call = (item: string) => ({ name: 'get_stock', input: { item } })
   const pieces = /\\?"pieces\\*":\s*(\d+)/.exec(json)?.[1]
-  const image = /iVBORw0KGgo[A-Za-z0-9+/=]+/.exec(json)?.[0]
+  const colours = coloursIn(json)
   if (pieces !== undefined) return { text: `There are ${pieces} pieces.` }
-  if (image !== undefined) return { text: coloursIn(image) }
+  if (colours !== undefined) return { text: colours }
   if (lastUserText.includes('ink')) return { toolCalls: [call('paper'), call('ink')] }
   if (lastUserText.includes('paper')) return { toolCalls: [call('paper')] }
   return { text: 'Hello there, 1 2 3.' }
@@ -189,7 +179,7 @@ test('setup and doctor let the running daemon send their requests, so that they 
   const afterDoctor = await spent()
   expect(afterDoctor).toBeGreaterThan(0)
   const argv = ['setup', '--provider', 'openai', '--base-url', `${server.url}/v1`, '--model', 'small', '--yes', '--json']
-  expect(JSON.parse((await beside(...argv)).out).tests).toMatchObject([{ outcome: 'ok' }, { outcome: 'ok' }])
+  expect(JSON.parse((await beside(...argv)).out).tests).toMatchObject([{ outcome: 'ok' }, { outcome: 'ok' }, { outcome: 'ok' }])
   const afterSetup = await spent()
   expect(afterSetup).toBeGreaterThan(afterDoctor)
   await beside('models', 'test')

@@ -14,12 +14,17 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createOutput } from '../output.ts'
 import { type Candidate, findCandidates } from '../setup/candidates.ts'
 import { type Setup, setUp } from './setup.ts'
+import { coloursIn } from './testing/colours-in.ts'
 
 const FEATURES = [providerOpenai, providerAnthropic, providerOffline]
 const KEY = 'sk-0123456789'
 const calls = { toolCalls: [{ name: 'get_stock', input: { item: 'paper' } }] }
 const good: NonNullable<ModelServerOptions['answer']> = ({ body }) =>
   JSON.stringify(body).includes('get_stock') ? calls : { text: 'Hello.' }
+const sees: typeof good = (request) => {
+  const text = coloursIn(JSON.stringify(request.body))
+  return text === undefined ? good(request) : { text }
+}
 
 async function arrange({ config = '# mine\n', ...server }: ModelServerOptions & { readonly config?: string } = {}) {
   const models = await startModelServer({ apiKey: KEY, models: ['small', 'large'], answer: good, ...server })
@@ -91,6 +96,39 @@ test('asks again after a wrong key, and starts from the present settings', async
   const again = await converse(arranged, ['', '', '', ''])
   expect(again).toMatchObject({ code: 0, out: expect.stringContaining('The configuration has this already.') })
   expect(await arranged.settings()).toMatchObject({ kind: 'anthropic', model: 'large' })
+})
+
+test('tries a picture at an endpoint of others, and writes that the model sees pictures', async () => {
+  const arranged = await arrange({ answer: sees, config: '[provider]\nkind = "ollama"\nmedia = ["audio"]\nmodel = "m"\n' })
+  const { code, out } = await converse(arranged, ['openai', arranged.url, KEY, '1', 'y'])
+  expect(code).toBe(0)
+  expect(out).toMatch(/ok {2}image, .*: it sees/)
+  expect(out).toContain('+ media = ["image"]')
+  expect(out).toMatch(/pictures +sees them/)
+  expect(await arranged.settings()).toMatchObject({ kind: 'openai', media: ['image'] })
+  // What the person has set is not tried.
+  const again = await converse(arranged, ['', '', '', ''])
+  expect(again.out).not.toContain('image,')
+  expect(again.out).toContain('The configuration has this already.')
+})
+
+test.each([
+  ['does not see it', good],
+  ['is not served pictures', (request) => (JSON.stringify(request.body).includes('image_url') ? { status: 500 } : good(request))],
+] as const satisfies [string, typeof good][])('writes nothing about pictures where the model %s', async (_case, answer) => {
+  const arranged = await arrange({ answer })
+  const { code, out } = await converse(arranged, ['openai', arranged.url, KEY, '1', 'y'])
+  expect(code).toBe(0)
+  expect(out).toContain('The agent gets the paths of pictures, and not the pictures.')
+  expect(out).toMatch(/pictures +sees none/)
+  expect((await arranged.settings()).media).toBeUndefined()
+})
+
+test('tries no picture where the provider is known to read pictures', async () => {
+  const arranged = await arrange()
+  const { out } = await converse(arranged, ['anthropic', arranged.url, KEY, '1', 'y'])
+  expect(out).not.toContain('image,')
+  expect(out).toMatch(/pictures +sees them/)
 })
 
 test('begins a new file as `config init` does, with the sandbox required', async () => {
@@ -180,7 +218,11 @@ test.each([
   const argv = ['--provider', 'openai', '--base-url', arranged.url, '--model', 'small', ...options, '--json']
   const { code, out } = await arranged.run(stdin, ...argv)
   expect(code).toBe(0)
-  expect(JSON.parse(out)).toMatchObject({ written: true, daemon: 'none', tests: [{ outcome: 'ok' }, { outcome: 'ok' }] })
+  expect(JSON.parse(out)).toMatchObject({
+    written: true,
+    daemon: 'none',
+    tests: [{ outcome: 'ok' }, { outcome: 'ok' }, { test: 'image', outcome: 'not_supported' }],
+  })
   expect(out).not.toContain(KEY)
   expect((await arranged.settings()).api_key?.reveal()).toBe(KEY)
 })

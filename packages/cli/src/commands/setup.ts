@@ -11,7 +11,7 @@ import { askBaseUrl, askCandidate, askKey, askModel, findCandidate, proposedMode
 import { askOwner } from '../setup/ask-owner.ts'
 import { askSearch } from '../setup/ask-search.ts'
 import { type Candidate, findCandidates, proposedCandidate } from '../setup/candidates.ts'
-import { changesOf, type EndpointChoice, offeredModels, settingsOf } from '../setup/choice.ts'
+import { changesOf, type EndpointChoice, isMediaSet, type ModelChoice, offeredModels, settingsOf } from '../setup/choice.ts'
 import { aborted, type Dialogue, terminalDialogue } from '../setup/dialogue.ts'
 import { cureOf, type Tried, tryModel } from '../setup/try-model.ts'
 import { printChanges, untilReloaded, writeChanges } from '../setup/write.ts'
@@ -66,7 +66,7 @@ export async function setUp(first: Setup): Promise<number> {
     if (offered === 'again') continue
     const model = await chooseModel(setup, choice, offered)
     const verdict = await tryChoice(setup, choice, model)
-    if (verdict.next === 'write') return writeChoice(setup, choice, { model, results: verdict.results })
+    if (verdict.next === 'write') return writeChoice(setup, choice, { ...verdict, model })
     if (verdict.next === 'end') return failed(setup, verdict.results)
   }
 }
@@ -123,6 +123,7 @@ async function chooseModel(
 interface Verdict {
   readonly next: 'write' | 'again' | 'end'
   readonly results: readonly Tried[]
+  readonly seesPictures: boolean
 }
 
 async function tryChoice({ context, dialogue, current, signal }: Setup, choice: EndpointChoice, model: string): Promise<Verdict> {
@@ -133,17 +134,18 @@ async function tryChoice({ context, dialogue, current, signal }: Setup, choice: 
     if (!json) printResult(out, result)
   }
   const settings = settingsOf(choice, { current, env, model })
-  if (options['skip-test'] === true) return { next: 'write', results }
+  if (options['skip-test'] === true) return { next: 'write', results, seesPictures: false }
   if (!json) out.print(`Testing ${settings.kind}:${model} …`)
-  const isGood = await tryModel(context, choice, { settings, signal, onResult }).catch((error: unknown) => {
+  const trial = { settings, isMediaSet: isMediaSet(current, choice), signal, onResult }
+  const { isGood, seesPictures } = await tryModel(context, choice, trial).catch((error: unknown) => {
     throw signal.aborted ? aborted() : error
   })
-  if (isGood) return { next: 'write', results }
-  if (!dialogue) return { next: 'end', results }
+  if (isGood) return { next: 'write', results, seesPictures }
+  if (!dialogue) return { next: 'end', results, seesPictures }
   for (;;) {
     const answer = await dialogue.ask('Choose again (a), write it anyway (w) or quit (q)', { proposed: 'a' })
     const next = ({ a: 'again', w: 'write', q: 'end' } as const)[answer]
-    if (next) return { next, results }
+    if (next) return { next, results, seesPictures }
   }
 }
 
@@ -168,16 +170,16 @@ const shownResult = ({ test, outcome, detail, tookMs }: Tried) => ({ test, outco
 async function writeChoice(
   { context, dialogue, current }: Setup,
   choice: EndpointChoice,
-  { model, results }: { readonly model: string; readonly results: readonly Tried[] },
+  { model, seesPictures, results }: ModelChoice & { readonly results: readonly Tried[] },
 ): Promise<number> {
   const { out, json, configFile } = context
-  const changes = changesOf(current, choice, model)
+  const changes = changesOf(current, choice, { model, seesPictures })
   if (!json && changes.length > 0) printChanges(context, changes)
   if (dialogue && changes.length > 0) {
     const answer = await dialogue.ask('Write this (y/n)', { proposed: 'y' })
     if (!/^y(es)?$/i.test(answer)) throw aborted()
   }
-  if (changes.length > 0) await writeChanges(context, changes, (now) => changesOf(now, choice, model))
+  if (changes.length > 0) await writeChanges(context, changes, (now) => changesOf(now, choice, { model, seesPictures }))
   if (dialogue) {
     await askOwner(context, dialogue)
     await askSearch(context, dialogue)

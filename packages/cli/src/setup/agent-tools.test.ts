@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { scratch } from '@sluice/qa/daemons/bundle'
+import openai from '@sluice/provider-openai'
 import { type Feature, howToGet } from '@sluice/sdk'
 import files from '@sluice/tool-files'
 import memory from '@sluice/tool-memory'
@@ -18,23 +19,25 @@ async function linesOf(config: string, features: readonly Feature[]) {
 }
 
 test('says what the agent can do, and the key that changes it', async () => {
-  const all = [files, shell, web, memory]
-  expect(await linesOf('[provider]\nkind = "openai"\nmodel = "m"\n[security.policy]\nshell = "script"\n', all)).toMatchObject({
+  const all = [files, shell, web, memory, openai]
+  expect(
+    await linesOf('[provider]\nkind = "openai"\nmodel = "m"\napi_key = "k"\n[security.policy]\nshell = "script"\n', all),
+  ).toMatchObject({
     files: 'reads, edits and searches files of its workspace',
     commands: expect.stringMatching(/^runs scripts in a sandbox.*shell = "plain"/),
     'web pages': 'reads public pages',
     'web search': 'none; set [tools.web] search to brave, tavily or searxng',
     memories: 'remembers facts for each person',
-    pictures: 'sees none; where the model can, set [provider] media = ["image"]',
+    pictures: 'sees them',
     date: expect.stringContaining('[agent] timezone'),
   })
-  const changed = `[provider]\nkind = "openai"\nmodel = "m"\nmedia = ["image"]\n[agent]\ntimezone = "Asia/Kolkata"\n[security.policy]\nshell = "plain"
+  const changed = `[provider]\nkind = "openai"\nmodel = "m"\napi_key = "k"\nbase_url = "http://127.0.0.1:1/v1"\n[agent]\ntimezone = "Asia/Kolkata"\n[security.policy]\nshell = "plain"
 [security.sandbox]\nenabled = false\n[tools.web]\nfetch = false\nsearch = "brave"\nsearch_key = "k"\n`
   expect(await linesOf(changed, all)).toMatchObject({
     commands: 'runs plain commands without a sandbox; for scripts, set [security.policy] shell = "script"',
     'web pages': 'reads none; for them, set [tools.web] fetch = true',
     'web search': 'searches with brave',
-    pictures: 'sees them',
+    pictures: 'sees none; where the model can, set [provider] media = ["image"]',
     date: 'knows it in the time zone Asia/Kolkata',
   })
 })

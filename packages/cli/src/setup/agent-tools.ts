@@ -1,6 +1,8 @@
 /** Says at the end of setup what the agent can do with the written configuration: a line for each kind of tools, and the key that changes it. */
+import { chooseProviders, readsPictures } from '@sluice/agent'
 import { agentSection, configuredAgents, providerSection, readConfig, sandboxSection } from '@sluice/config'
-import { type CatalogueId, howToGet, MAIN_AGENT } from '@sluice/sdk'
+import { catalogueProviders } from '@sluice/runtime/provider-problem'
+import { AppError, type CatalogueId, howToGet, MAIN_AGENT } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 
 /** Whether a sandbox works is found by `sluice doctor`. */
@@ -13,7 +15,7 @@ export async function toolLines(context: CliContext): Promise<readonly string[]>
   const { enabled, required } = config.core(sandboxSection)
   const where = enabled ? `in a sandbox${required ? '' : ' where one works'}` : 'without a sandbox'
   const { timezone } = config.core(agentSection)
-  const seesPictures = config.core(providerSection).media?.includes('image')
+  const seesPictures = readsPictures(chainOf(context, config))
   return [
     line('tool-files', 'files', () => 'reads, edits and searches files of its workspace'),
     line('tool-shell', 'commands', () =>
@@ -32,3 +34,13 @@ export async function toolLines(context: CliContext): Promise<readonly string[]>
 }
 
 const TOOLS_CHARS = 12
+
+/** Returns the models as the daemon will have them; none where it refuses the configuration. */
+function chainOf({ features, env }: CliContext, config: Awaited<ReturnType<typeof readConfig>>) {
+  try {
+    return chooseProviders(config.core(providerSection), catalogueProviders(features), env)
+  } catch (error) {
+    if (error instanceof AppError) return []
+    throw error
+  }
+}

@@ -22,6 +22,10 @@ const NO_MODEL = 'none'
 const isSameEndpoint = (current: ProviderConfig, { kind, baseUrl }: EndpointChoice): boolean =>
   current.kind === kind && current.base_url === baseUrl
 
+/** Whether the configuration says what the models of the endpoint read, and not only the provider. */
+export const isMediaSet = (current: ProviderConfig, choice: EndpointChoice): boolean =>
+  isSameEndpoint(current, choice) && current.media !== undefined
+
 /**
  * Returns the settings as the daemon will have them: settings of the same endpoint stay, and a key of the environment completes them.
  * Throws `config_invalid` when they cannot work.
@@ -60,19 +64,28 @@ export interface ProviderChange {
   readonly value: string | undefined
 }
 
+/** The model that setup is about to write. */
+export interface ModelChoice {
+  readonly model: string
+  /** Whether its test has shown that it reads pictures, which its endpoint is not known to do. */
+  readonly seesPictures: boolean
+}
+
 const NOT_OF_ENDPOINT = ['kind', 'model', 'fallback', 'base_url', 'api_key']
 
 /** Returns the changes of the file. Settings of another endpoint are removed, because they are about its requests. */
-export function changesOf(current: ProviderConfig, choice: EndpointChoice, model: string): ProviderChange[] {
+export function changesOf(current: ProviderConfig, choice: EndpointChoice, { model, seesPictures }: ModelChoice): ProviderChange[] {
   const { kind, baseUrl, newKey } = choice
   const isSame = isSameEndpoint(current, choice)
-  const stale = Object.entries(current).filter(([key, value]) => value !== undefined && !NOT_OF_ENDPOINT.includes(key))
+  const isStale = (key: string) => !NOT_OF_ENDPOINT.includes(key) && !(seesPictures && key === 'media')
+  const stale = Object.entries(current).filter(([key, value]) => value !== undefined && isStale(key))
   const keepsKey = isSame && !newKey
   return [
     textChange('kind', current.kind, kind),
     textChange('model', current.model, model),
     textChange('base_url', current.base_url, baseUrl),
     ...(keepsKey ? [] : [keyChange(current.api_key !== undefined, newKey)]),
+    ...(seesPictures ? [picturesChange(current)] : []),
     ...(isSame ? [] : stale.map(([key]) => ({ key, before: '(set)', after: null, value: undefined }))),
   ].filter(({ before, after }) => before !== after)
 }
@@ -81,6 +94,15 @@ function textChange(key: string, before: string | undefined, after: string | und
   const shown = (text: string | undefined) => (text === undefined ? null : JSON.stringify(text))
   return { key, before: shown(before), after: shown(after), value: after === undefined ? undefined : JSON.stringify(after) }
 }
+
+const MEDIA = '["image"]'
+
+const picturesChange = ({ media }: ProviderConfig): ProviderChange => ({
+  key: 'media',
+  before: media ? JSON.stringify(media) : null,
+  after: MEDIA,
+  value: MEDIA,
+})
 
 const keyChange = (isSet: boolean, newKey: Secret | undefined): ProviderChange => ({
   key: 'api_key',

@@ -1,4 +1,5 @@
 /** Checks the features of this build: their state, and the problems that they find themselves. */
+import { readsPictures } from '@sluice/agent'
 import { leftOutFiles } from '@sluice/config'
 import { nearestNames, signalScope } from '@sluice/kit'
 import { type CatalogueId, errorText, type FeatureId, howToGet, type Parts, type Policy, printableLine } from '@sluice/sdk'
@@ -64,7 +65,7 @@ export function checkAbilities(
   const without = (id: CatalogueId, setting: string) =>
     features.some(({ feature, compiled }) => feature === id && compiled) ? setting : howToGet(id)
   const { labels, settings } = registry.models
-  const readsPictures = labels.some((_, at) => settings(at)?.media?.includes('image'))
+  const chain = labels.map((_, at) => settings(at) ?? {})
   const lines = [
     offers('file_edit') ? 'edits files' : `edits no files: ${without('tool-files', 'the tool file_edit is not available')}`,
     offers('shell') ? commandsOf(policy, confines) : `runs no commands: ${without('tool-shell', 'the tool shell is not available')}`,
@@ -73,7 +74,7 @@ export function checkAbilities(
     offers('memory_recall')
       ? 'recalls memories'
       : `recalls no memories: ${without('tool-memory', 'the tool memory_recall is not available')}`,
-    readsPictures ? 'sees pictures' : 'sees no pictures: where the model can, set [provider] media = ["image"]',
+    readsPictures(chain) ? 'sees pictures' : 'sees no pictures: where the model can, set [provider] media = ["image"]',
     `knows the date, in the time zone ${timezone ?? `${new Intl.DateTimeFormat().resolvedOptions().timeZone} of this machine; for another one, set [agent] timezone`}`,
   ]
   return ok('abilities', lines.join('\n'))
