@@ -11,8 +11,8 @@ import { isFree, priceOf } from '../turn/cost.ts'
 import type { TurnScope } from '../turn/turn-scope.ts'
 import { type Attempt, type CallModelDeps, callModel, type ModelAsk } from './call-model.ts'
 import { endpointLimits } from './endpoint-limits.ts'
-import { type ModelFailure, noModelAnswered } from './model-failure.ts'
-import type { ModelReply } from './model-reply.ts'
+import { EMPTY, type ModelFailure, noModelAnswered } from './model-failure.ts'
+import { type ModelReply, UNCOUNTED } from './model-reply.ts'
 
 export type AskModel = (scope: TurnScope, ask: ModelAsk) => Promise<ModelReply>
 
@@ -38,6 +38,7 @@ export function createAskModel(deps: CallModelDeps & { readonly admission?: Admi
       report(log, scope, failure)
       if (isFinal) break
     }
+    if (ask.mayBeEmpty && failures.length > 0 && failures.every(({ failure }) => failure === EMPTY)) return EMPTY_REPLY
     throw noModelAnswered(failures)
   }
 
@@ -86,6 +87,9 @@ export function createAskModel(deps: CallModelDeps & { readonly admission?: Admi
     }
   }
 }
+
+/** Its usage is counted with the attempts. */
+const EMPTY_REPLY: ModelReply = { text: '', calls: [], content: [], finish: 'stop', usage: UNCOUNTED }
 
 const UNPRICED: ModelFailure = {
   reason: 'was not asked, because it has no price and [cost] unknown = "refuse". Add its price to [cost.prices]',

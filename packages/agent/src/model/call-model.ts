@@ -42,6 +42,8 @@ export interface ModelAsk {
   compact?(): Promise<boolean>
   /** False when the model must answer with text. */
   readonly mayCallTools: boolean
+  /** True when an empty reply, which every model has given also when it was asked again, is returned instead of a failure. */
+  readonly mayBeEmpty?: boolean
   /** Returns a further limit of the reply for a conversation of this number of tokens. */
   outputTokensMax?(tokensMax: number): number
 }

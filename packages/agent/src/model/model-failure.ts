@@ -181,8 +181,11 @@ export function judge({ text, calls, finish }: ModelReply): ModelFailure | undef
   if (finish === 'content-filter') return { reason: 'withheld its reply (content filter)', repeat: 'never', kind: 'provider' }
   if (finish === 'refused') return { reason: 'refused to answer', repeat: 'never', kind: 'provider' }
   if (finish === 'length') return { reason: 'used up its output tokens before it answered', repeat: 'never', kind: 'provider' }
-  return { reason: 'gave an empty reply', repeat: 'once', kind: 'provider' }
+  return EMPTY
 }
+
+/** A reply without text and calls. */
+export const EMPTY: ModelFailure = { reason: 'gave an empty reply', repeat: 'once', kind: 'provider' }
 
 /** The kinds of refusals, by the kinds of failures that no retry changes. */
 const REFUSALS: Readonly<Partial<Record<ModelFailure['kind'], string>>> = { refused: 'credentials', quota: 'quota', provider: 'request' }

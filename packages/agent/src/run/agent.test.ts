@@ -1,8 +1,10 @@
 import { AppError, type ModelMessage } from '@sluice/sdk'
+import type { TestClock } from '@sluice/testkit/clock'
 import { until } from '@sluice/testkit/until'
 import { expect, test } from 'vitest'
 import { hang, httpError, type Reply, scriptedModel } from '../testing/scripted-model.ts'
 import { request, testAgent, testTool } from '../testing/test-agent.ts'
+import type { TurnPart } from '../turn/turn.ts'
 
 const echo = () => scriptedModel([(options) => ({ text: `heard ${lastText(options.prompt)}`, usage: { input: 10, output: 5 } })])
 const lastText = (prompt: readonly ModelMessage[]): string => {
@@ -254,6 +256,34 @@ test('a finished turn leaves no timer behind', async () => {
   expect(clock.sleeping).toBe(1)
   await clock.advance(3_601_000)
   expect(clock.sleeping).toBe(0)
+})
+
+/** Lets time pass until the model was asked so often. */
+async function untilAsked(count: number, { model, clock }: { model: ReturnType<typeof scriptedModel>; clock: TestClock }) {
+  while (model.asked.length < count) await clock.advance(1000)
+}
+
+test.each([100, 1])('an empty reply after a tool call keeps the message and the result, with %i steps', async (max_iterations) => {
+  const silent = [{ calls: [{ name: 'look', input: {} }] }, { text: '' }, { text: ' ' }]
+  const model = scriptedModel([...silent, { text: 'whole' }])
+  const { agent, clock } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')], agent: { max_iterations } })
+  const heard: TurnPart[] = []
+  const turn = agent.run(request('look there', { session: 's', listen: (part) => heard.push(part) }))
+  await untilAsked(3, { model, clock })
+  const { text } = await turn
+  expect(text).toMatch(/A message such as "continue" goes on from here\.$/)
+  expect(heard.at(-1)).toMatchObject({ type: 'text', delta: expect.stringContaining('continue') })
+  expect(await agent.run(request('continue', { session: 's' }))).toMatchObject({ text: 'whole' })
+  expect(JSON.stringify(model.asked[3]?.prompt)).toMatch(/look there.*seen.*continue/)
+})
+
+test('an empty reply before any work fails the turn', async () => {
+  const model = scriptedModel([{ text: '' }])
+  const { agent, books, clock } = testAgent({ models: [model] })
+  const failed = expect(agent.run(request('hello', { session: 's' }))).rejects.toMatchObject({ code: 'upstream' })
+  await untilAsked(2, { model, clock })
+  await failed
+  expect(books.ends).toMatchObject([{ status: 'failed', messages: [] }])
 })
 
 test('a failed turn is recorded with reason and cost, and adds nothing to the session', async () => {

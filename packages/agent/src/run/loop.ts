@@ -93,6 +93,8 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
 
   /** The text of the replies that the provider has paused since the last tool call. */
   let paused = ''
+  /** Whether there is work that a failure of the turn would lose to the conversation. */
+  const hasWorked = () => paused !== '' || produced.some(({ role }) => role === 'tool')
   const ended = async (text: string, { finish }: ModelReply): Promise<LoopResult> => {
     const { finishReason, note: cut = '' } = FINISHES[finish] ?? { finishReason: 'stop' as const }
     const note = `${cut}${progress.shortened?.isCut ? SHORTENED : ''}`
@@ -121,15 +123,24 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, begun: Conversat
         prompt: promptWith(finalAnswerRequest(limit)),
         compact: () => compact(true),
         mayCallTools: false,
+        mayBeEmpty: hasWorked(),
       })
-      const text = `${paused}${reply.text}`.trim() === '' ? `The turn was stopped: ${limit}. ${GO_ON}` : reply.text
+      const isSilent = `${paused}${reply.text}`.trim() === ''
+      const text = isSilent ? `The turn was stopped: ${limit}. ${GO_ON}` : reply.text
+      if (isSilent) turn.tell?.({ type: 'text', delta: text })
       produced.push({ role: 'assistant', content: [{ type: 'text', text }] })
       return ended(text, reply)
     }
     const ask = (...last: ModelMessage[]) =>
-      deps.askModel(scope, { prompt: promptWith(...last), compact: () => compact(true), mayCallTools: true })
+      deps.askModel(scope, { prompt: promptWith(...last), compact: () => compact(true), mayCallTools: true, mayBeEmpty: hasWorked() })
     const reply = await completeReply(scope, await ask(), ask, () => limitReached(scope) === undefined)
-    produced.push({ role: 'assistant', content: reply.content })
+    if (reply.finish !== 'paused' && reply.calls.length === 0 && `${paused}${reply.text}`.trim() === '') {
+      if (turn.maySilent) return { text: '', finishReason: 'silent', messages: storedMessages(produced, []) }
+      turn.tell?.({ type: 'text', delta: NO_ANSWER })
+      produced.push({ role: 'assistant', content: [{ type: 'text', text: NO_ANSWER }] })
+      return ended(NO_ANSWER, reply)
+    }
+    if (reply.content.length > 0) produced.push({ role: 'assistant', content: reply.content })
     if (reply.calls.length > 0) {
       paused = ''
       await runCalls({ calls: reply.calls, results: [] })
@@ -232,6 +243,8 @@ function limitReached({ turnLimits: { steps, tokens, turnSecs }, progress, leftM
 
 /** A person who continues begins a turn with limits of its own. */
 const GO_ON = 'A message such as "continue" goes on from here.'
+
+const NO_ANSWER = `The model ended its work without an answer, also when it was asked again. ${GO_ON}`
 
 const finalAnswerRequest = (limit: string): ModelMessage => ({
   role: 'user',

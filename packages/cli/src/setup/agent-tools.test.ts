@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { scratch } from '@sluice/qa/daemons/bundle'
 import openai from '@sluice/provider-openai'
+import { scratch } from '@sluice/qa/daemons/bundle'
 import { type Feature, howToGet } from '@sluice/sdk'
 import files from '@sluice/tool-files'
 import memory from '@sluice/tool-memory'
