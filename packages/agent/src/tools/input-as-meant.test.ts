@@ -36,6 +36,8 @@ describe('inputAsMeant', () => {
 
   test.each<[string, v.GenericSchema, unknown, unknown]>([
     ['another name', shell, { cmd: 'ls' }, { command: 'ls' }],
+    ['a list of words', shell, { cmd: ['ls', '-la'] }, { command: 'ls -la' }],
+    ['a list of commands', shell, { command: ['cd a', 'ls -la'] }, { command: ['cd a', 'ls -la'] }],
     ['an optional name', grep, { pattern: 'a', directory: 'src' }, { pattern: 'a', path: 'src' }],
     ['a number as a text', grep, { pattern: '1', limit: '20' }, { pattern: '1', limit: 20 }],
     ['null for an optional member', shell, { command: 'ls', timeout_secs: null }, { command: 'ls' }],

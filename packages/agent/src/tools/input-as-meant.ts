@@ -3,6 +3,7 @@
  * same members, numbers as texts, and one item in place of a list. An input that fits the schema of its tool stays as it is.
  */
 import type { GenericSchema } from 'valibot'
+import { commandLine } from './command-line.ts'
 
 type Given = Readonly<Record<string, unknown>>
 type Entries = Readonly<Record<string, GenericSchema>>
@@ -76,7 +77,9 @@ function objectAsMeant(schema: GenericSchema, entries: Entries, given: Given): G
   const members = Object.entries(named).flatMap(([name, value]): [string, unknown][] => {
     const schema = Object.hasOwn(entries, name) ? entries[name] : undefined
     if (!schema) return [[name, value]]
-    return value === null && schema.type === 'optional' ? [] : [[name, inputAsMeant(schema, value)]]
+    if (value === null && schema.type === 'optional') return []
+    const meant = name === 'command' && schema.type === 'string' && Array.isArray(value) ? (commandLine(value) ?? value) : value
+    return [[name, inputAsMeant(schema, meant)]]
   })
   return Object.fromEntries(members)
 }

@@ -4,7 +4,7 @@
  * change its effect. Every failure is an error result for the model; only the end of the turn is thrown.
  */
 
-import { nearestNames, SerialQueue } from '@sluice/kit'
+import { SerialQueue } from '@sluice/kit'
 import {
   AppError,
   type CallingAgent,
@@ -38,6 +38,7 @@ import { fileShareOf, type KeepResultDeps, keepResult } from './keep-result.ts'
 import type { Repeats } from './repeats.ts'
 import { parseToolInput } from './tool-input.ts'
 import { declaredDecider, operatorDenied, refusedText, type Verdict, verdict } from './tool-policy.ts'
+import { unknownTool } from './unknown-tool.ts'
 
 export interface ToolExecutorDeps extends ApprovalDeps, KeepResultDeps {
   readonly toolSpecs: ToolSpecs
@@ -110,7 +111,7 @@ export class ToolExecutor {
     const refuse = (refusal: string): PreparedCall => ({ call, tool, input: undefined, halts: false, refusal })
     if (call.isCut) return refuse(CUT_CALL)
     if ('problem' in inner) return refuse(inner.problem)
-    if (!tool) return refuse(unknownTool(scope, name))
+    if (!tool) return refuse(unknownTool(name, offeredTools(scope.registry, allowedTools(scope))))
     const allowed = allowedTools(scope)
     if (allowed && name !== TOOL_SEARCH && !allowed.includes(tool.name)) return refuse(notAmong(allowed, tool.name))
     try {
@@ -372,13 +373,6 @@ const canHarm = (tool: Tool, input: unknown, by: CallingAgent, risk: Risk): bool
 function sourceOf({ name, untrusted }: Tool, input: unknown, by: CallingAgent): Pick<CallResult, 'untrusted'> {
   const source = typeof untrusted === 'function' ? untrusted(input, by) : untrusted ? name : undefined
   return source === undefined ? {} : { untrusted: source }
-}
-
-function unknownTool(scope: CallScope, name: string): string {
-  const names = offeredTools(scope.registry, allowedTools(scope)).map((tool) => tool.name)
-  const near = nearestNames(name, names)
-  if (near.length > 0) return `There is no tool "${name}". Similar names: ${near.join(', ')}.`
-  return `There is no tool "${name}". ${names.length > 0 ? `Available tools: ${names.join(', ')}.` : 'There are no tools here.'}`
 }
 
 const notAmong = (tools: readonly string[], name: string): string =>
