@@ -35,10 +35,16 @@ export const telegramSection = {
       ),
     ),
     stream_mode: v.optional(
-      v.pipe(v.picklist(['off', 'partial']), v.description('partial: shows a reply while it is being written, by editing one message')),
+      v.pipe(
+        v.picklist(['off', 'partial']),
+        v.description('partial: shows a reply while it is being written, by a live draft or by editing one message'),
+      ),
       'off',
     ),
-    draft_update_interval_ms: v.optional(v.pipe(whole(200, 60_000), v.description('Shortest time between two such edits')), 1000),
+    draft_update_interval_ms: v.optional(
+      v.pipe(whole(200, 60_000), v.description('Shortest time between two changes of such a reply')),
+      1000,
+    ),
     mention_only: v.optional(
       v.pipe(v.boolean(), v.description('In groups, answer only messages that mention the bot or reply to it')),
       false,

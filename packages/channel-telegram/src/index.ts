@@ -9,6 +9,7 @@ import { type TelegramConfig, telegramSection } from './config.ts'
 import type { Connection } from './connection.ts'
 import { PollCursor } from './cursor.ts'
 import { KnownNames, normaliseUser } from './known-names.ts'
+import { LiveDrafts } from './live-drafts.ts'
 import { MARKUP } from './markup.ts'
 import { fetchMedia, UPLOAD_BYTES_MAX } from './media.ts'
 import { editMessage, MessageSender, showTyping } from './send.ts'
@@ -34,6 +35,7 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
     return loading
   }
   const sender = new MessageSender(host, api)
+  const liveDrafts = new LiveDrafts(host, api)
 
   return {
     name: 'telegram',
@@ -55,6 +57,7 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
       key: 'channels_config.telegram.notification_chat_id',
     },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
+    preview: (to, message, signal) => liveDrafts.show(to, message, signal),
     typing: (to, signal) => showTyping(api, to, signal),
     offerCommands: (commands, signal) => offerCommands(api, commands, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),

@@ -1,8 +1,9 @@
 /** Sends messages and files, edits messages, and shows the typing indicator. */
-import type { InlineKeyboardMarkup, MessageEntity } from '@grammyjs/types'
+import type { InlineKeyboardMarkup } from '@grammyjs/types'
 import { members } from '@sluice/kit/foreign-json'
-import { type Address, AppError, type Button, type Host, type Outbound, type Sent, type TextStyle } from '@sluice/sdk'
+import { type Address, AppError, type Button, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import { type BotApi, refusalOf } from './api.ts'
+import { entitiesOf, withoutRefusedEntities } from './entities.ts'
 import { type ChatParams, upload } from './media.ts'
 import { chatOf, messageId, messageNumber } from './parse.ts'
 
@@ -112,34 +113,6 @@ export async function editMessage(api: BotApi, to: Address, sent: Sent, message:
     await withoutRefusedEntities(entitiesOf(message.styles), (shown) => api.call('editMessageText', { ...edit, ...shown }, { signal }))
   } catch (error) {
     if (!UNCHANGED.test(refusalOf(error)?.description ?? '')) throw error
-  }
-}
-
-/** Names the styles of a text as Telegram does, which counts UTF-16 units, too. */
-function entitiesOf(styles: readonly TextStyle[] = []): MessageEntity[] {
-  return styles.map(({ kind, from, to, value = '' }): MessageEntity => {
-    const place = { offset: from, length: to - from }
-    if (kind === 'link') return { type: 'text_link', ...place, url: value }
-    if (kind === 'pre') return { type: 'pre', ...place, ...(value !== '' && { language: value }) }
-    return { type: ENTITIES[kind], ...place }
-  })
-}
-
-const ENTITIES = { bold: 'bold', italic: 'italic', strike: 'strikethrough', code: 'code', quote: 'blockquote' } as const
-const BAD_ENTITIES = /entit|url/i
-
-/** Sends the text again without its styles if the platform refuses them. */
-async function withoutRefusedEntities<T>(
-  entities: MessageEntity[],
-  send: (shown: { readonly entities?: MessageEntity[] }) => Promise<T>,
-): Promise<T> {
-  if (entities.length === 0) return send({})
-  try {
-    return await send({ entities })
-  } catch (error) {
-    const refusal = refusalOf(error)
-    if (refusal?.code !== 400 || !BAD_ENTITIES.test(refusal.description)) throw error
-    return send({})
   }
 }
 

@@ -62,6 +62,8 @@ export interface Chat {
   /** Makes the next requests that edit a message meet the fault. */
   failEdit(fault: ProviderFault, times?: number): void
   readonly requests: readonly ProviderRequest[]
+  /** The texts of the previews of replies that the platform shows now, which are no messages. Absent where it has none. */
+  readonly previews?: readonly string[]
   /** How often the bot showed its typing indicator. */
   readonly typing: number
   close(): Promise<void>

@@ -1,5 +1,6 @@
 /** Replies in chats: as drafts that grow, in several messages, and with files. See docs/contract.md#channels. */
 import { rmSync } from 'node:fs'
+import type { Chat } from '@sluice/testkit/chat'
 import type { ModelReply } from '@sluice/testkit/model-script'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -29,13 +30,16 @@ async function begin(name: string, keys: ChatDaemonOptions['keys'] = {}, files: 
   return { daemon, chat: daemon.chat(name) }
 }
 
+/** Says it where a draft is a message: previews are shown in private chats only. */
+const ask = (chat: Chat): string => chat.say({ text: 'tell me', ...(chat.previews && { place: chat.places.other }) })
+
 const WORDS = Array.from({ length: 40 }, (_, index) => `word${index}`).join(' ')
 
 describe.each(CHATS)('%s', (name) => {
   test('stream_mode = "partial" edits one message from a placeholder to the whole reply', async () => {
     reply = { text: WORDS, chunkMs: 12 }
     const { daemon, chat } = await begin(name, PARTIAL)
-    const asked = chat.say({ text: 'tell me' })
+    const asked = ask(chat)
     const seen = new Set<string>()
     await daemon.until(() => {
       const text = chat.sent()[0]?.text
@@ -56,7 +60,7 @@ describe.each(CHATS)('%s', (name) => {
   test('after a restart the daemon continues the same draft', async () => {
     reply = { text: WORDS, chunkMs: 300 }
     const { daemon, chat } = await begin(name, PARTIAL)
-    chat.say({ text: 'tell me' })
+    ask(chat)
     await daemon.until(() => chat.sent()[0]?.text.startsWith('word0'))
     await daemon.down()
     expect(chat.sent()).toMatchObject([{ text: expect.stringMatching(/^word0.*…$/) }])
@@ -103,6 +107,36 @@ describe.each(CHATS)('%s', (name) => {
   })
 })
 
+test('after SIGKILL at the first call of a preview, one message is in the private chat', async () => {
+  reply = { text: WORDS, chunkMs: 30 }
+  const chat = await startChat('telegram')
+  const { dataDir } = chatFolder({ chats: [chat], keys: PARTIAL, toml: toml() })
+  let daemon = await startSourceDaemon(dataDir)
+  const previews = (text: string) =>
+    eventually(
+      async () => chat.previews?.[0],
+      (shown) => shown?.startsWith(text) === true,
+    )
+  try {
+    chat.say({ text: 'tell me' })
+    await previews('')
+    await daemon.kill()
+    expect(chat.sent()).toEqual([])
+    daemon = await startSourceDaemon(dataDir)
+    await previews('word0')
+    await eventually(
+      async () => chat.sent().length,
+      (sent) => sent > 0,
+    )
+    expect(chat.sent()).toMatchObject([{ text: WORDS, isEdited: false }])
+    expect(chat.previews).toEqual([])
+  } finally {
+    await daemon.kill()
+    await chat.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+})
+
 test('after SIGKILL the daemon completes the same draft', async () => {
   reply = { text: WORDS, chunkMs: 300 }
   const chat = await startChat('telegram')
@@ -114,7 +148,7 @@ test('after SIGKILL the daemon completes the same draft', async () => {
       (shown) => shown.startsWith(text),
     )
   try {
-    chat.say({ text: 'tell me' })
+    ask(chat)
     await saying('word0')
     await daemon.kill()
     reply = { text: 'the end' }

@@ -64,6 +64,9 @@ export async function chat(): Promise<Chat> {
     get requests() {
       return fake.requests
     },
+    get previews() {
+      return fake.drafts.map(({ text }) => text)
+    },
     get typing() {
       return fake.actions.length
     },

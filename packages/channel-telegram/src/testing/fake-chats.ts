@@ -33,6 +33,15 @@ export interface TelegramMessage {
   readonly edits: number
 }
 
+/** A text that is shown below the messages of a private chat, until the next message of the bot or for 30 seconds. */
+export interface TelegramLiveDraft {
+  readonly id: number
+  readonly chat: number
+  readonly thread: number
+  /** An empty text is shown as "Thinking…". */
+  readonly text: string
+}
+
 /** The chats and their messages. */
 export interface TelegramChats {
   readonly messages: readonly TelegramMessage[]
@@ -47,6 +56,10 @@ export interface TelegramChats {
   /** Answers `sendMessage`, or, with the name of the form's file field, a method that sends a file. */
   send(params: Params, field?: string): Promise<ProviderReply>
   edit(params: Params): ProviderReply
+  /** Answers `sendMessageDraft`. */
+  draft(params: Params): ProviderReply
+  /** The live drafts that are shown now. */
+  readonly drafts: readonly TelegramLiveDraft[]
   block(chat: number): void
   closeTopic(chat: number, thread: number): void
   migrate(chat: number, to: TelegramChat): void
@@ -58,6 +71,7 @@ const CAPTION_MAX = 1024
 const DATA_BYTES_MAX = 64
 const PHOTO_BYTES_MAX = 10 * 1024 * 1024
 const FILE_BYTES_MAX = 50 * 1024 * 1024
+const DRAFT_MS = 30_000
 
 /** Creates it without chats; `nowSecs` gives the date of messages. */
 export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): TelegramChats {
@@ -66,6 +80,7 @@ export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): T
   const closed = new Set<string>()
   const migrated = new Map<number, number>()
   const messages: TelegramMessage[] = []
+  let drafts: (TelegramLiveDraft & { readonly untilMs: number })[] = []
   let lastId = 100
 
   const find = (chat: unknown) => chats.get(fromNumber(chat))
@@ -116,8 +131,16 @@ export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): T
     return buttons.map((row) => row.map(({ callback_data }) => String(callback_data)))
   }
 
+  const dropDrafts = (chat: number, thread: number): void => {
+    drafts = drafts.filter((draft) => draft.chat !== chat || draft.thread !== thread)
+  }
+
   return {
     messages,
+    get drafts() {
+      const nowMs = performance.now()
+      return drafts.filter(({ untilMs }) => untilMs > nowMs).map(({ untilMs: _, ...draft }) => draft)
+    },
     find,
     get,
     write,
@@ -154,6 +177,7 @@ export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): T
       if (file instanceof File && file.size > (field === 'photo' ? PHOTO_BYTES_MAX : FILE_BYTES_MAX)) {
         return refusal(413, 'Request Entity Too Large')
       }
+      dropDrafts(chat, thread)
       const message = write({
         chat,
         from: bot,
@@ -164,6 +188,22 @@ export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): T
         ...(file instanceof File && { file: { method: field ?? '', name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) } }),
       })
       return result(shown(message))
+    },
+    // Rules: https://core.telegram.org/bots/api#sendmessagedraft and https://core.telegram.org/api/bots/ai#live-response-streaming. Refusals:
+    // https://github.com/nullclaw/nullclaw/issues/626 and the error RANDOM_ID_INVALID of messages.setTyping.
+    draft(params) {
+      const wrong = refused(params)
+      if (wrong) return wrong
+      const chat = fromNumber(params.chat_id)
+      if (find(chat)?.type !== 'private') return badRequest('TEXTDRAFT_PEER_INVALID')
+      const id = fromNumber(params.draft_id)
+      if (id === 0) return badRequest('RANDOM_ID_INVALID')
+      const text = typeof params.text === 'string' ? params.text.trim() : ''
+      if (text.length > TEXT_MAX) return badRequest('message is too long')
+      const thread = fromNumber(params.message_thread_id)
+      dropDrafts(chat, thread)
+      drafts.push({ id, chat, thread, text, untilMs: performance.now() + DRAFT_MS })
+      return result(true)
     },
     edit(params) {
       const wrong = refused(params)

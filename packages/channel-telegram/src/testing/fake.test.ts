@@ -102,6 +102,22 @@ test('edits text and buttons; refuses unchanged, unknown and foreign messages', 
   expect(await refused('editMessageText', { ...edit, message_id: theirs.id })).toBe("Bad Request: message can't be edited")
 })
 
+test('shows one live draft in a private chat until the next message; refuses groups, numbers of zero, and long texts', async () => {
+  const draft = { chat_id: 1001, draft_id: 5 }
+  expect(await call('sendMessageDraft', { ...draft, text: 'On' })).toEqual({ ok: true, result: true })
+  expect(await call('sendMessageDraft', { ...draft, text: 'One' })).toEqual({ ok: true, result: true })
+  expect(fake.drafts).toEqual([{ id: 5, chat: 1001, thread: 0, text: 'One' }])
+  expect(fake.messages()).toEqual([])
+  expect(await refused('sendMessageDraft', { ...draft, chat_id: TELEGRAM_GROUP, text: 'x' })).toBe('Bad Request: TEXTDRAFT_PEER_INVALID')
+  expect(await refused('sendMessageDraft', { chat_id: 1001, text: 'x' })).toBe('Bad Request: RANDOM_ID_INVALID')
+  expect(await refused('sendMessageDraft', { ...draft, text: 'x'.repeat(4097) })).toBe('Bad Request: message is too long')
+  expect(await refused('sendMessageDraft', { ...draft, chat_id: 5 })).toBe('Bad Request: chat not found')
+  await call('sendMessage', { chat_id: TELEGRAM_GROUP, text: 'x' })
+  expect(fake.drafts).toHaveLength(1)
+  await call('sendMessage', { chat_id: 1001, text: 'One two' })
+  expect(fake.drafts).toEqual([])
+})
+
 test('a button press can be answered once', async () => {
   const query = fake.press({ message: fake.say({ text: 'x' }), data: 'y' })
   expect(await refused('answerCallbackQuery', { callback_query_id: query })).toBe('not refused')

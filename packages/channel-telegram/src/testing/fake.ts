@@ -1,6 +1,6 @@
 /** The Bot API of telegram on loopback: users write and press buttons in chats, a bot polls, with the refusals of the real server. */
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { createTelegramChats, type TelegramChat, type TelegramMessage, type TelegramUser } from './fake-chats.ts'
+import { createTelegramChats, type TelegramChat, type TelegramLiveDraft, type TelegramMessage, type TelegramUser } from './fake-chats.ts'
 import { createTelegramUpdates, type TelegramUpdate } from './fake-updates.ts'
 import { badRequest, fromNumber, type Params, paramsOf, refusal, result } from './fake-wire.ts'
 
@@ -11,6 +11,8 @@ export interface TelegramFakeOptions {
   /** The bot's user name. */
   readonly username?: string
   readonly chats?: readonly TelegramChat[]
+  /** False: a server of before version 9.3 of the Bot API, which does not know `sendMessageDraft`. */
+  readonly hasDrafts?: false
 }
 
 /** A user's message; the members of `extra` are copied into it. */
@@ -39,6 +41,8 @@ export interface TelegramFake extends FakeProvider {
   messages(chat?: number): readonly TelegramMessage[]
   /** The bot's own messages of one chat or of all chats. */
   sent(chat?: number): readonly TelegramMessage[]
+  /** The live drafts that are shown now. */
+  readonly drafts: readonly TelegramLiveDraft[]
   /** The unconfirmed updates, oldest first. */
   readonly waiting: readonly TelegramUpdate[]
   /** Sets the id of the next update, as the server does after a week without updates. */
@@ -114,6 +118,7 @@ export async function startTelegramFake(options: TelegramFakeOptions = {}): Prom
     getupdates: (params) => updates.poll(params),
     sendmessage: (params) => chats.send(params),
     editmessagetext: (params) => chats.edit(params),
+    ...(options.hasDrafts !== false && { sendmessagedraft: (params: Params) => chats.draft(params) }),
     sendchataction(params) {
       const wrong = chats.refused(params)
       if (wrong) return wrong
@@ -202,6 +207,9 @@ export async function startTelegramFake(options: TelegramFakeOptions = {}): Prom
     update: (type, content) => updates.add(type, content),
     messages,
     sent: (chat) => messages(chat).filter(({ from }) => fromNumber(from.id) === bot.id),
+    get drafts() {
+      return chats.drafts
+    },
     get waiting() {
       return updates.waiting
     },

@@ -169,7 +169,8 @@ export class MessageTurns {
     const partsOf = await loadReplyParts(channel)
     const drafting = { ...this.#options, owned, channel, started, partsOf, signal: stopping }
     const draft = maySilent ? undefined : await telemetry.within(trace, () => openDraft(drafting))
-    const typing = maySilent ? NO_TYPING : startTyping({ channel, to: message.to, clock, lease: owned.lease })
+    const shown = draft?.renew ? { typing: draft.renew } : channel
+    const typing = maySilent ? NO_TYPING : startTyping({ channel: shown, to: message.to, clock, lease: owned.lease })
     return { trace, ended, maySilent, partsOf, draft, typing }
   }
 

@@ -204,10 +204,90 @@ describe('a draft', () => {
   })
 })
 
+describe('a preview', () => {
+  const previews = (answers: (message: Outbound) => Promise<boolean> = async () => true) => {
+    const seen: [string, string][] = []
+    const preview: Channel['preview'] = (_, message) => {
+      seen.push([message.clientId, message.text])
+      return answers(message)
+    }
+    return { seen, ...bench({ preview }) }
+  }
+
+  test('takes the place of the message', async () => {
+    const { open, seen, sent, shown, kept, clock } = previews()
+    const draft = await open()
+    draft?.onPart({ type: 'text', delta: 'One' })
+    await settle()
+    draft?.onPart({ type: 'text', delta: ' two' })
+    await clock.advance(1000)
+    await settle()
+    expect([draft?.id, seen]).toEqual([undefined, ['', 'One', 'One two'].map((text) => ['draft-turn-1', text])])
+    expect([sent, shown, kept]).toEqual([[], [], []])
+  })
+
+  test('stays within the limit of one message', async () => {
+    const { open, seen } = previews()
+    ;(await open())?.onPart({ type: 'text', delta: 'exactly twenty chars and more' })
+    await settle()
+    expect(seen.at(-1)?.[1].length).toBeLessThanOrEqual(20)
+  })
+
+  test('is shown again while nothing is added, also without the text before a tool call', async () => {
+    const { open, seen, clock } = previews()
+    const draft = await open()
+    draft?.onPart({ type: 'text', delta: 'Let me look.' })
+    await clock.advance(1000)
+    const renewed = draft?.renew?.()
+    await clock.advance(1000)
+    await renewed
+    draft?.onPart({ type: 'tool_call', id: 'c', name: 'x', input: {} })
+    void draft?.renew?.()
+    await clock.advance(1000)
+    expect(seen.map(([, text]) => text)).toEqual(['', 'Let me look.', 'Let me look.', ''])
+    await draft?.stop()
+    await draft?.renew?.()
+    expect(seen).toHaveLength(4)
+  })
+
+  test('ends after the call under way, so that none arrives after the reply', async () => {
+    const call = Promise.withResolvers<boolean>()
+    const { open } = previews(({ text }) => (text === '' ? Promise.resolve(true) : call.promise))
+    const draft = await open()
+    draft?.onPart({ type: 'text', delta: 'One' })
+    await settle()
+    let isStopped = false
+    const stopped = draft?.stop().then(() => (isStopped = true))
+    await settle()
+    expect(isStopped).toBe(false)
+    call.resolve(true)
+    await stopped
+  })
+
+  test('ends when the platform shows none any more', async () => {
+    const { open, seen, clock } = previews(async ({ text }) => text === '')
+    const draft = await open()
+    draft?.onPart({ type: 'text', delta: 'One' })
+    await settle()
+    draft?.onPart({ type: 'text', delta: ' two' })
+    await clock.advance(5000)
+    expect(seen).toHaveLength(2)
+  })
+
+  test('is a message where the conversation has none, and where an earlier attempt has sent one', async () => {
+    const { open, sent } = previews(async () => false)
+    const draft = await open()
+    expect([draft?.id, draft?.renew, sent.length]).toEqual(['p1', undefined, 1])
+    const again = bench({ preview: async () => true }, { ...STARTED, draft: 'p0' })
+    expect((await again.open())?.id).toBe('p0')
+  })
+})
+
 describe('a turn has no draft', () => {
   test.each([
     ['where the channel is not configured for drafts', { draftEveryMs: undefined } as object],
     ['where the channel cannot edit', { update: undefined } as object],
+    ['where the preview failed', { preview: () => Promise.reject(new AppError('forbidden', 'no')) } as object],
     ['where the draft could not be sent', { send: () => Promise.reject(new AppError('upstream', 'no')) } as object],
   ])('%s', async (_, changes) => {
     const { open, kept } = bench(changes)

@@ -1,8 +1,20 @@
-/** Shows a reply while the model writes it: one message, edited as the text grows. The outbox replaces it by the whole reply. */
+/**
+ * Shows a reply while the model writes it: as a preview that the platform removes by itself, or as one message that is edited while the text
+ * grows. The outbox replaces that message by the whole reply.
+ */
 
 import type { TurnPart } from '@sluice/agent'
 import { measure, signalScope } from '@sluice/kit'
-import { AppError, type Channel, type Clock, type Lease, type Logger, type OwnedStore, type StartedMessage } from '@sluice/sdk'
+import {
+  AppError,
+  type Channel,
+  type Clock,
+  type Lease,
+  type Logger,
+  type Outbound,
+  type OwnedStore,
+  type StartedMessage,
+} from '@sluice/sdk'
 import { asOutbound, type ReplyParts } from './reply-parts.ts'
 
 export interface DraftOptions {
@@ -30,9 +42,11 @@ export async function openDraft(options: DraftOptions): Promise<Draft | undefine
   if (started.draft !== null) return new Draft(options, started.draft)
   if (channel.draftEveryMs === undefined) return undefined
   try {
-    const message = { text: PLACEHOLDER, clientId: `draft-${started.turnId}` }
+    const clientId = clientIdOf(started)
     using limit = signalScope([options.signal], SEND_MS_MAX)
     if (!owned.lease.mayAct()) return undefined
+    if (await channel.preview?.(started.message.to, { text: '', clientId }, limit.signal)) return new Draft(options, undefined)
+    const message = { text: PLACEHOLDER, clientId }
     const { id } = await channel.send(started.message.to, message, limit.signal)
     await owned.inbox.draft(started.number, id)
     return new Draft(options, id)
@@ -42,19 +56,29 @@ export async function openDraft(options: DraftOptions): Promise<Draft | undefine
   }
 }
 
+const clientIdOf = ({ turnId }: StartedMessage): string => `draft-${turnId}`
+
 export class Draft {
-  /** The platform's id of the message. */
-  readonly id: string
+  /** The platform's id of the message. Undefined for a preview. */
+  readonly id: string | undefined
   readonly #options: DraftOptions
   readonly #stopped = new AbortController()
-  /** The text so far, and the part of it that the message shows. */
+  /** The text so far, and the part of it that is shown. */
   #text = ''
   #shown = ''
   #showing: Promise<void> | undefined
 
-  constructor(options: DraftOptions, id: string) {
+  constructor(options: DraftOptions, id: string | undefined) {
     this.#options = options
     this.id = id
+  }
+
+  /** Shows a preview again before the platform removes it, and so says that the reply is being written. Undefined for a message. */
+  get renew(): (() => Promise<void>) | undefined {
+    if (this.id !== undefined) return undefined
+    return async () => {
+      if (!this.#stopped.signal.aborted) await (this.#showing ??= this.#show(true))
+    }
   }
 
   /** Takes a part of the turn. */
@@ -66,40 +90,51 @@ export class Draft {
     if (this.#text.trim() !== '') this.#showing ??= this.#show()
   }
 
-  /** Edits no more. Resolves once no edit is under way, so that none can arrive after the reply. Idempotent. */
+  /** Shows no more. Resolves once no call is under way, so that none can arrive after the reply. Idempotent. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#showing
   }
 
-  /** Edits as long as there is new text, with the channel's delay after each edit. */
-  async #show(): Promise<void> {
-    const { channel, clock, log, owned, partsOf, started } = this.#options
-    const { limits } = channel
-    const shorter = { ...channel, limits: { ...limits, text: limits.text - measure(PLACEHOLDER, limits.unit) } }
+  /** Shows the text as long as there is new text, with the channel's delay after each call. */
+  async #show(isRenewed = false): Promise<void> {
+    const { channel, clock, log, owned, started } = this.#options
     try {
-      for (let next = this.#text; next !== this.#shown && !this.#stopped.signal.aborted; next = this.#text) {
+      let isDue = isRenewed
+      for (let next = this.#text; isDue || next !== this.#shown; next = this.#text) {
+        if (this.#stopped.signal.aborted) return
+        isDue = false
         this.#shown = next
         if (!owned.lease.mayAct()) return this.#stopped.abort()
-        const [first = { text: '' }] = partsOf(next.slice(0, READ_LENGTHS * limits.text), shorter)
-        const delayMs = await this.#edit(asOutbound({ ...first, text: first.text + PLACEHOLDER }, channel))
-        await clock.sleep(delayMs, this.#stopped.signal)
+        await clock.sleep(await this.#put(this.#outboundOf(next)), this.#stopped.signal)
       }
     } catch (error) {
       this.#stopped.abort()
-      log.debug('draft not edited', { channel: channel.name, inbox: started.number, error })
+      log.debug('draft not shown', { channel: channel.name, inbox: started.number, error })
     } finally {
       this.#showing = undefined
     }
   }
 
-  /** Resolves to the delay before the next edit. */
-  async #edit(part: ReturnType<typeof asOutbound>): Promise<number> {
+  /** Returns the beginning of the text that one message has room for. A message, unlike a preview, ends with a sign that more comes. */
+  #outboundOf(text: string): Outbound {
+    const { channel, partsOf, started } = this.#options
+    const { limits } = channel
+    const more = this.id === undefined ? '' : PLACEHOLDER
+    const shorter = { ...channel, limits: { ...limits, text: limits.text - measure(more, limits.unit) } }
+    const [first = { text: '' }] = partsOf(text.slice(0, READ_LENGTHS * limits.text), shorter)
+    return { ...asOutbound({ ...first, text: first.text + more }, channel), clientId: clientIdOf(started) }
+  }
+
+  /** Resolves to the delay before the next call. */
+  async #put(message: Outbound): Promise<number> {
     const { channel, started, signal } = this.#options
+    const { to } = started.message
     const everyMs = channel.draftEveryMs ?? 0
     try {
       using limit = signalScope([signal], SEND_MS_MAX)
-      await channel.update?.(started.message.to, { id: this.id }, { ...part, clientId: `draft-${started.turnId}` }, limit.signal)
+      if (this.id !== undefined) await channel.update?.(to, { id: this.id }, message, limit.signal)
+      else if (!(await channel.preview?.(to, message, limit.signal))) this.#stopped.abort()
       return everyMs
     } catch (error) {
       if (error instanceof AppError && error.code === 'rate_limited') return Math.max(everyMs, (error.retryAfterSecs ?? 1) * 1000)

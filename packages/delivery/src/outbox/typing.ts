@@ -19,7 +19,7 @@ export interface Typing {
 }
 
 export interface TypingOptions {
-  readonly channel: Channel
+  readonly channel: Pick<Channel, 'typing'>
   readonly to: Address
   readonly clock: Clock
   /** The lease under which the turn runs. Without it, or while it is in doubt, nothing is shown. */

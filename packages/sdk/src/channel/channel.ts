@@ -314,6 +314,13 @@ export interface Channel {
   readonly changesLackThread?: true
   /** The shortest time between two edits of a draft reply. Absent when the channel shows no drafts. Needs `update`. */
   readonly draftEveryMs?: number
+  /**
+   * Shows a draft reply as a preview: no message, and removed by the platform itself with the next message of the bot, or within a minute. So a
+   * crash leaves nothing behind. An empty text shows that the reply is being written. All previews of one reply have the same `clientId`.
+   * Resolves to false where the conversation has no previews; a draft is then a message that `update` edits. Needs `draftEveryMs`. The daemon
+   * repeats the call every few seconds.
+   */
+  preview?(to: Address, message: Outbound, signal: AbortSignal): Promise<boolean>
   /** Shows for a few seconds that a reply is being written. */
   typing?(to: Address, signal: AbortSignal): Promise<void>
   /**
