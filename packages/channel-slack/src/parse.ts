@@ -8,7 +8,7 @@ import {
   type Addressed,
   type Attachment,
   CHAT_COMMANDS,
-  type ChatCommandRow,
+  chatCommandIn,
   forwardedPart,
   type Inbound,
   overheardPart,
@@ -50,7 +50,7 @@ export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
   if (!message || !isAccepted(event, bot)) return undefined
   const [written, thread] = [message.text.trim(), text(event.thread_ts)]
   // As from the menu: a thread of its own would have no turn that the command could be about.
-  const isAboutChannel = (thread === '' || thread === event.ts) && written.startsWith('/') && isCommand(written)
+  const isAboutChannel = (thread === '' || thread === event.ts) && chatCommandIn(written) !== undefined
   return { ...message, ...(isAboutChannel && { to: { to: message.to.to } }), ...overheardPart(message, bot.config.mention_only) }
 }
 
@@ -196,14 +196,7 @@ export function parseCommand(payload: Members, { account, config }: Bot): Inboun
   const words = text(payload.text).trim()
   const written = Object.hasOwn(CHAT_COMMANDS, name) ? `/${name} ${words}`.trim() : `/${words.replace(/^\//, '')}`
   const addressed = isDirect(channel) ? 'direct' : 'command'
-  return { id: `cmd:${trigger}`, account, sender, to: { to: channel }, addressed, text: isCommand(written) ? written : '/help' }
-}
-
-function isCommand(written: string): boolean {
-  const [name = '', ...words] = written.slice(1).split(/\s+/)
-  const rows: Readonly<Record<string, ChatCommandRow>> = CHAT_COMMANDS
-  const row = Object.hasOwn(rows, name.toLowerCase()) ? rows[name.toLowerCase()] : undefined
-  return row !== undefined && (words.length === 0 || row.takesWords === true)
+  return { id: `cmd:${trigger}`, account, sender, to: { to: channel }, addressed, text: chatCommandIn(written) ? written : '/help' }
 }
 
 const isConfigured = (channel: string, { channel_ids }: SlackConfig): boolean =>

@@ -22,7 +22,14 @@ export type {
   Webhook,
 } from './channel/channel.ts'
 export type { ChannelLink, LinkStatus, QrCode } from './channel/channel-link.ts'
-export { CHAT_COMMANDS, type ChatCommandName, type ChatCommandRow, type OfferedCommand } from './channel/chat-commands.ts'
+export {
+  CHAT_COMMANDS,
+  type ChatCommandName,
+  type ChatCommandRow,
+  chatCommandIn,
+  type OfferedCommand,
+  type WrittenCommand,
+} from './channel/chat-commands.ts'
 export type { Companion, CompanionRequest, StartCompanion } from './channel/companion.ts'
 export { type AnswerFiles, answerFilesIn, fileNote, type UsedFiles, usedFilesIn } from './channel/file-notes.ts'
 export type { FileCaller, FileClaim, OwnedPlace, ReceivedFile } from './channel/file-owner.ts'

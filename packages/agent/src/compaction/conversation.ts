@@ -65,7 +65,7 @@ const maySummarize = (scope: TurnScope): boolean => scope.agent.summarize_histor
 
 const isOffline = ({ registry, progress }: TurnScope): boolean => registry.models.labels[progress.entry]?.provider === OFFLINE
 
-const COMMAND = /^\/compact(?:@\S{1,100})?(?:\s+([\s\S]{1,2000}))?$/i
+const COMMAND = /^\/compact(?:\s+([\s\S]{1,2000}))?$/i
 
 /** Returns what matters to the writer of the command `/compact`; undefined for any other text. */
 export function compactCommand(text: string): { readonly focus: string } | undefined {

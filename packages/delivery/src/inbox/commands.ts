@@ -9,6 +9,7 @@ import {
   type ChatCommandName,
   type ChatCommandRow,
   type Clock,
+  chatCommandIn,
   type GatewayText,
   type GatewayTexts,
   gatewayText,
@@ -24,6 +25,7 @@ import {
   sessionOfLane,
   sharedRoom,
   typedText,
+  type WrittenCommand,
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from '../delivery-queue.ts'
 import { CODE_MINUTES, codeIn } from '../people/codes.ts'
@@ -39,18 +41,12 @@ import { chooseModel, chosenModel, muteUntil, setMute } from './session-settings
 import { runStop, type StopOptions } from './stop-command.ts'
 
 /** `/compact` is left to the agent, because it needs a model. */
-type ChatCommand = Exclude<ChatCommandName, 'compact'>
+type OwnCommand = WrittenCommand & { readonly name: Exclude<ChatCommandName, 'compact'> }
 
-interface WrittenCommand {
-  readonly name: ChatCommand
-  /** The words after the name; often empty. */
-  readonly words: string
-}
-
-/** Some platforms append the name of the bot: `/stop@mybot`. */
-const COMMAND = /^\/([a-z]{1,16})(?:@\S{1,100})?(?:\s+(\S.{0,100}))?$/i
 /** The words of `/link confirm`, with the account that they name. */
 const CONFIRM = /^confirm(?:$|\s)(.*)$/is
+/** The words of a command have no second line. */
+const LINE = /^.*$/
 /** Beyond this length, white space included, a text is no command. */
 const COMMAND_CHARS_MAX = 120
 const DAY_MS = 24 * 3_600_000
@@ -59,16 +55,13 @@ const TURNS_MAX = 1000
 /** The newest turns in which `/retry` looks for one of the sender. */
 const RETRIED_TURNS_MAX = 100
 
-/** Returns the command that a text is; undefined for any other text. */
-export function commandIn(text: string): WrittenCommand | undefined {
-  if (text.length > COMMAND_CHARS_MAX) return undefined
-  const [, given = '', words = ''] = COMMAND.exec(text.trim()) ?? []
-  const name = given.toLowerCase()
-  if (!isCommand(name) || (words !== '' && !CHAT_COMMANDS[name].takesWords)) return undefined
-  return { name, words: words.trim() }
+/** Returns the command to this bot that a text is; undefined for any other text. */
+export function commandIn(text: string): OwnCommand | undefined {
+  const command = text.length > COMMAND_CHARS_MAX ? undefined : chatCommandIn(text)
+  return command && isOwnCommand(command) && command.bot === undefined && LINE.test(command.words) ? command : undefined
 }
 
-const isCommand = (name: string): name is ChatCommand => Object.hasOwn(CHAT_COMMANDS, name) && name !== 'compact'
+const isOwnCommand = (command: WrittenCommand): command is OwnCommand => command.name !== 'compact'
 
 /** Returns the commands that a principal may use, as menus show them. `isShared`: in a conversation that all people of a room share. */
 export const commandsFor = (standing: Standing, texts: GatewayTexts, isShared = false) =>
@@ -159,7 +152,7 @@ interface Answer {
 /** The answers to a command, or what becomes of one that a limit refuses. */
 type Answers = Answer[] | { readonly held: JobOutcome }
 
-async function answersTo({ name }: WrittenCommand, options: CommandOptions, running: RunningCommand): Promise<Answers> {
+async function answersTo({ name }: OwnCommand, options: CommandOptions, running: RunningCommand): Promise<Answers> {
   // A sender can always stop a turn. Only the answer may be too many.
   const stopped = name === 'stop' ? await RUN.stop(options, running) : undefined
   // A refusal counts too, because it is an answer that is stored and sent.
@@ -174,7 +167,7 @@ async function answersTo({ name }: WrittenCommand, options: CommandOptions, runn
 const isOwn = ({ people }: Pick<CommandOptions, 'people'>, { channel, message, client }: GivenCommand, sender: string): boolean =>
   sender === message.sender || people.besides(client).includes(senderKey(channel.name, { account: message.account, sender }))
 
-const RUN: Readonly<Record<ChatCommand, (options: CommandOptions, running: RunningCommand) => Promise<Answers>>> = {
+const RUN: Readonly<Record<OwnCommand['name'], (options: CommandOptions, running: RunningCommand) => Promise<Answers>>> = {
   async stop(options, running) {
     const { owned, entry, session, message, client } = running
     const { waiting, hasTurn, hasOthers } = await runStop({

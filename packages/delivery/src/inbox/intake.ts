@@ -7,6 +7,7 @@ import {
   type Channel,
   type Clock,
   changeLane,
+  chatCommandIn,
   commandLane,
   type Inbound,
   type Logger,
@@ -319,7 +320,8 @@ const placeOf = ({ name }: Channel, { account, to }: Inbound): RoomPlace => ({ c
 
 /** Returns the code that a message types to link accounts. In a room others read it, whether the message is for the bot or not. */
 function linkCodeIn(message: Inbound): string | undefined {
-  const command = commandIn(typedText(message))
+  // Also where the command names another bot.
+  const command = chatCommandIn(typedText(message))
   return command?.name === 'link' && codeIn(command.words) !== undefined ? command.words : undefined
 }
 

@@ -278,6 +278,13 @@ describe('refuses', () => {
     expect(await store.keyValue('overheard').list('', 9)).toEqual([])
   })
 
+  it('a code that was written in a room to another bot', async () => {
+    const { say, codeOf, stored } = await arrange()
+    const code = await codeOf('x', 'ann')
+    await say('x', 'ann', `/link@other_bot ${code}`, { to: { to: 'room' }, addressed: 'overheard' })
+    expect((await stored())?.codes).toEqual([])
+  })
+
   it('a code that an edit puts into an overheard message, of which no line is kept', async () => {
     const { say, codeOf, stored, store, channel } = await arrange()
     const place = { channel: channel.name, account: 'our-number', conversation: 'room' }
