@@ -44,6 +44,15 @@ test('a message in a channel is answered in a thread on it, unless the configura
 })
 
 test.each([
+  ['a command opens no thread', '@sluice /stop', {}, undefined],
+  ['a command in a thread stays there', '@sluice /stop', { root_id: idOf('p', 9) }, idOf('p', 9)],
+  ['other words open one', '@sluice /stop it now', {}, JSON_POST.id],
+  ['so do words with the name of another bot', '@other /stop', {}, JSON_POST.id],
+])('outside of threads, %s', (_title, message, more, thread) => {
+  expect(parsed({ ...more, message })?.to.thread).toBe(thread)
+})
+
+test.each([
   ['of the bot', { user_id: MATTERMOST_BOT.id }],
   ['of another bot', { props: { from_bot: 'true' } }],
   ['of a webhook', { props: { from_webhook: true } }],

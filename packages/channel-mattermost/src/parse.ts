@@ -1,7 +1,7 @@
 /** Parses posts, their changes, reactions and files. None of these functions throws or asks the server. */
 import { attachmentKind, type ReadMessage } from '@sluice/kit'
 import { list, type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
-import { type Attachment, forwardedPart, type Inbound, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
+import { type Attachment, chatCommandIn, forwardedPart, type Inbound, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
 import { wordsOfPost } from './attachment-words.ts'
 import { pressedValue } from './buttons.ts'
 import { isId } from './ids.ts'
@@ -80,7 +80,8 @@ export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolea
     id: post.id,
     account: bot.account,
     sender: post.user,
-    to: replyAddress(post, bot, isDirect),
+    // As a command without a thread: one of its own would have no turn that the command could be about.
+    to: post.root === '' && chatCommandIn(plain) ? { to: post.channel } : replyAddress(post, bot, isDirect),
     text: plain,
     addressed: isDirect ? 'direct' : isMentioned(text(json.message), bot.username) ? 'mention' : 'overheard',
     sentAtMs: post.createdAtMs,

@@ -1,6 +1,7 @@
 /** Parses events and button presses, and decides which of them are for the bot. None of these functions throws. */
 import type { ReadMessage } from '@sluice/kit'
 import { list, type Members, members, text, textAt, valueAt } from '@sluice/kit/foreign-json'
+import { chatCommandIn } from '@sluice/sdk'
 import { type Address, type Addressed, forwardedPart, type Inbound, overheardPart, thingsPart } from '@sluice/sdk/webhook'
 import { type Content, contentOf } from './content.ts'
 
@@ -119,7 +120,7 @@ function messageOf(event: Members, message: Members, bot: Bot): Inbound | undefi
     id,
     account: bot.account,
     sender,
-    to: addressOf(message, content, bot),
+    to: addressOf(message, content, { opensThread: bot.threadReplies && !chatCommandIn(plain) }),
     addressed: addressedAs(message, bot),
     ...(content.isForwarded ? { text: '', ...forwardedPart({ text: plain }) } : { text: plain, ...thingsPart(things) }),
     ...(sentAtMs !== '' && { sentAtMs: Number(sentAtMs) }),
@@ -130,12 +131,13 @@ function messageOf(event: Members, message: Members, bot: Bot): Inbound | undefi
 
 /**
  * A thread is named by its first message, which never changes and to which replies go; the platform gives a thread an id of its own
- * only when it begins. A reply to a direct message quotes nothing.
+ * only when it begins. A command opens no thread, in which no turn would be that the command could be about. A reply to a direct message
+ * quotes nothing.
  */
-function addressOf(message: Members, content: Content, bot: Bot): Address {
+function addressOf(message: Members, content: Content, options: { readonly opensThread: boolean }): Address {
   const [id, root] = [text(message.message_id), text(message.root_id)]
   const isInThread = text(message.thread_id) !== ''
-  const opensThread = bot.threadReplies && !isDirect(message)
+  const opensThread = options.opensThread && !isDirect(message)
   const thread = isInThread ? root || id : opensThread ? id : undefined
   const locale = content.locale ?? text(message.locale)
   return {
