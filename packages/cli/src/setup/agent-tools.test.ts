@@ -42,6 +42,15 @@ test('says what the agent can do, and the key that changes it', async () => {
   })
 })
 
+test('says what the level readonly leaves', async () => {
+  const lines = await linesOf('[security.policy]\nshell = "script"\nlevel = "readonly"\n', [files, shell, memory])
+  expect([lines.files, lines.commands, lines.memories]).toEqual([
+    expect.stringMatching(/^reads and searches files .*level = "supervised"$/),
+    expect.stringMatching(/^runs commands that only read in a sandbox/),
+    expect.stringMatching(/^recalls facts, and remembers no new ones/),
+  ])
+})
+
 test('names the build that adds what is left out', async () => {
   expect((await linesOf('', []))['web pages']).toBe(howToGet('tool-web'))
 })

@@ -25,5 +25,8 @@ test('says which commands the shell takes, and what makes them plain', () => {
   })
   expect(shell({ shell: 'script' })).toMatchObject({ status: 'ok', detail: 'runs scripts' })
   expect(shell({ shell: 'script' }, false).detail).toMatch(/plain commands until a sandbox works/)
+  expect(shell({ shell: 'script', level: 'readonly' }).detail).toBe(
+    'runs commands that only read, because [security.policy] level is "readonly"',
+  )
   expect(shell({ shell: 'script', level: 'full' }, false).detail).toBe('runs scripts')
 })

@@ -81,6 +81,7 @@ export function checkShell(
   section: string,
   { reasons, confines }: { reasons: readonly string[]; confines: boolean },
 ): Check {
+  if (level === 'readonly') return ok('shell', `runs commands that only read, because [${section}] level is "readonly"`)
   if (shell === 'script') {
     if (confines || level === 'full') return ok('shell', 'runs scripts')
     return ok('shell', "runs plain commands until a sandbox works, and scripts from then on: see 'sandbox'")

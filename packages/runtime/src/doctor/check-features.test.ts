@@ -60,5 +60,12 @@ test('says what the agent does, and what it lacks for the rest', () => {
   const ofShell = (policy: MainAgent['policy']) => details(['shell'], [], { policy, confines: false })[1]
   expect(ofShell({ shell: 'script', level: 'full' })).toBe('runs scripts without a sandbox')
   expect(ofShell({ shell: 'plain', level: 'full' })).toBe('runs plain commands: for scripts, set [security.policy] shell = "script"')
+  const readonly = details(['file_edit', 'shell', 'memory_recall'], [], { policy: { shell: 'script', level: 'readonly' } })
+  const because = 'because [security.policy] level is "readonly"'
+  expect([readonly[0], readonly[1], readonly[4]]).toEqual([
+    `reads files and edits none, ${because}`,
+    `runs commands that only read, ${because}`,
+    `recalls memories and stores none, ${because}`,
+  ])
   expect(details([], [])[2]).toMatch(/^reads no web pages: .*web/)
 })

@@ -50,7 +50,11 @@ export interface MainAgent {
   readonly timezone: string | undefined
 }
 
+/** The level at which the policy refuses every call with effects. */
+const READONLY = 'because [security.policy] level is "readonly"'
+
 function commandsOf({ shell, level }: MainAgent['policy'], confines: boolean): string {
+  if (level === 'readonly') return `runs commands that only read, ${READONLY}`
   if (shell !== 'script') return 'runs plain commands: for scripts, set [security.policy] shell = "script"'
   if (confines) return 'runs scripts in a sandbox'
   return level === 'full' ? 'runs scripts without a sandbox' : "runs plain commands, and scripts once a sandbox works: see 'sandbox'"
@@ -66,13 +70,17 @@ export function checkAbilities(
     features.some(({ feature, compiled }) => feature === id && compiled) ? setting : howToGet(id)
   const { labels, settings } = registry.models
   const chain = labels.map((_, at) => settings(at) ?? {})
+  const isReadonly = policy.level === 'readonly'
   const lines = [
-    offers('file_edit') ? 'edits files' : `edits no files: ${without('tool-files', 'the tool file_edit is not available')}`,
+    offers('file_edit')
+      ? isReadonly
+        ? `reads files and edits none, ${READONLY}`
+        : 'edits files' : `edits no files: ${without('tool-files', 'the tool file_edit is not available')}`,
     offers('shell') ? commandsOf(policy, confines) : `runs no commands: ${without('tool-shell', 'the tool shell is not available')}`,
     offers('web_fetch') ? 'reads web pages' : `reads no web pages: ${without('tool-web', 'set [tools.web] fetch = true')}`,
     offers('web_search') ? 'searches the web' : `does not search the web: ${without('tool-web', 'set [tools.web] search')}`,
     offers('memory_recall')
-      ? 'recalls memories'
+      ? `recalls memories${isReadonly ? ` and stores none, ${READONLY}` : ''}`
       : `recalls no memories: ${without('tool-memory', 'the tool memory_recall is not available')}`,
     readsPictures(chain) ? 'sees pictures' : 'sees no pictures: where the model can, set [provider] media = ["image"]',
     `knows the date, in the time zone ${timezone ?? `${new Intl.DateTimeFormat().resolvedOptions().timeZone} of this machine; for another one, set [agent] timezone`}`,
