@@ -219,6 +219,24 @@ describe('/model', () => {
     expect(made.turns[1]).not.toHaveProperty('model')
   })
 
+  test('outside of threads is about each thread without a model of its own', async () => {
+    const made = await bench({ models, operators: ['ann'] })
+    const say = async (id: string, text: string, thread?: string) => {
+      await made.receive(
+        message(id, { sender: 'ann', to: { to: 'room', ...(thread !== undefined && { thread }) }, addressed: 'mention', text }),
+      )
+      await settle()
+      return lastText(made)
+    }
+    await say('c1', '/model llama')
+    expect(await say('c2', '/model', 't1')).toContain('uses ollama:llama.')
+    await say('m1', 'hello', 't1')
+    await say('c3', '/model gpt-5', 't1')
+    await say('m2', 'hello', 't1')
+    await say('m3', 'hello', 't2')
+    expect(made.turns.map(({ model }) => model)).toEqual(['ollama:llama', 'openai:gpt-5', 'ollama:llama'])
+  })
+
   test('refuses the choice of other senders', async () => {
     const made = await bench({ models })
     await made.receive(message('c', { text: '/model llama' }))
@@ -286,6 +304,31 @@ describe('/mute', () => {
     await made.receive(inRoom('c7', 'ann', '/mute'), inRoom('c8', 'ann', '/unmute'))
     await settle()
     expect(lastText(made)).toBe('Messages here are answered again.')
+  })
+
+  test('outside of threads is about its threads too, and so is /unmute in one', async () => {
+    const made = await bench({ operators: ['ann'] })
+    const say = async (id: string, sender: string, text: string, thread?: string) => {
+      await made.receive(message(id, { sender, to: { to: 'room', ...(thread !== undefined && { thread }) }, addressed: 'mention', text }))
+      await settle()
+    }
+    await say('c1', 'bob', '/mute')
+    await say('m1', 'bob', 'in a thread', 't1')
+    expect(made.turns).toEqual([])
+    await say('m2', 'ann', 'of an operator', 't1')
+    await say('c2', 'bob', '/unmute', 't1')
+    expect(lastText(made)).toBe('Messages here are answered again.')
+    await say('m3', 'bob', 'outside')
+    await say('m4', 'bob', 'in another thread', 't2')
+    expect(made.turns.map(({ text }) => text)).toEqual(['of an operator', 'outside', 'in another thread'])
+    await say('c3', 'ann', '/mute')
+    await say('c4', 'bob', '/unmute', 't1')
+    expect(lastText(made)).toBe('An operator has muted this conversation. Only an operator changes or ends that.')
+    await say('c5', 'ann', '/unmute')
+    await say('c6', 'bob', '/mute', 't1')
+    await say('m5', 'bob', 'in the muted one', 't1')
+    await say('m6', 'bob', 'not in it')
+    expect(made.turns.map(({ text }) => text).slice(3)).toEqual(['not in it'])
   })
 
   test.each(['/mute soon', '/mute 0h'])('asks for a time that is one: %s', async (text) => {
