@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseConfig } from '@sluice/config'
 import offline from '@sluice/provider-offline'
 import { sopSettings } from '@sluice/runtime'
-import type { Channel, SopRun, Store } from '@sluice/sdk'
+import { type Channel, chatSessionKey, type SopRun, type Store } from '@sluice/sdk'
 import { createAgreements } from '@sluice/sop'
 import { loadSops } from '@sluice/sop/load-sops'
 import { openStore } from '@sluice/store'
@@ -221,7 +221,7 @@ describe('procedures in the workspace', () => {
   })
 })
 
-test('the person whose message started a run is told of its end, also when a crash follows at once', async () => {
+test('the person whose message or turn started a run is told of its end, also when a crash follows at once', async () => {
   sop('ask', '[[triggers]]\ntype = "webhook"\npath = "/chat"\nrole = "stranger"\n')
   const clock = testClock(at('2026-07-01T00:30:00Z'))
   const { runtime, runs } = await start(clock)
@@ -232,10 +232,14 @@ test('the person whose message started a run is told of its end, also when a cra
   const sops = runtime.sops() ?? expect.fail('it runs')
   await sops.fire({ ...event, origin })
   await sops.fire(event)
+  const session = chatSessionKey({ channel: 'chat', account: '', conversation: 'room' })
+  await sops.run('ask', { payload: null, atMs: clock.nowMs(), by: 'turn:t', standing: 'stranger', session })
   // A crash right after the commit: nothing that follows from its event happens.
   vi.spyOn(runtime.bus, 'emit').mockImplementation(() => {})
   for (const { id } of await runs()) await sops.cancel(id, 'cli:operator', 'enough')
-  expect(await runtime.store.outbox.list({ limit: 9 })).toMatchObject([
+  const queued = await runtime.store.outbox.list({ limit: 9 })
+  expect(queued.toSorted((one, other) => one.to.to.localeCompare(other.to.to))).toMatchObject([
     { channel: 'chat', to: { to: 'anna' }, text: 'This message could not be answered.', state: 'queued' },
+    { channel: 'chat', to: { to: 'room' }, text: 'The procedure ask, which was started here, was not completed.', state: 'queued' },
   ])
 })

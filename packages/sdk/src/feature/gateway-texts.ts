@@ -17,6 +17,11 @@ export const GATEWAY_TEXTS = {
     when: 'a message is given up, or a procedure that it started fails, is cancelled or expires, or skips it',
     maySayNothing: true,
   },
+  run_not_completed: {
+    text: 'The procedure {procedure}, which was started here, was not completed.',
+    when: 'a procedure that a turn of the conversation started fails, is cancelled or expires',
+    maySayNothing: true,
+  },
   waiting: {
     text: 'The answer takes longer than usual. It comes as soon as possible; you do not need to write again.',
     when: 'a message has waited for `[delivery] notice_after_secs` because its turn failed and is tried again, or in a shared room behind messages of others',

@@ -1,4 +1,4 @@
-import { AppError, type MessageNews, type Observation, type SopRun } from '@sluice/sdk'
+import { AppError, type MessageNews, type Observation, type SopRun, senderKey } from '@sluice/sdk'
 import { describe, expect, test, vi } from 'vitest'
 import { sopBench } from '../testing/bench.ts'
 import { event, sop } from '../testing/samples.ts'
@@ -466,6 +466,21 @@ describe('the person whose message started a run', () => {
     expect(told).toEqual([])
     const runId = await fire()
     await bench.engine.cancel(runId, 'cli:operator', 'enough')
+    expect(told).toEqual([[runId, 'cancelled']])
+  })
+
+  test('whose turn started it is not told about a rejection of their own, but about one of another person', async () => {
+    const { bench, told } = await telling()
+    const run = async (sender: string) => {
+      const starter = senderKey('chat', { account: '', sender })
+      const runId = await bench.engine.run('a', { payload: null, atMs: 0, by: 'turn:t', starter, standing: 'listed', session: 's' })
+      await bench.settle()
+      return runId
+    }
+    await bench.decide(await run('anna'), 'rejected')
+    expect(told).toEqual([])
+    const runId = await run('bob')
+    await bench.decide(runId, 'rejected')
     expect(told).toEqual([[runId, 'cancelled']])
   })
 })

@@ -1,5 +1,5 @@
 /** The stored runs: reads them and changes them by the rules of the state machine, with optimistic concurrency. */
-import { AppError, type MessageNews, SOP_ENDED, SOP_REPLAYABLE, type SopRun } from '@sluice/sdk'
+import { AppError, type MessageNews, parseSenderKey, SOP_ENDED, SOP_REPLAYABLE, type SopRun } from '@sluice/sdk'
 import type { RunPorts } from './engine-ports.ts'
 import type { Transition } from './gates.ts'
 import { type SopInput, transition } from './machine.ts'
@@ -49,7 +49,13 @@ export class RunRepository {
 
   /** A person who has ended the run knows it. */
   #newsOf({ run, audit }: Transition): MessageNews | undefined {
-    const isTold = SOP_REPLAYABLE.includes(run.status) && audit.at(-1)?.by !== run.event.by
+    const isTold = SOP_REPLAYABLE.includes(run.status) && !startersOf(run).includes(audit.at(-1)?.by ?? '')
     return isTold ? this.#ports.starters.newsOf(run) : undefined
   }
+}
+
+/** Returns the names that the cause of a run, and the person whose turn started it, have in the audit. */
+function startersOf({ event: { by, starter } }: SopRun): readonly string[] {
+  const person = starter === undefined ? undefined : parseSenderKey(starter)
+  return [by, ...(person ? [`${person.channel}:${person.sender}`] : [])]
 }
