@@ -91,6 +91,22 @@ test('after untrusted text, calls with effects or egress ask a person even at le
   expect(results[3]).toContain('ask_after_untrusted under [security.policy]')
 })
 
+test('a call that was refused before it read anything leaves no untrusted text', async () => {
+  const refusing = (readNothing: boolean): Tool => ({
+    ...outside,
+    async run(_input, { report }) {
+      if (readNothing) report?.({ readNothing })
+      throw new AppError('forbidden', "'127.0.0.1' is not a public address")
+    },
+  })
+  const refusal = "'127.0.0.1' is not a public address"
+  const { results, asked } = await callTools(['fetch', 'change'], { tools: [refusing(true), ...tools.slice(1)] })
+  expect([results, asked]).toEqual([[refusal, 'ran'], []])
+  const other = await callTools(['fetch', 'change'], { tools: [refusing(false), ...tools.slice(1)] })
+  expect(untrustedSource(other.results[0] ?? '')).toBe('https://evil.test/')
+  expect(other.asked).toEqual(['change'])
+})
+
 test('after untrusted text, an address is opened unasked only if a person or a search has shown it, whatever the setting says', async () => {
   const page: Tool = { ...outside, run: async () => 'see https://a.example/listed', showsAddresses: true }
   const open: Tool = { ...testTool('open', (key) => `opened ${key}`), egress: true, address: ({ key }: { key: string }) => key } as Tool

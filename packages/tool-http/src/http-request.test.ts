@@ -165,6 +165,16 @@ test.each<[number, string | null, ToolReport]>([
   expect(reports).toEqual([reported])
 })
 
+test('says that its own refusal has no words of others', async () => {
+  const allowed = { allowed_domains: ['example.com'] }
+  const { run, reports } = arrange(undefined, allowed)
+  await expect(run({ url: 'https://evil.test/' })).rejects.toMatchObject({ code: 'forbidden' })
+  expect(reports).toEqual([{ readNothing: true }])
+  const failing = arrange(() => Promise.reject(new AppError('upstream', 'gone')), allowed)
+  await expect(failing.run({ url: 'https://example.com/' })).rejects.toMatchObject({ code: 'upstream' })
+  expect(failing.reports).toEqual([])
+})
+
 test('is offered only where a host is allowed', () => {
   const offered = (allowed_domains: string[]) => {
     const [tool] = feature.build(testHost(), v.parse(httpSection.schema, { allowed_domains })).tools ?? []

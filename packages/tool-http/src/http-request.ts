@@ -42,16 +42,31 @@ export const httpRequest = (host: Host, config: HttpConfig): Tool => {
     available: () => config.allowed_domains.length > 0,
     precheck: ({ url }) => check(url),
     async run({ url, method, headers, body }, context) {
-      check(url)
+      let requests = 0
+      const readNothing = (error: unknown): never => {
+        // A server may choose the address that a later request is refused for.
+        if (requests <= 1 && error instanceof AppError && error.code === 'forbidden') context.report?.({ readNothing: true })
+        throw error
+      }
+      try {
+        check(url)
+      } catch (error) {
+        readNothing(error)
+      }
       using limit = signalScope([context.signal], config.timeout_secs * 1000, host.clock)
-      const response = await host.publicFetch(url, {
-        method,
-        headers,
-        ...(body === undefined ? {} : { body }),
-        signal: limit.signal,
-        responseBytesMax: config.response_bytes_max,
-        admit,
-      })
+      const response = await host
+        .publicFetch(url, {
+          method,
+          headers,
+          ...(body === undefined ? {} : { body }),
+          signal: limit.signal,
+          responseBytesMax: config.response_bytes_max,
+          admit(target) {
+            requests++
+            admit(target)
+          },
+        })
+        .catch(readNothing)
       const bytes = await readAll(response)
       const data = bodyIfText(response.headers, bytes)
       context.report?.({ ...(response.status >= 400 && { failed: true }), ...(data !== undefined && { data }) })

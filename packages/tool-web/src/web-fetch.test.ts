@@ -1,4 +1,4 @@
-import { type PublicRequest, STANDINGS, type Tool, type ToolReport } from '@sluice/sdk'
+import { AppError, type PublicRequest, STANDINGS, type Tool, type ToolReport } from '@sluice/sdk'
 import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
@@ -116,6 +116,20 @@ describe('web_fetch', () => {
       await checked
       expect(await run({}, { standing })).toBe('words')
     }
+  })
+
+  test.each([
+    ['its own refusal', 1, 'forbidden', [{ readNothing: true }]],
+    ['a refusal after a redirect', 2, 'forbidden', []],
+    ['an error of the server', 1, 'upstream', []],
+  ] as const)('says whether %s has words of others', async (_name, hops, code, reported) => {
+    const publicFetch = async (url: string, init: PublicRequest) => {
+      for (let hop = 0; hop < hops; hop++) init.admit?.(new URL(url))
+      throw new AppError(code, 'not here')
+    }
+    const { run, reports } = arrange(() => html(PAGE), { publicFetch })
+    await expect(run({})).rejects.toMatchObject({ code })
+    expect(reports).toEqual(reported)
   })
 
   test('is not offered when it is turned off', async () => {

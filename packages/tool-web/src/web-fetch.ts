@@ -38,11 +38,19 @@ export function webFetch(host: WebHost, config: WebConfig): Tool {
       refuseStrangers(standing)
       if (!config.fetch) throw new AppError('forbidden', 'An operator has turned web_fetch off: [tools.web] fetch = false')
       using limit = signalScope([signal], config.timeout_secs * 1000, host.clock)
-      const response = await host.publicFetch(url, {
-        headers: { accept: ACCEPT },
-        signal: limit.signal,
-        responseBytesMax: config.response_bytes_max,
-      })
+      let requests = 0
+      const response = await host
+        .publicFetch(url, {
+          headers: { accept: ACCEPT },
+          signal: limit.signal,
+          responseBytesMax: config.response_bytes_max,
+          admit: () => void requests++,
+        })
+        .catch((error: unknown) => {
+          // A server may choose the address that a later request is refused for.
+          if (requests <= 1 && error instanceof AppError && error.code === 'forbidden') report?.({ readNothing: true })
+          throw error
+        })
       const bytes = await readAll(response)
       const text = await pageText(host, { response, bytes, url }, { reading, signal: limit.signal })
       report?.({ ...(response.status >= 400 && { failed: true }), data: text })

@@ -1,5 +1,5 @@
 /** Reads the conversation that a turn continues, and makes room in it before it outgrows the window. */
-import { type Conversation, type GatewayText, type GatewayTexts, gatewayText, type ModelMessage } from '@sluice/sdk'
+import { AppError, type Conversation, type GatewayText, type GatewayTexts, gatewayText, type ModelMessage } from '@sluice/sdk'
 import { filesFit } from '../history/attached-files.ts'
 import { fitsWindow } from '../history/history.ts'
 import { OFFLINE } from '../model/call-model.ts'
@@ -86,8 +86,12 @@ export async function compactOnRequest(deps: CompactDeps, scope: TurnScope, focu
   if (session === null || conversation.messages.length === 0) return answer('nothing_to_compact')
   if (!maySummarize(scope)) return answer('compact_off')
   const { summarizeSession } = await import('./summarize.ts')
-  await summarizeSession(deps, scope, { ...conversation, id: session }, { focus, isRequested: true })
+  const failure = await summarizeSession(deps, scope, { ...conversation, id: session }, { focus, isRequested: true })
   const { summary } = await readConversation(scope)
-  if (!summary || summary.upTo === (conversation.summary?.upTo ?? 0)) return answer('not_compacted')
+  if (!summary || summary.upTo === (conversation.summary?.upTo ?? 0)) {
+    // A limit in dollars is told in its own words, as for any other turn. The words of a provider are not for people.
+    const reason = failure instanceof AppError && failure.code === 'rate_limited' ? ` ${failure.message.replace(/\.$/, '')}.` : ''
+    return `${answer('not_compacted')}${reason}`
+  }
   return answer('compacted', { count: summary.upTo })
 }

@@ -462,6 +462,17 @@ test('a crash after the summary of a long turn does not repeat it', async () => 
   expect(textIn(model.asked[0] ?? { prompt: [] })).toContain('fact-1 fact-2')
 })
 
+test('/compact says that a limit in dollars is reached', async () => {
+  const cost = { daily_limit_usd: 1, prices: { 'scripted-1': { input: 60_000, output: 0 } } }
+  const model = scriptedModel([{ text: 'dear', usage: { input: 100, output: 0 } }])
+  const { agent } = testAgent({ models: [model], books: booksOf(6), cost })
+  await agent.run(inRoom('hello'))
+  expect((await agent.run(inRoom('/compact'))).text).toBe(
+    'The model wrote no summary. The conversation is as before. Daily budget of 1 USD is used up.',
+  )
+  expect(model.asked).toHaveLength(1)
+})
+
 test('/compact summarises the whole conversation, with what matters to its writer', async () => {
   const model = extractor()
   const { agent, books } = testAgent({ models: [model], books: booksOf(6) })

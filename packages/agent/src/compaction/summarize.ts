@@ -60,10 +60,18 @@ export interface SummarizeOptions {
   readonly isRequested?: boolean
 }
 
-/** Summarises as much of a session as one turn may. Rejects only when the turn is cancelled or its lease is lost. */
-export async function summarizeSession(deps: SummarizeDeps, scope: TurnScope, session: Session, options: SummarizeOptions): Promise<void> {
+/**
+ * Summarises as much of a session as one turn may. Resolves to the failure, if there was one. Rejects only when the turn is cancelled or its
+ * lease is lost.
+ */
+export async function summarizeSession(
+  deps: SummarizeDeps,
+  scope: TurnScope,
+  session: Session,
+  options: SummarizeOptions,
+): Promise<unknown> {
   if (options.isRequested) deps.failedSummaries.delete(session.id)
-  await tryToSummarize(deps, scope, session.id, (asking) => runPasses(deps, asking, session, options))
+  return tryToSummarize(deps, scope, session.id, (asking) => runPasses(deps, asking, session, options))
 }
 
 /**
@@ -90,17 +98,17 @@ export async function summarizeTurn(deps: SummarizeDeps, scope: TurnScope, produ
   return isWritten
 }
 
-/** A failure is logged, and `key`, a session or a turn, is tried again after a pause. */
+/** A failure is logged and returned, and `key`, a session or a turn, is tried again after a pause. */
 async function tryToSummarize(
   deps: SummarizeDeps,
   scope: TurnScope,
   key: string,
   write: (asking: TurnScope) => Promise<void>,
-): Promise<void> {
+): Promise<unknown> {
   const { clock, deadlines, log, failedSummaries } = deps
   const { turn } = scope
   const failed = failedSummaries.get(key)
-  if (failed && clock.monotonicMs() < failed.retryAtMs) return
+  if (failed && clock.monotonicMs() < failed.retryAtMs) return undefined
   const own = new Cancellation()
   const asking = askingScope(scope, own)
   const stopListening = turn.cancellation.onCancel((reason) => own.cancel(reason))
@@ -110,12 +118,14 @@ async function tryToSummarize(
   try {
     await write(asking)
     failedSummaries.delete(key)
+    return undefined
   } catch (error) {
     turn.cancellation.throwIfCancelled()
     if (isLeaseLost(error)) throw error
     const failures = failed?.failures ?? 0
     log[failures === 0 ? 'warn' : 'debug']('conversation not summarised; its oldest messages are left out', { turn: turn.id, error })
     failedSummaries.set(key, { failures: failures + 1, retryAtMs: clock.monotonicMs() + backoffMs(failures, RETRY_BACKOFF) })
+    return error
   } finally {
     stopListening()
     deadlines.forget(deadline)

@@ -244,9 +244,9 @@ export class ToolExecutor {
     const by = callingAgent(scope, { ...used.viewer, ...fileShareOf(this.#deps, scope) })
     if (!by) return this.refused(scope, notConfigured(scope.agent))
     let source: Pick<CallResult, 'untrusted'> = {}
+    let reported: ToolReport = {}
     try {
       source = sourceOf(tool, input, by)
-      let reported: ToolReport = {}
       const report = (given: ToolReport) => {
         reported = given
       }
@@ -274,8 +274,10 @@ export class ToolExecutor {
       }
     } catch (error) {
       cancellation.throwIfCancelled()
-      if (error instanceof AppError)
-        return { ...this.refused(scope, error.message), ...sourceOf(tool, input, by), ...source, ...used.noted }
+      if (error instanceof AppError) {
+        const read = reported.readNothing ? {} : { ...sourceOf(tool, input, by), ...source }
+        return { ...this.refused(scope, error.message), ...read, ...used.noted }
+      }
       this.#deps.log.error('tool failed', { tool: tool.name, turn, error })
       return { outcome: 'error', output: FAULT, ...used.noted }
     }

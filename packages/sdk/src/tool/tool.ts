@@ -72,6 +72,8 @@ export interface ToolReport {
   readonly data?: string
   /** The source of text of others in the result, when the tool knows it only from the content. */
   readonly untrusted?: string
+  /** The call was refused before it read anything: its error has no text of others. */
+  readonly readNothing?: true
 }
 
 export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
