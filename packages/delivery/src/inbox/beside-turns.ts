@@ -117,7 +117,10 @@ export class BesideTurns {
           await overheard.end(session, receivedAtMs)
           await endLateChanges(owned, session, before)
         },
-        threadsOf: (session, sender) => messages.lanesOf(sender).filter((one) => isInThreadOf(one, session)),
+        threadsOf(session, senders) {
+          const lanes = senders.flatMap((sender) => messages.lanesOf(sender))
+          return [...new Set(lanes)].filter((one) => isInThreadOf(one, session))
+        },
         stop,
         allEnded: (turnIds) => whileWaiting(() => running.allEnded(turnIds)),
         withdraw,

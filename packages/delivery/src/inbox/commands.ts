@@ -19,9 +19,9 @@ import {
   type ListedTurn,
   type NewReply,
   type OwnedStore,
+  parseSenderKey,
   type Standing,
   type Store,
-  senderKey,
   sessionOfLane,
   sharedRoom,
   typedText,
@@ -163,20 +163,21 @@ async function answersTo({ name }: OwnCommand, options: CommandOptions, running:
   return [{ key: 'command_refused', values: { command: name } }]
 }
 
-/** Whether a sender of the channel is the person of a command: its sender, or a linked account of the sender. */
-const isOwn = ({ people }: Pick<CommandOptions, 'people'>, { channel, message, client }: GivenCommand, sender: string): boolean =>
-  sender === message.sender || people.besides(client).includes(senderKey(channel.name, { account: message.account, sender }))
+/** Returns the sender of a command, and the linked accounts of the sender on the channel: they are one person. */
+function sendersOf({ people }: Pick<CommandOptions, 'people'>, { channel, message: { account, sender }, client }: GivenCommand): string[] {
+  const others = people.besides(client).flatMap((key) => parseSenderKey(key) ?? [])
+  return [sender, ...others.flatMap((one) => (one.channel === channel.name && one.account === account ? [one.sender] : []))]
+}
 
 const RUN: Readonly<Record<OwnCommand['name'], (options: CommandOptions, running: RunningCommand) => Promise<Answers>>> = {
   async stop(options, running) {
-    const { owned, entry, session, message, client } = running
+    const { owned, entry, session, client } = running
     const { waiting, hasTurn, hasOthers } = await runStop({
       ...options,
       owned,
       entry,
       session,
-      sender: message.sender,
-      isOwn: (sender) => isOwn(options, running, sender),
+      senders: sendersOf(options, running),
       isOperator: client.standing === 'operator',
     })
     const answers: Answer[] = [
@@ -188,7 +189,8 @@ const RUN: Readonly<Record<OwnCommand['name'], (options: CommandOptions, running
 
   async new(options, running) {
     const { clock, turns, whileWaiting, endCommands, endUnread } = options
-    const { owned, message, entry } = running
+    const { owned, entry } = running
+    const senders = sendersOf(options, running)
     const before = await hiddenBy(owned, running.session, entry.number)
     if (before) {
       await endUnread(before.session, entry)
@@ -196,10 +198,10 @@ const RUN: Readonly<Record<OwnCommand['name'], (options: CommandOptions, running
       return [{ key: 'new_conversation' }]
     }
     const isEmpty = async (): Promise<boolean> => (await owned.sessions.conversation(running.session, 1)).upTo === 0
-    const inThread = turns.inThread(running.session, message.sender, entry.number)
+    const inThread = turns.inThread(running.session, senders, entry.number)
     const session = inThread && (await isEmpty()) ? inThread.session : running.session
     const hasStopped = await turns.between(session, {
-      mayStop: (sender) => running.client.standing === 'operator' || isOwn(options, running, sender),
+      mayStop: (sender) => running.client.standing === 'operator' || senders.includes(sender),
       before: entry.number,
       whileWaiting,
       async work() {
@@ -239,7 +241,7 @@ const RUN: Readonly<Record<OwnCommand['name'], (options: CommandOptions, running
     const { session } = given
     const { inbox } = given.owned
     const own = await inbox.ofSession(session)
-    const inThread = own.length === 0 ? options.turns.inThread(session, given.message.sender) : undefined
+    const inThread = own.length === 0 ? options.turns.inThread(session, sendersOf(options, given)) : undefined
     const messages = inThread ? await inbox.ofSession(inThread.session) : own
     const running = messages.find(({ isRunning }) => isRunning)
     const waiting = messages.filter((message) => message !== running).length
@@ -249,11 +251,14 @@ const RUN: Readonly<Record<OwnCommand['name'], (options: CommandOptions, running
     return [{ key: 'status_running', values: { agent, waiting, seconds } }]
   },
 
-  async usage({ clock, store }, { session, message, client }) {
+  async usage(options, running) {
+    const { clock, store } = options
+    const { session, client } = running
     const sinceMs = clock.nowMs() - DAY_MS
     const isOfAll = sharedRoom(session) === undefined || client.standing === 'operator'
-    const ofSender = isOfAll ? {} : { sender: message.sender }
-    const turns = await store.turns.list({ sessionId: session, sinceMs, limit: TURNS_MAX, ...ofSender })
+    const parts = isOfAll ? [{}] : sendersOf(options, running).map((sender) => ({ sender }))
+    const turns: ListedTurn[] = []
+    for (const part of parts) turns.push(...(await store.turns.list({ sessionId: session, sinceMs, limit: TURNS_MAX, ...part })))
     const sum = (of: (turn: (typeof turns)[number]) => number) => turns.reduce((total, turn) => total + of(turn), 0)
     const input = sum(({ inputTokens }) => inputTokens)
     const output = sum(({ outputTokens }) => outputTokens)

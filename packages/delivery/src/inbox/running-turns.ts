@@ -108,16 +108,16 @@ export class RunningTurns {
   }
 
   /**
-   * Returns the newest turn that answers this sender in a thread of the conversation whose session, outside of threads, this is; only that of a
+   * Returns the newest turn that answers one of these senders in a thread of the conversation whose session, outside of threads, this is; only that of a
    * message with a number below `before`.
    */
   inThread(
     session: string,
-    sender: string,
+    senders: readonly string[],
     before = Number.POSITIVE_INFINITY,
   ): { readonly session: string; readonly turnId: string } | undefined {
     const found = [...this.#running].findLast(
-      ([other, running]) => running.sender === sender && running.number < before && isInThreadOf(other, session),
+      ([other, running]) => senders.includes(running.sender) && running.number < before && isInThreadOf(other, session),
     )
     return found && { session: found[0], turnId: found[1].turnId }
   }

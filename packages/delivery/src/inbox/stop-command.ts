@@ -19,14 +19,12 @@ export interface StopOptions {
   readonly owned: OwnedStore
   readonly entry: Pick<InboxEntry, 'number'>
   readonly session: string
-  /** The sender of the command. */
-  readonly sender: string
-  /** Whether a sender is the person who wrote the command. */
-  isOwn(sender: string): boolean
+  /** The sender of the command, and linked accounts of the sender. */
+  readonly senders: readonly string[]
   readonly isOperator: boolean
   readonly store: Pick<Store, 'turns'>
-  /** Returns the sessions of threads in the conversation of a session outside of threads, in which a sender has messages. */
-  threadsOf(session: string, sender: string): readonly string[]
+  /** Returns the sessions of threads in the conversation of a session outside of threads, in which one of these senders has messages. */
+  threadsOf(session: string, senders: readonly string[]): readonly string[]
   /** Aborts a turn. Resolves to false when it has ended. */
   stop(turnId: string): Promise<boolean>
   /** Resolves once the store has the ends of turns that were aborted, or when that takes too long. */
@@ -48,12 +46,12 @@ interface Plan {
 
 /** Ends what came before the command. Outside of threads, that is also what the sender wrote in threads, unless something is outside of them. */
 export async function runStop(options: StopOptions): Promise<Stopped> {
-  const { owned, entry, session, sender, threadsOf } = options
+  const { owned, entry, session, senders, threadsOf } = options
   const keys = owned.keyValue(OWNER)
   const kept = (await keys.get(planKey(session))) as Plan | undefined
   const earlier = kept?.command === entry.number ? kept : undefined
   const here = await messagesBefore(options, [session])
-  const sessions = earlier?.sessions ?? (here.mine.length > 0 ? [session] : [session, ...threadsOf(session, sender)])
+  const sessions = earlier?.sessions ?? (here.mine.length > 0 ? [session] : [session, ...threadsOf(session, senders)])
   const { mine } = sessions.length > 1 ? await messagesBefore(options, sessions) : here
   const plan: Plan = {
     command: entry.number,
@@ -97,13 +95,13 @@ async function endMessages(
 }
 
 /** Lists what came before the command, as far as its sender may end it, and the messages of others. What came after it is not touched. */
-async function messagesBefore({ owned, entry, session, isOwn, isOperator }: StopOptions, sessions: readonly string[]) {
+async function messagesBefore({ owned, entry, session, senders, isOperator }: StopOptions, sessions: readonly string[]) {
   const mine: SessionMessage[] = []
   const others: SessionMessage[] = []
   for (const one of sessions) {
     for (const message of await owned.inbox.ofSession(one)) {
       if (message.number >= entry.number || (message.kind !== undefined && message.kind !== 'turn')) continue
-      if (isOwn(message.sender) || (isOperator && one === session)) mine.push(message)
+      if (senders.includes(message.sender) || (isOperator && one === session)) mine.push(message)
       else if (one === session) others.push(message)
     }
   }

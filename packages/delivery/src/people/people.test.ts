@@ -218,6 +218,27 @@ describe('a turn in a shared room', () => {
     expect((await say('x', 'ann-2', command, inRoom)).x.join()).toContain(answer)
   })
 
+  test.each([
+    ['/stop', 'Stopped.'],
+    ['/new', 'This is a new conversation.'],
+    ['/status', 'has been at work'],
+  ])('that runs in a thread is found by %s of a linked account outside of threads', async (command, answer) => {
+    const { say } = await running()
+    await say('x', 'ann', 'a long job', { ...inRoom, to: { to: 'room', thread: 't' } })
+    expect((await say('x', 'bob', command, inRoom)).x.join()).not.toMatch(/Stopped|at work/)
+    expect((await say('x', 'ann-2', command, inRoom)).x.join()).toContain(answer)
+    await say('x', 'ann', '/stop', inRoom)
+  })
+
+  test('counts in /usage of the linked accounts of its writer', async () => {
+    const { say } = await running()
+    await say('x', 'ann', 'one', inRoom)
+    await say('x', 'ann-2', 'two', inRoom)
+    await say('x', 'bob', 'three', inRoom)
+    expect((await say('x', 'ann-2', '/usage', inRoom)).x.join()).toContain('had 2 turns')
+    expect((await say('x', 'bob', '/usage', inRoom)).x.join()).toContain('had 1 turns')
+  })
+
   test('goes on at /stop of an account that is no longer linked', async () => {
     const { say } = await running()
     await say('x', 'ann', 'a long job', inRoom)
