@@ -25,5 +25,6 @@ export function memoryEntries(): Memories {
         .slice(0, limit),
     get: async (owner, key) => kept.get(id(owner, key)),
     delete: async (owner, key) => kept.delete(id(owner, key)),
+    count: async (owner) => [...kept.values()].filter((entry) => entry.owner === owner).length,
   }
 }

@@ -64,6 +64,34 @@ test('lets the event loop go on while it compares long memories', async () => {
   expect(ticks).toBeGreaterThanOrEqual(30)
 })
 
+test.each([
+  [
+    'English',
+    ['The boat lies in Turku', 'The printer is in the cellar', 'The cat is called Tom', 'Mondays are the days of the market'],
+    'What happened after the kill?',
+    'Feed the cat',
+    2,
+  ],
+  [
+    'German',
+    ['Der Drucker steht im Keller', 'Der Wagen ist blau', 'Der Hund heißt Rex', 'Am Montag ist der Markt'],
+    'Was macht der Prozess?',
+    'Ruf mal der Hund!',
+    2,
+  ],
+])('%s words that most memories share recall nothing on their own', async (_name, contents, message, about, at) => {
+  const memories = await remember(...contents)
+  expect(await recall(memories, ME, message)).toEqual([])
+  expect((await recall(memories, ME, about)).map(({ text }) => text)).toEqual([`k${at}: ${contents[at]}`])
+  expect(await recall(await remember(...contents.slice(0, 3)), ME, message)).not.toEqual([])
+})
+
+test('an article recalls none of many memories, and their subject does', async () => {
+  const memories = await remember(...Array.from({ length: 100 }, (_, at) => `The tower number ${at} is old`))
+  expect(await recall(memories, ME, 'after the kill')).toEqual([])
+  expect(await recall(memories, ME, 'how old is the tower')).toHaveLength(5)
+})
+
 test('a rare word counts more than one that all memories have', async () => {
   const memories = await remember('Ada likes tea', 'Ada likes rowing', 'Ada lives in Oslo', 'Ada is tall')
   expect((await findMemories(memories, ME, 'Does Ada like rowing?', 2))[0]?.content).toBe('Ada likes rowing')

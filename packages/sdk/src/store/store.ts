@@ -368,6 +368,8 @@ export interface Memories {
   similar(reader: string, text: string, limit: number): Promise<MemoryEntry[]>
   get(owner: string, key: string): Promise<MemoryEntry | undefined>
   delete(owner: string, key: string): Promise<boolean>
+  /** Resolves to the number of entries of one owner. */
+  count(owner: string): Promise<number>
 }
 
 /** Memories with the methods for operators. Tools do not get this interface. */
@@ -385,8 +387,6 @@ export interface MemoryStore extends Memories {
   assign(change: { readonly from: string; readonly to: string; readonly key?: string }): Promise<number>
   /** Counts the entries of each owner, sorted by owner. `after` is the last owner of the previous page. */
   owners(options: { readonly limit: number; readonly after?: string }): Promise<{ readonly owner: string; readonly count: number }[]>
-  /** Resolves to the number of entries of one owner. */
-  count(owner: string): Promise<number>
 }
 
 /** The finding of a check of the database's server, and how to repair it; `fix` is null when nothing is wrong. */
