@@ -1,6 +1,6 @@
 /** Parses robot messages; see "Receive messages" at https://open.dingtalk.com/document/orgapp/receive-message. */
-import { list, type Members, members, parsedOrUndefined, text, textAt } from '@sluice/kit/foreign-json'
-import { type Attachment, forwardedPart, type Inbound, namePart, quotedPart, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
+import { list, type Members, members, parsedOrUndefined, text, textAt, wordsIn } from '@sluice/kit/foreign-json'
+import { type Attachment, forwardedPart, type Inbound, namePart, quotedPart, type Thing, thing, thingsPart } from '@sluice/sdk'
 import { groupAddress } from './address.ts'
 
 export interface ParseOptions {
@@ -83,9 +83,13 @@ function contentOf(message: Members): Content {
     case CHAT_RECORD:
       return words(recordWords(content))
     default:
-      return { ...words(''), things: text(message.msgtype) === '' ? [] : [unknownThing(text(message.msgtype))] }
+      return { ...words(''), things: unknownThings(message) }
   }
 }
+
+/** DingTalk puts a content at `content`, or at the name of its type. */
+const unknownThings = ({ msgtype, content, ...others }: Members): readonly Thing[] =>
+  text(msgtype) === '' ? [] : [thing('unknown', text(msgtype), wordsIn(content) || wordsIn(others[text(msgtype)]))]
 
 /**
  * Reads messages that a person passes on together: a title, and either the messages as JSON in a text, or a summary of them. DingTalk does

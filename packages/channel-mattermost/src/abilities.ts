@@ -3,7 +3,7 @@ import type { Abilities } from '@sluice/sdk'
 
 export const ABILITIES: Abilities = {
   platform: 'Mattermost',
-  arrives: ['files', 'quotes', 'forwards', 'edits', 'deletions', 'unknown'],
+  arrives: ['files', 'quotes', 'forwards', 'edits', 'deletions', 'call', 'unknown'],
   names: 'lookup',
   sends: ['files', 'edits', 'typing', 'reactions'],
   keeps: 'the history: messages of the last hour, and edits and deletions',

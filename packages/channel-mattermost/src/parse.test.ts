@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Bot, parseDeletion, parseEdit, parseMessage, parsePress, postIn, postOf, reactionsOf, readPost } from './parse.ts'
+import { type Bot, type Post, parseDeletion, parseEdit, parseMessage, parsePress, postIn, postOf, reactionsOf, readPost } from './parse.ts'
 import { MATTERMOST_BOT, MATTERMOST_CHANNEL, MATTERMOST_USER } from './testing/fake.ts'
 import { idOf } from './testing/fake-posts.ts'
 
@@ -58,7 +58,7 @@ test.each([
   ['of a webhook', { props: { from_webhook: true } }],
   ['of a plugin in the name of a person', { props: { from_plugin: 'true' } }],
   ['of the system', { type: 'system_add_to_channel' }],
-  ['of a plugin', { type: 'custom_calls' }],
+  ['of a plugin under the name of a bot', { type: 'custom_calls_recording', props: { from_bot: 'true', from_plugin: 'true' } }],
   ['without content', { message: ' \n' }],
   ['with nothing but a mention', { message: '@sluice' }],
   ['that is an earlier version', { original_id: idOf('p', 2) }],
@@ -67,6 +67,17 @@ test.each([
   ['without a time', { create_at: 0 }],
 ])('a post %s is ignored', (_what, changes) => {
   expect(parsed(changes)).toBeUndefined()
+})
+
+test('a post of a plugin is named, and its words are not those of the person', () => {
+  const post = { type: 'custom_calls', message: '@sluice approve', props: { from_plugin: 'true' } }
+  expect(parsed(post)).toMatchObject({ text: '', addressed: 'overheard', things: [{ kind: 'call', text: '@sluice approve' }] })
+  const attachments = [{ title: 'Lunch?' }]
+  expect(parsed({ type: 'custom_poll', message: '', props: { attachments } })).toMatchObject({
+    text: '',
+    things: [{ kind: 'unknown', text: 'custom_poll, Lunch?' }],
+  })
+  expect(parseEdit(postOf({ ...JSON_POST, ...post, edit_at: JSON_POST.create_at + 1 }) as Post, BOT, false)).toBeUndefined()
 })
 
 test('files have their name and type, and a file that is not described has its id', () => {

@@ -1,7 +1,7 @@
 /** Parses posts, their changes, reactions and files. None of these functions throws or asks the server. */
 import { attachmentKind, type ReadMessage } from '@sluice/kit'
 import { list, type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
-import { type Attachment, chatCommandIn, forwardedPart, type Inbound, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
+import { type Attachment, chatCommandIn, forwardedPart, type Inbound, type Thing, thing, thingsPart, unknownThing } from '@sluice/sdk'
 import { wordsOfPost } from './attachment-words.ts'
 import { pressedValue } from './buttons.ts'
 import { isId } from './ids.ts'
@@ -36,13 +36,15 @@ const REACTIONS_MAX = 500
 
 /** The types of posts that people write; `me` is that of the command `/me`. */
 const TYPES = ['', 'me']
-/** The types of posts of the server, such as of a join, and of plugins. */
-const OF_PROGRAMS = /^(?:system|custom)_/
+/** The types of posts of the server, such as of a join. */
+const OF_SERVER = /^system_/
+/** The types of posts of plugins, such as of a call that a person has started. */
+const OF_PLUGINS = /^custom_/
 /** More previews than Mattermost makes for one post. */
 const PREVIEWS_MAX = 20
 
 /** The properties of posts that programs write, also under the name of a person. */
-const BY_PROGRAMS = ['from_bot', 'from_webhook', 'from_plugin']
+const BY_PROGRAMS = ['from_bot', 'from_webhook']
 
 const milliseconds = (value: unknown): number => (typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0)
 
@@ -69,12 +71,16 @@ export const postIn = (data: Members): Post | undefined => postOf(parsedOrUndefi
 
 /** Parses a post that a person wrote, whether or not it is for the bot. `isDirect` is true in a conversation with the bot alone. */
 export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
-  if (post.user === bot.userId || OF_PROGRAMS.test(text(json.type)) || isByProgram(json)) return undefined
+  const isOfPlugin = OF_PLUGINS.test(text(json.type))
+  if (post.user === bot.userId || OF_SERVER.test(text(json.type)) || isByProgram(json)) return undefined
+  // A plugin names what a person has done, and its words under the name of the person are not theirs.
+  if (!isOfPlugin && isTrue(members(json.props).from_plugin)) return undefined
   const attachments = attachmentsOf(json)
   const things = thingsIn(json)
   const forwarded = forwardOf(json)
   // A mention alone asks about the thread that it is in.
-  const plain = withoutMention(text(json.message), bot.username) || (post.root === '' ? '' : text(json.message).trim())
+  const message = isOfPlugin ? '' : text(json.message)
+  const plain = withoutMention(message, bot.username) || (post.root === '' ? '' : message.trim())
   if (plain === '' && attachments.length === 0 && things.length === 0 && !forwarded.forwarded) return undefined
   return {
     id: post.id,
@@ -83,7 +89,7 @@ export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolea
     // As a command without a thread: one of its own would have no turn that the command could be about.
     to: post.root === '' && chatCommandIn(plain) ? { to: post.channel } : replyAddress(post, bot, isDirect),
     text: plain,
-    addressed: isDirect ? 'direct' : isMentioned(text(json.message), bot.username) ? 'mention' : 'overheard',
+    addressed: isDirect ? 'direct' : isMentioned(message, bot.username) ? 'mention' : 'overheard',
     sentAtMs: post.createdAtMs,
     ...(attachments.length > 0 && { attachments }),
     ...thingsPart(things),
@@ -91,7 +97,13 @@ export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolea
   }
 }
 
-const thingsIn = ({ type }: Members): readonly Thing[] => (TYPES.includes(text(type)) ? [] : [unknownThing(text(type))])
+function thingsIn(post: Members): readonly Thing[] {
+  const type = text(post.type)
+  if (TYPES.includes(type)) return []
+  if (!OF_PLUGINS.test(type)) return [unknownThing(type)]
+  const words = text(post.message).trim() || wordsOfPost(post)
+  return [type === 'custom_calls' ? thing('call', words) : thing('unknown', type, words)]
+}
 
 /**
  * A person forwards a post by a link to it, to which the server adds the post for readers who may see it. Source: `PreviewPost` in
@@ -121,19 +133,19 @@ export function readPost({ json, user, deletedAtMs }: Post, bot: Bot): ReadMessa
   if (deletedAtMs > 0) return undefined
   const isOfBot = user === bot.userId
   // Such a post has the user id of a person who did not write it.
-  const isOfOther = !isOfBot && isByProgram(json)
+  const isOfOther = !isOfBot && (isByProgram(json) || isTrue(members(json.props).from_plugin))
   const author = { id: isOfOther ? '' : user, name: isOfOther ? text(members(json.props).override_username) : '' }
   return { text: wordsOfPost(json), attachments: attachmentsOf(json), author, isOfBot }
 }
 
-/** Parses an edit. Mattermost also reports a post as edited when it is pinned. */
+/** Parses an edit. Mattermost also reports a post as edited when it is pinned, and plugins edit their posts, such as at the end of a call. */
 export function parseEdit(post: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
-  const inbound = post.editedAtMs === 0 ? undefined : parseMessage(post, bot, isDirect)
+  const inbound = post.editedAtMs === 0 || OF_PLUGINS.test(text(post.json.type)) ? undefined : parseMessage(post, bot, isDirect)
   return inbound && { ...inbound, id: `edit:${post.id}:${post.editedAtMs}`, changes: { message: post.id, what: 'edited' } }
 }
 
 export function parseDeletion(post: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
-  if (post.user === bot.userId || OF_PROGRAMS.test(text(post.json.type))) return undefined
+  if (post.user === bot.userId || OF_SERVER.test(text(post.json.type))) return undefined
   return {
     id: `delete:${post.id}`,
     account: bot.account,

@@ -1,6 +1,6 @@
 /** Parses messages of an app's callback; see https://developer.work.weixin.qq.com/document/path/90239. */
 import { attachmentKind } from '@sluice/kit/media-type'
-import { type Attachment, type Inbound, location, type Thing, thing, unknownThing } from '@sluice/sdk/webhook'
+import { type Attachment, type Inbound, location, type Thing, thing } from '@sluice/sdk/webhook'
 
 export interface AppParseOptions {
   readonly corpId: string
@@ -53,7 +53,7 @@ function contentOf(get: (name: string) => string): Pick<Inbound, 'text' | 'attac
     case 'link':
       return oneThing(thing('link', get('Title'), get('Description'), get('Url')))
     default:
-      return type === '' ? undefined : oneThing(unknownThing(type))
+      return type === '' ? undefined : oneThing(thing('unknown', type, get('Title'), get('Description'), get('Content')))
   }
 }
 

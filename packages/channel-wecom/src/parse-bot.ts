@@ -1,6 +1,6 @@
 /** Parses messages of an AI bot; see https://developer.work.weixin.qq.com/document/path/100719. */
-import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
-import { type Attachment, type Inbound, quotedPart, type Thing, thingsPart, unknownThing } from '@sluice/sdk'
+import { list, type Members, members, text, textAt, wordsIn } from '@sluice/kit/foreign-json'
+import { type Attachment, type Inbound, quotedPart, type Thing, thing, thingsPart } from '@sluice/sdk'
 
 export interface BotParseOptions {
   readonly botId: string
@@ -84,7 +84,7 @@ function contentOf(body: Members, isGroup: boolean): Content {
     case 'mixed':
       return mixed(list(part.msg_item), isGroup)
     default:
-      return { ...words(''), things: text(body.msgtype) === '' ? [] : [unknownThing(text(body.msgtype))] }
+      return { ...words(''), things: text(body.msgtype) === '' ? [] : [thing('unknown', text(body.msgtype), wordsIn(part))] }
   }
 }
 

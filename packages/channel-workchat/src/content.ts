@@ -1,5 +1,5 @@
 /** The content of messages, by their type: text, rich text, and files. */
-import { list, type Members, members, parsedOrUndefined, text, textAt } from '@sluice/kit/foreign-json'
+import { list, type Members, members, parsedOrUndefined, text, textAt, wordsIn } from '@sluice/kit/foreign-json'
 import { type Attachment, location, type Thing, thing } from '@sluice/sdk/webhook'
 
 export interface Content {
@@ -84,25 +84,6 @@ const KINDS = {
 } as const satisfies Record<string, Thing['kind']>
 
 const things = (...found: readonly Thing[]): Content => ({ text: '', attachments: [], things: found })
-
-/** The members that hold words of a message for people. */
-const WORDS = ['title', 'topic', 'summary', 'text', 'content', 'options', 'elements', 'name', 'body', 'header', 'file_name', 'note']
-const WORDS_MAX = 500
-const DEPTH_MAX = 12
-
-/** Returns the words in the members of a content whose form differs from type to type. */
-function wordsIn(content: unknown): string {
-  const found: string[] = []
-  const visit = (value: unknown, depth: number): void => {
-    if (found.length >= WORDS_MAX || depth > DEPTH_MAX) return
-    if (typeof value === 'string') {
-      if (value.trim() !== '') found.push(value.trim())
-    } else if (Array.isArray(value)) for (const each of value) visit(each, depth + 1)
-    else if (typeof value === 'object' && value !== null) for (const member of WORDS) visit(members(value)[member], depth + 1)
-  }
-  visit(members(content), 0)
-  return found.join(' ')
-}
 
 /** The id of a file: the data with which the platform finds it. */
 export const sourceId = (message: string, kind: Attachment['kind'], key: string): string =>

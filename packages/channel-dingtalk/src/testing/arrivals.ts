@@ -74,6 +74,11 @@ export const dingtalkArrivals: ArrivalSubject = {
       ),
       source: 'public DingTalk clients of 2026 that read chatRecord',
     },
+    arrival(
+      'content of a later version with words',
+      { msgtype: 'hologram', content: { title: 'A torus', spin: 2 } },
+      { things: [{ kind: 'unknown', text: 'hologram, A torus' }] },
+    ),
     arrival('content of a later version', { msgtype: 'hologram' }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
   ],
 }

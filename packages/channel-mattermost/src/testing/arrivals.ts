@@ -2,6 +2,8 @@
 import type { ArrivalSubject, RecordedArrival } from '@sluice/testkit/channel'
 import { parseMessage, postOf } from '../parse.ts'
 
+/** The post of a call. */
+const CALLS = 'https://github.com/mattermost/mattermost-plugin-calls/blob/main/server/utils.go'
 const POST = 'https://github.com/mattermost/mattermost/blob/master/server/public/model/post.go'
 
 function arrival(what: string, post: object, expect: RecordedArrival['expect']): RecordedArrival {
@@ -80,6 +82,26 @@ export const mattermostArrivals: ArrivalSubject = {
         },
       },
       { forwarded: { from: { kind: 'room', name: 'Ops' }, text: 'Disk full\non db1\nLeft: 2\nSecond alert' } },
+    ),
+    {
+      ...arrival(
+        'a call',
+        {
+          message: 'Ada Lovelace started a call',
+          type: 'custom_calls',
+          props: {
+            attachments: [{ fallback: 'Ada Lovelace started a call', title: 'Ada Lovelace started a call' }],
+            start_at: 1_767_225_600_000,
+          },
+        },
+        { text: '', things: [{ kind: 'call', text: 'Ada Lovelace started a call' }] },
+      ),
+      source: CALLS,
+    },
+    arrival(
+      'a voice message of a plugin',
+      { message: '', type: 'custom_voice', file_ids: [file], metadata: { files: [{ id: file, name: 'v.mp3', mime_type: 'audio/mpeg' }] } },
+      { attachments: [{ kind: 'audio', name: 'v.mp3', mime: 'audio/mpeg', source: { id: file } }] },
     ),
     arrival('a post of a type of a later version', { message: '', type: 'hologram' }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
     arrival(

@@ -44,6 +44,11 @@ export const wecomArrivals: ArrivalSubject = {
         things: [{ kind: 'unknown', text: 'hologram' }],
       },
     ),
+    arrival(
+      'content of a later version with words',
+      { msgtype: 'hologram', hologram: { title: 'A torus', spin: 2 } },
+      { things: [{ kind: 'unknown', text: 'hologram, A torus' }] },
+    ),
     arrival('content of a later version', { msgtype: 'hologram' }, { things: [{ kind: 'unknown', text: 'hologram' }] }),
   ],
 }

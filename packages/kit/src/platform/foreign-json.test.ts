@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { list, members, parsedOrUndefined, parseJson, parseObject, text, textAt, valueAt } from './foreign-json.ts'
+import { list, members, parsedOrUndefined, parseJson, parseObject, text, textAt, valueAt, wordsIn } from './foreign-json.ts'
 
 const bytes = (json: string) => new TextEncoder().encode(json)
 const BROKEN = [Uint8Array.of(0x22, 0xff, 0x22), bytes('{'), bytes('')]
@@ -36,5 +36,13 @@ describe('JSON of unknown shape', () => {
     expect(valueAt(json, 'a.b')).toBe('deep')
     expect(valueAt(json, 'list.0.b')).toBeUndefined()
     expect(textAt(json, 'blank', 'list.0.b', 'a.b')).toBe('deep')
+  })
+
+  test('wordsIn finds the words of a content at the usual names, and ends', () => {
+    const deep: Record<string, unknown> = { title: 'deep' }
+    deep.content = deep
+    expect(wordsIn({ title: ' Lunch? ', options: ['Soup', { text: 'Salad' }], count: 2, id: 'x1' })).toBe('Lunch? Soup Salad')
+    expect(wordsIn(deep).split(' ').length).toBeLessThanOrEqual(500)
+    for (const value of [undefined, null, 1, 'words', []]) expect(wordsIn(value)).toBe('')
   })
 })

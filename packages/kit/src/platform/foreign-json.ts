@@ -50,4 +50,23 @@ export function textAt(json: unknown, ...paths: string[]): string {
   return ''
 }
 
+/** The names under which platforms put the words of their contents. */
+const WORDS = ['title', 'topic', 'summary', 'text', 'content', 'options', 'elements', 'name', 'body', 'header', 'file_name', 'note']
+const WORDS_MAX = 500
+const DEPTH_MAX = 12
+
+/** Returns the words in the members of a content whose form is not known or differs from type to type, with spaces between. */
+export function wordsIn(content: unknown): string {
+  const found: string[] = []
+  const visit = (value: unknown, depth: number): void => {
+    if (found.length >= WORDS_MAX || depth > DEPTH_MAX) return
+    if (typeof value === 'string') {
+      if (value.trim() !== '') found.push(value.trim())
+    } else if (Array.isArray(value)) for (const each of value) visit(each, depth + 1)
+    else if (isObject(value)) for (const member of WORDS) visit(value[member], depth + 1)
+  }
+  if (isObject(content)) visit(content, 0)
+  return found.join(' ')
+}
+
 const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value)
