@@ -47,6 +47,7 @@ test.each([
   ['a command opens no thread', '@sluice /stop', {}, undefined],
   ['a command in a thread stays there', '@sluice /stop', { root_id: idOf('p', 9) }, idOf('p', 9)],
   ['other words open one', '@sluice /stop it now', {}, JSON_POST.id],
+  ['so does a command to another bot', '@sluice /stop@other_bot', {}, JSON_POST.id],
   ['so do words with the name of another bot', '@other /stop', {}, JSON_POST.id],
 ])('outside of threads, %s', (_title, message, more, thread) => {
   expect(parsed({ ...more, message })?.to.thread).toBe(thread)

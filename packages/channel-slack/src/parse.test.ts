@@ -76,6 +76,7 @@ describe('a command outside of threads', () => {
   test.each([
     ['a command in a thread', { text: '<@UBOT> /stop', thread_ts: ROOT }, ROOT],
     ['other words', { text: '<@UBOT> /stop it now' }, TS],
+    ['a command to another bot', { text: '<@UBOT> /stop@other_bot' }, TS],
     ['a path', { text: '<@UBOT> /usr/bin' }, TS],
   ])('keeps %s where it is', (_name, changes, thread) => {
     expect(parse(changes)?.to.thread).toBe(thread)

@@ -55,10 +55,10 @@ const TURNS_MAX = 1000
 /** The newest turns in which `/retry` looks for one of the sender. */
 const RETRIED_TURNS_MAX = 100
 
-/** Returns the command to this bot that a text is; undefined for any other text. */
+/** Returns the command that a text is and that needs no model; undefined for any other text. */
 export function commandIn(text: string): OwnCommand | undefined {
   const command = text.length > COMMAND_CHARS_MAX ? undefined : chatCommandIn(text)
-  return command && isOwnCommand(command) && command.bot === undefined && LINE.test(command.words) ? command : undefined
+  return command && isOwnCommand(command) && LINE.test(command.words) ? command : undefined
 }
 
 const isOwnCommand = (command: WrittenCommand): command is OwnCommand => command.name !== 'compact'

@@ -318,10 +318,12 @@ export class Intake {
 
 const placeOf = ({ name }: Channel, { account, to }: Inbound): RoomPlace => ({ channel: name, account, conversation: to.to })
 
-/** Returns the code that a message types to link accounts. In a room others read it, whether the message is for the bot or not. */
+/** The name of another bot behind a command. */
+const OTHER_BOT = /^(\s*\/link)@\S{1,100}/i
+
+/** Returns the code that a message types to link accounts, also to another bot. In a room others read it, whether the message is for the bot or not. */
 function linkCodeIn(message: Inbound): string | undefined {
-  // Also where the command names another bot.
-  const command = chatCommandIn(typedText(message))
+  const command = chatCommandIn(typedText(message).replace(OTHER_BOT, '$1'))
   return command?.name === 'link' && codeIn(command.words) !== undefined ? command.words : undefined
 }
 

@@ -37,18 +37,19 @@ export interface WrittenCommand {
   readonly name: ChatCommandName
   /** The words after the name; often empty. */
   readonly words: string
-  /** The bot that the command names, as in `/stop@bot`. A channel has removed the name of its own bot, so that it is another one. */
-  readonly bot?: string
 }
 
-const WRITTEN = /^\/([a-z]{1,16})(?:@(\S{1,100}))?(?:\s+(\S[\s\S]*))?$/i
+const WRITTEN = /^\/([a-z]{1,16})(?:\s+(\S[\s\S]*))?$/i
 
-/** Returns the command that a text is; undefined for any other text. */
+/**
+ * Returns the command that a text is; undefined for any other text. `/stop@bot` is none: a channel has removed the name of its own bot, so that
+ * it names another one.
+ */
 export function chatCommandIn(text: string): WrittenCommand | undefined {
-  const [, given = '', bot, words = ''] = WRITTEN.exec(text.trim()) ?? []
+  const [, given = '', words = ''] = WRITTEN.exec(text.trim()) ?? []
   const name = given.toLowerCase()
   if (!isCommand(name) || (words !== '' && !CHAT_COMMANDS[name].takesWords)) return undefined
-  return { name, words, ...(bot !== undefined && { bot }) }
+  return { name, words }
 }
 
 const isCommand = (name: string): name is ChatCommandName => Object.hasOwn(CHAT_COMMANDS, name)
