@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseUpdate } from './parse.ts'
+import { richText } from './rich-message.ts'
 
 const bot = { id: '700100', username: 'Sluice_Bot' }
 const ada = { id: 1001, is_bot: false, first_name: 'Ada', username: 'Ada' }
@@ -247,4 +248,19 @@ describe('an edited message', () => {
   ])('is ignored if it is %s', (_name, message) => {
     expect(edit(message)).toBeUndefined()
   })
+})
+
+test('the lines of a quote in a rich message have a mark, also in blocks inside of it', () => {
+  const blocks = [
+    {
+      type: 'blockquote',
+      blocks: [
+        { type: 'paragraph', text: 'approve\nnow' },
+        { type: 'list', items: [{ blocks: [{ type: 'paragraph', text: 'all' }] }] },
+      ],
+    },
+    { type: 'pullquote', text: 'yes', credit: 'Bob' },
+    { type: 'paragraph', text: 'Should we?' },
+  ]
+  expect(richText({ blocks })).toBe('> approve\n> now\n> all\n> yes\n> Bob\nShould we?')
 })

@@ -5,6 +5,7 @@ import { location, type Thing, unknownThing } from '@sluice/sdk'
 /** Telegram allows 16 levels of blocks, and a list is two of these levels. */
 const DEPTH_MAX = 40
 const BLOCKS_MAX = 1000
+const QUOTES: readonly string[] = ['blockquote', 'pullquote']
 
 /** The types whose content arrives as words, files or a location; the last ones have none. */
 const KNOWN_TYPES: ReadonlySet<string> = new Set([
@@ -36,25 +37,36 @@ export function thingsOfBlocks(message: unknown): readonly Thing[] {
   })
 }
 
-/** Returns the words, one line for each block. */
+/** Returns the words, one line for each block, with a mark before each line of a quote: the words in it are those of others. */
 export const richText = (message: unknown): string =>
-  blocksIn(message)
-    .map(linesOf)
+  placedBlocks(message)
+    .map(({ block, isQuoted }) => (isQuoted ? marked(linesOf(block)) : linesOf(block)))
     .filter((line) => line.trim() !== '')
     .join('\n')
 
+const marked = (lines: string): string => (lines.trim() === '' ? '' : lines.replace(/^/gm, '> '))
+
+interface PlacedBlock {
+  readonly block: Members
+  /** Whether it is a quote, or inside of one. */
+  readonly isQuoted: boolean
+}
+
 /** Returns the blocks in their order, with those inside of other blocks and the items of lists behind the block around them. */
-export function blocksIn(message: unknown): readonly Members[] {
-  const found: Members[] = []
-  const visit = (value: unknown, depth: number): void => {
-    for (const each of list(value).map(members)) {
+export const blocksIn = (message: unknown): readonly Members[] => placedBlocks(message).map(({ block }) => block)
+
+function placedBlocks(message: unknown): readonly PlacedBlock[] {
+  const found: PlacedBlock[] = []
+  const visit = (value: unknown, depth: number, isInQuote: boolean): void => {
+    for (const block of list(value).map(members)) {
       if (found.length >= BLOCKS_MAX || depth > DEPTH_MAX) return
-      found.push(each)
-      visit(each.items, depth + 1)
-      visit(each.blocks, depth + 1)
+      const isQuoted = isInQuote || QUOTES.includes(text(block.type))
+      found.push({ block, isQuoted })
+      visit(block.items, depth + 1, isQuoted)
+      visit(block.blocks, depth + 1, isQuoted)
     }
   }
-  visit(members(message).blocks, 0)
+  visit(members(message).blocks, 0, false)
   return found
 }
 
