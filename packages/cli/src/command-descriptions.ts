@@ -274,7 +274,7 @@ const DESCRIPTIONS = [
   {
     name: 'chat',
     summary: 'Talk to the agent in the terminal: a conversation with the running daemon',
-    more: 'Answers appear as they are written. A tool call that needs a person is shown, and approved with y or denied with any other answer. Ctrl-C stops the running turn; Ctrl-D leaves, and a running turn goes on. The last line says how to go on with the conversation.',
+    more: 'Answers appear block by block as they are written, at a terminal without the marks of their Markdown. A tool call that needs a person is shown, and approved with y or denied with any other answer. Ctrl-C stops the running turn; Ctrl-D leaves, and a running turn goes on. The last line says how to go on with the conversation.',
     options: {
       session: {
         type: 'string',

@@ -45,7 +45,7 @@ export interface Output {
   table(headings: readonly string[], rows: readonly (readonly string[])[]): void
 }
 
-export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
+export type Style = 'bold' | 'dim' | 'italic' | 'strike' | 'red' | 'green' | 'yellow' | 'cyan'
 
 /** Standard input, which may be a terminal. */
 export type Stdin = NodeJS.ReadableStream & { readonly isTTY?: boolean }

@@ -7,7 +7,16 @@ import type { Output, Streams, Style } from './context.ts'
 import { asTyped } from './program-name.ts'
 import { formatTable } from './table.ts'
 
-const CODES: Record<Style, string> = { bold: '1', dim: '2', red: '31', green: '32', yellow: '33' }
+const CODES: Record<Style, string> = {
+  bold: '1',
+  dim: '2',
+  italic: '3',
+  strike: '9',
+  red: '31',
+  green: '32',
+  yellow: '33',
+  cyan: '36',
+}
 const RESET = '0'
 
 /** Creates the output for these streams. Styles and fitted tables appear only if `stdout` is a terminal. `program` is what a person types to call this program. */

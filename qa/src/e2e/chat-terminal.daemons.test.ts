@@ -71,8 +71,8 @@ describe('sluice chat', () => {
 
     const second = chat('--session', 'trip')
     await second.shows('hello there')
-    // Before the prompt, the terminal is not read, and may take the key as the end of a line.
-    await second.shows('> ')
+    // Before the prompt, the terminal is not read, and may take the key as the end of a line. Earlier messages begin like the prompt.
+    await second.shows('\u001b[0J> ')
     second.type(CTRL_D)
     expect(await second.exited).toBe(0)
   })

@@ -8,6 +8,7 @@ import { Screen } from '../chat-screen.ts'
 import type { CliContext } from '../context.ts'
 import { sessionOption, textOption } from '../option-values.ts'
 import { askRunning } from '../probe-daemon.ts'
+import { terminalText } from '../terminal-markdown.ts'
 
 /** The messages that are shown of a conversation that goes on. */
 const SHOWN_MAX = 20
@@ -60,8 +61,11 @@ async function readHistory(api: Api, id: string): Promise<readonly Pick<SessionL
 
 function showHistory({ out }: CliContext, messages: readonly Pick<SessionLine, 'role' | 'content'>[]): void {
   if (messages.length === 0) out.print(out.style('dim', 'a new conversation: Enter sends, Ctrl-C stops the answer, Ctrl-D leaves'))
-  for (const { role, content } of messages) out.print(role === 'user' ? `${out.style('bold', '>')} ${content}` : content)
+  const answerText = (content: string) => (isTerminal() ? terminalText(content, out.style) : content)
+  for (const { role, content } of messages) out.print(role === 'user' ? `${out.style('bold', '>')} ${content}` : answerText(content))
 }
+
+const isTerminal = (): boolean => process.stdout.isTTY === true
 
 async function converse(conversation: Conversation): Promise<void> {
   for (;;) {
@@ -75,7 +79,7 @@ async function converse(conversation: Conversation): Promise<void> {
 async function answer({ api, context, screen, session, agent }: Conversation, message: string): Promise<'answered' | 'left'> {
   const { out } = context
   const left = new AbortController()
-  const lines = new ChatLines(out)
+  const lines = new ChatLines(out, isTerminal())
   let turnId: string | undefined
   let isStopped = false
   const stop = (): void => {
@@ -121,6 +125,7 @@ async function answer({ api, context, screen, session, agent }: Conversation, me
     try {
       for await (const frame of api.lines<ChatFrame>('/api/turns', { method: 'POST', body, signal: left.signal })) show(frame)
     } finally {
+      lines.end()
       for (const step of [...open.keys()]) close(step)
       await asking
     }
