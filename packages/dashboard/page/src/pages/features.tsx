@@ -37,12 +37,13 @@ export function Features() {
                   { name: 'State', show: (row) => <Badge state={row.state} /> },
                   {
                     name: 'Reason',
-                    show: ({ reason, build }) => (
-                      <>
-                        {reason && <Line value={reason} />}
-                        {build && <BuildCommand command={build} />}
-                      </>
-                    ),
+                    show: ({ reason, build }) =>
+                      (reason || build) && (
+                        <div>
+                          {reason && <Line value={reason} />}
+                          {build && <BuildCommand command={build} />}
+                        </div>
+                      ),
                   },
                 ]}
               />
