@@ -1,8 +1,11 @@
 import { type Policy, type SpawnRequest, STANDINGS, type Standing, type Tool } from '@sluice/sdk'
 import { openPolicy, testHost } from '@sluice/testkit/host'
+import { effort } from '@sluice/testkit/random'
 import { toolContext } from '@sluice/testkit/tool'
+import fc from 'fast-check'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
+import { checkScript } from './check-script.ts'
 import { shellSection } from './config.ts'
 import feature from './index.ts'
 
@@ -74,6 +77,31 @@ describe('script mode', () => {
     await precheck(command)
     await run(command)
     expect(requests[0]).toMatchObject({ args: ['-c', command] })
+  })
+
+  test('takes every text in a sandbox, which hides the forbidden paths outside of the workspace', () => {
+    const by = { ...testHost().by, policy: { ...SUPERVISED, forbidden_paths: ['/etc', '/root', '~/.ssh'] } }
+    const check = (script: string) => checkScript(script, by, { confines: true, shown: [] })
+    const piece = fc.oneof(
+      fc.constantFrom(
+        ...SCRIPTS,
+        ...REFUSED_AS_PLAIN,
+        'cat /etc/hosts',
+        'ls ~/.ssh/*',
+        'cd /root',
+        '# words',
+        "$'\\n'",
+        '../../etc/passwd',
+      ),
+      fc.string({ unit: 'grapheme-ascii', maxLength: 40 }),
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), fc.constantFrom('\n', ' && ', ' | ', '; '), (pieces, between) =>
+        check(pieces.join(between)),
+      ),
+      { numRuns: effort(1000) },
+    )
+    expect(() => check('echo \0')).toThrow('NUL')
   })
 
   test('a command that only reads is run by the shell whose rules have judged it', async () => {

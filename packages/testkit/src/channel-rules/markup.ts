@@ -4,12 +4,13 @@ import { renderMarkdown } from '@sluice/kit/markdown'
 import { splitStyled } from '@sluice/kit/styled-text'
 import type { Channel, Outbound } from '@sluice/sdk'
 import { expect } from 'vitest'
+import { effort } from '../random.ts'
 import { RAW_MARK, replyCorpus } from '../reply-corpus.ts'
 import type { Rules } from '../rules.ts'
 import type { Bench } from './bench.ts'
 
-/** The tests of the dialects in `kit/markup` write three times as many. */
-const REPLIES = 66
+/** A nightly run reads all replies of the tests of `kit/markup`, which takes seconds for each channel. */
+const REPLIES = Math.max(66, effort(200))
 
 /** Returns the messages that show a reply on the platform. */
 export function messagesOf({ limits, markup }: Channel, markdown: string): readonly Pick<Outbound, 'text' | 'styles' | 'plain'>[] {
