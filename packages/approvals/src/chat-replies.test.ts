@@ -684,6 +684,20 @@ describe('in a conversation with one person', () => {
     expect(turns).toHaveLength(1)
   })
 
+  test('a keyword in a reply to the hint decides also after 200 further messages', async () => {
+    const { say, sent, state, store } = await asked(rich, { origin, channels: [] })
+    await say('messenger', { ...direct, text: 'wait, what does it delete?' })
+    const hint = sent.find((message) => message.text.startsWith('A question waits'))
+    const further = { channel: 'messenger', account: 'bot', to: { to: 'zoe' }, part: 1, parts: 1, turnId: null, createdAtMs: 0 }
+    const numbers = await store.outbox.add(Array.from({ length: 201 }, (_, at) => ({ ...further, text: 'x', clientId: `further-${at}` })))
+    for (const number of numbers) {
+      await store.outbox.start(number)
+      await store.outbox.sent(number, { providerId: `further-${number}`, atMs: 1 })
+    }
+    await say('messenger', { ...direct, inReplyTo: hint?.id ?? '', text: 'approve' })
+    expect(await state()).toBe('approved')
+  })
+
   test('a keyword in a reply to an answer of the agent decides nothing', async () => {
     const { say, sent, state } = await asked(rich, { origin, channels: [] })
     await say('messenger', { ...direct, text: 'wait, what does it delete?' })

@@ -8,21 +8,23 @@ import {
   type GatewayTexts,
   gatewayText,
   type Inbound,
+  type OutboxRow,
   type OutboxStore,
 } from '@sluice/sdk'
 import { keyText } from './new-approval.ts'
+import type { OpenApproval } from './open-approvals.ts'
 import { isBareWord, type ReplyMatcher } from './replies.ts'
 
 /** Conversations with their questions that are remembered as told. */
 const TOLD_MAX = 10_000
-/** The newest messages of a channel in which a quoted hint is looked for. */
-const SENT_MAX = 200
+/** Some platforms number the messages of each conversation by themselves, so that several have the id of a quoted hint. */
+const SAME_ID_MAX = 100
 
 export interface HintOptions {
   readonly store: Pick<ApprovalStore, 'get'>
   readonly matcher: Pick<ReplyMatcher, 'isAsking' | 'openQuestions'>
   /** Absent: no message quotes a hint. */
-  readonly outbox: Pick<OutboxStore, 'list'> | undefined
+  readonly outbox: Pick<OutboxStore, 'sentAs'> | undefined
   texts(): GatewayTexts
 }
 
@@ -55,21 +57,25 @@ export class Hints {
     return hintText(inbound.sender === open.person ? 'open_question' : 'open_question_of_others', texts(), approval)
   }
 
-  /**
-   * Whether the message that `inReplyTo` names is a hint at this open question, in the same conversation. A hint that is older than the
-   * question is about an earlier one with the same title.
-   */
-  async isQuoted(
+  /** Resolves to the one of the open questions whose hint is the message that `inReplyTo` names, in the same conversation. */
+  async quoted(
     channel: Channel,
     { account, to, inReplyTo }: Pick<Inbound, 'account' | 'to' | 'inReplyTo'>,
-    key: ApprovalKey,
-  ): Promise<boolean> {
-    const { outbox, store, texts } = this.#options
-    if (inReplyTo === undefined || !outbox) return false
-    const sent = await outbox.list({ channel: channel.name, limit: SENT_MAX })
-    const said = sent.find((row) => row.providerId === inReplyTo && row.account === account && row.to.to === to.to)
-    const approval = said ? await store.get(key) : undefined
-    if (!said || approval?.state !== 'pending' || approval.prompts.some(({ number }) => number > said.number)) return false
+    questions: readonly OpenApproval[],
+  ): Promise<OpenApproval | undefined> {
+    const { outbox } = this.#options
+    if (inReplyTo === undefined || !outbox || questions.length === 0) return undefined
+    const sent = await outbox.sentAs(channel.name, inReplyTo, SAME_ID_MAX)
+    const said = sent.find((row) => row.account === account && row.to.to === to.to)
+    if (said) for (const question of questions) if (await this.#isHint(channel, said, question)) return question
+    return undefined
+  }
+
+  /** Whether a message is a hint at the question. A hint that is older than the question is about an earlier one with the same title. */
+  async #isHint(channel: Channel, said: OutboxRow, key: ApprovalKey): Promise<boolean> {
+    const { store, texts } = this.#options
+    const approval = await store.get(key)
+    if (approval?.state !== 'pending' || approval.prompts.some(({ number }) => number > said.number)) return false
     // Platforms with short messages cut hints.
     return (['open_question', 'open_question_of_others'] as const).some(
       (text) => splitText(hintText(text, texts(), approval), channel.limits)[0] === said.text,

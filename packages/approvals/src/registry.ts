@@ -93,7 +93,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     this.#others = otherProcesses({ ownership, notices, store, open: this.#open, isOwn, log, noticed: (key) => this.#noticed(key) })
     const look = async (): Promise<void> => (this.isRunning ? this.look() : undefined)
     this.#events = new EventFollower({ ...options, open: this.#open, look, decide: this.decide.bind(this) })
-    this.#matcher = new ReplyMatcher(store, this.#open, decidersOf(options), clock, (...of) => this.#hints.isQuoted(...of))
+    this.#matcher = new ReplyMatcher(store, this.#open, decidersOf(options), clock, (...of) => this.#hints.quoted(...of))
     this.#hints = new Hints({ store, matcher: this.#matcher, outbox: options.reach?.outbox, texts: () => this.#texts() })
     this.#waiters = new Waiters((key) => store.get(key))
     this.#expiry = new ExpiryTimer(clock, () => this.#expire())

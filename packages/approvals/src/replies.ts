@@ -48,12 +48,15 @@ export interface Deciders {
   mayDecide(open: OpenApproval, channel: Channel, inbound: Inbound): boolean
 }
 
+/** Resolves to the one of the questions whose hint the message quotes. */
+type QuotedHint = (channel: Channel, inbound: Inbound, questions: readonly OpenApproval[]) => Promise<OpenApproval | undefined>
+
 export class ReplyMatcher {
   readonly #store: Pick<ApprovalStore, 'get' | 'byToken'>
   readonly #open: OpenApprovals
   readonly #deciders: Deciders
   readonly #clock: Clock
-  readonly #quotesHint: (channel: Channel, inbound: Inbound, open: OpenApproval) => Promise<boolean>
+  readonly #quotedHint: QuotedHint
   /** When a prompt of an approval last began to be sent, by the clock's `monotonicMs`. */
   readonly #sendingSince = new BoundedMap<string, number>(SENDING_MAX)
   /** Decided approvals, by each message that asked. */
@@ -64,9 +67,9 @@ export class ReplyMatcher {
     open: OpenApprovals,
     deciders: Deciders,
     clock: Clock,
-    quotesHint: (channel: Channel, inbound: Inbound, open: OpenApproval) => Promise<boolean>,
+    quotedHint: QuotedHint,
   ) {
-    this.#quotesHint = quotesHint
+    this.#quotedHint = quotedHint
     this.#store = store
     this.#open = open
     this.#deciders = deciders
@@ -166,9 +169,8 @@ export class ReplyMatcher {
   /** Returns the open question of the conversation whose hint the message quotes, if the text decides it. */
   async #matchHint(channel: Channel, inbound: Inbound): Promise<OpenApproval | undefined> {
     if (inbound.inReplyTo === undefined) return undefined
-    for (const open of this.#at(channel, inbound))
-      if (verdictOf(typedText(inbound), open) && (await this.#quotesHint(channel, inbound, open))) return open
-    return undefined
+    const decidable = this.#at(channel, inbound).filter((open) => verdictOf(typedText(inbound), open))
+    return decidable.length === 0 ? undefined : this.#quotedHint(channel, inbound, decidable)
   }
 
   #decidedOf(channel: string, account: string, id: string): OpenApproval | undefined {

@@ -6,7 +6,7 @@ import { promptGroups } from './prompts.ts'
 export const UNREACHED = 'unreached'
 
 export interface Reach {
-  readonly outbox: Pick<OutboxStore, 'get' | 'list'>
+  readonly outbox: Pick<OutboxStore, 'get' | 'sentAs'>
   /** Whether an operator could answer on the dashboard. */
   hasOperator(): Promise<boolean>
 }

@@ -381,6 +381,8 @@ export interface OutboxStore {
   /** Lists rows, newest first. */
   list(filter: DeliveryFilter): Promise<OutboxRow[]>
   get(number: number): Promise<OutboxRow | undefined>
+  /** Resolves to the newest of the sent messages of a channel that have this platform id; several may where each conversation numbers its own. */
+  sentAs(channel: string, providerId: string, limit: number): Promise<OutboxRow[]>
   /**
    * Makes a dead, ambiguous or discarded reply due again with the same client id, with the later parts that died with it. Resolves to
    * false in any other state, or when its text was deleted.

@@ -55,6 +55,8 @@ const GIVE_UP = `
 const UNDELIVERED = `
   UPDATE outbox SET state = 'dead', marked = 'dead', error = $3, ended_at = $4
   WHERE provider_id = $2 AND channel = $1 AND state = 'sent' RETURNING number`
+const SENT_AS = `
+  SELECT ${COLUMNS} FROM outbox WHERE provider_id = $2 AND channel = $1 AND state = 'sent' ORDER BY number DESC LIMIT $3`
 const REPLAY = `
   WITH again AS (
       UPDATE outbox SET state = 'queued', marked = NULL, attempts = 0, error = NULL, ended_at = NULL, replayed_at = $2
@@ -155,6 +157,7 @@ export function createOutbox(db: Database): OutboxStore {
       const row = await table.get(number)
       return row && toOutboxRow(row)
     },
+    sentAs: async (channel, providerId, limit) => (await db.all<OutboxColumns>(SENT_AS, channel, providerId, limit)).map(toOutboxRow),
     replay: async (number) => (await writer.write(sql(REPLAY, number, clock.nowMs()))).length > 0,
     discard: (number, discard) =>
       writer.transaction(async (tx) => {

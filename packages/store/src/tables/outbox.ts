@@ -32,6 +32,8 @@ const GIVE_UP_LATER_PARTS = `
   WHERE ${LATER_PARTS} AND state IN ('queued', 'failed')`
 const UNDELIVERED = `
   UPDATE outbox SET state = 'dead', error = ?, ended_at = ? WHERE provider_id = ? AND channel = ? AND state = 'sent' RETURNING number`
+const SENT_AS = `
+  SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE provider_id = ? AND channel = ? AND state = 'sent' ORDER BY number DESC LIMIT ?`
 const REPLAY = `
   UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?
   WHERE number = ? AND state IN ('ambiguous', 'dead', 'discarded') AND (text <> '' OR extras_json IS NOT NULL)
@@ -83,6 +85,8 @@ export function createOutbox(db: Database, writer: Writer, clock: Clock): Outbox
       const row = table.get(number)
       return row && toOutboxRow(row)
     },
+    sentAs: async (channel, providerId, limit) =>
+      (await db.read(() => db.all<OutboxColumns>(SENT_AS, providerId, channel, limit))).map(toOutboxRow),
     replay: (number) =>
       writer.write(() => {
         const atMs = clock.nowMs()

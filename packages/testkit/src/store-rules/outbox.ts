@@ -243,10 +243,18 @@ export const outboxRules: StoreRules = {
       await outbox.start(one)
       await outbox.sent(one, { providerId: one === other ? 'p2' : 'p1', atMs: 5 })
     }
+    const numbersAs = async (id: string, limit = 9) => (await outbox.sentAs('roomchat', id, limit)).map((row) => row.number)
+    expect([await numbersAs('p1'), await numbersAs('p2'), await numbersAs('p2', 0), await numbersAs('p3')]).toEqual([
+      [number],
+      [other],
+      [],
+      [],
+    ])
     const failed = { error: 'code 131026: undeliverable', atMs: 9 }
     expect(await outbox.undelivered('roomchat', 'unknown', failed)).toBeUndefined()
     expect(await outbox.undelivered('roomchat', 'p1', failed)).toBe(number)
     expect(await outbox.undelivered('roomchat', 'p1', failed)).toBeUndefined()
+    expect(await numbersAs('p1')).toEqual([])
     const again = (await otherProcess()).outbox
     const dead = { number, state: 'dead', error: failed.error, endedAtMs: 9, providerId: 'p1' }
     expect(await again.list({ limit: 9, state: 'dead' })).toMatchObject([dead])
