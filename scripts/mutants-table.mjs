@@ -1039,8 +1039,15 @@ const confinement = [
   bug(
     'sandbox: commands run without one before other backends are tried',
     'packages/runtime/src/sandbox/select-sandbox.ts',
-    'of options.sandboxes.toSorted(',
-    "of options.sandboxes.filter(({ name }) => backend === 'auto' || name === backend).toSorted(",
+    'name === backend || !required\n',
+    'name === backend\n',
+    ['packages/runtime/src/sandbox/select-sandbox.test.ts'],
+  ),
+  bug(
+    'sandbox: another backend replaces a required one that is named',
+    'packages/runtime/src/sandbox/select-sandbox.ts',
+    'name === backend || !required\n',
+    'true\n',
     ['packages/runtime/src/sandbox/select-sandbox.test.ts'],
   ),
   bug(
@@ -1243,8 +1250,15 @@ const untrusted = [
   bug(
     'untrusted: the reason of a failed call is not framed',
     'packages/agent/src/tools/tool-call.ts',
-    '{ ...this.refused(scope, error.message), ...sourceOf(tool, input, by), ...source, ...used.noted }',
-    'this.refused(scope, error.message)',
+    'reported.readNothing ? {} : { ...sourceOf(tool, input, by), ...source }',
+    '{}',
+    UNTRUSTED_TESTS,
+  ),
+  bug(
+    'untrusted: a refusal before anything was read is framed',
+    'packages/agent/src/tools/tool-call.ts',
+    'reported.readNothing ? {} : {',
+    '{',
     UNTRUSTED_TESTS,
   ),
   bug(
