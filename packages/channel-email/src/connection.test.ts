@@ -290,6 +290,23 @@ describe('faults', () => {
     expect(listening.gaps).toEqual([{ why: expect.stringMatching(/^the mail with the UID 1 cannot be fetched: ./) }])
   })
 
+  test('a mail whose text cannot be read arrives as a line with its subject, and decides nothing', async () => {
+    const { received, listening } = await connected()
+    bench.fake.imap.refuse = (command) => {
+      if (command.startsWith('UID FETCH 1 ') && command.includes('BODYSTRUCTURE')) bench.fake.emit('* 1 FETCH (UID 1 BODYSTRUCTURE (((')
+      return undefined
+    }
+    bench.fake.write({ text: 'one', subject: 'approve' })
+    bench.fake.write({ text: 'two' })
+    await soon(() => expect(received).toHaveLength(2))
+    expect(received[0]).toMatchObject({
+      text: 'Subject: approve',
+      typed: '',
+      things: [{ kind: 'unknown', text: 'a mail whose text the mail server does not return' }],
+    })
+    expect(listening.gaps).toEqual([{ why: expect.stringMatching(/^the text of the mail with the UID 1 cannot be fetched: ./) }])
+  })
+
   test('a mail with whose data the server sends other data without end is skipped, and no other mail is', async () => {
     const { received, logs } = await connected({ max_attachment_bytes: 1 })
     const sent = vi.fn()
@@ -303,7 +320,8 @@ describe('faults', () => {
     bench.fake.write({ text: 'one' })
     bench.fake.write({ text: 'two' })
     await soon(() => expect(received.map(({ typed }) => typed)).toEqual(['two']))
-    expect(sent).toHaveBeenCalledTimes(3)
+    // Three attempts for the mail, and one for its header.
+    expect(sent).toHaveBeenCalledTimes(4)
     expect(logs.filter(({ message }) => message.includes('cannot be fetched'))).toHaveLength(1)
   })
 

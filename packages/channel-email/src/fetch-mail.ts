@@ -3,7 +3,7 @@ import { parseHeaders } from './headers.ts'
 import type { Fetched, Imap } from './imap.ts'
 import { bytesOf, textOf } from './imap-values.ts'
 import { type FetchedMail, judge, type MailPolicy } from './parse.ts'
-import { parseStructure, textParts } from './structure.ts'
+import { NO_PARTS, parseStructure, textParts } from './structure.ts'
 
 const HEADER_BYTES_MAX = 262_144
 const TEXT_BYTES_MAX = 524_288
@@ -19,27 +19,43 @@ export async function fetchMail(
   { uidValidity, uid }: { readonly uidValidity: string; readonly uid: number },
   policy: MailPolicy,
 ): Promise<FetchedMail | { readonly ignored: string } | undefined> {
-  const first = await imap.fetch(uid, `INTERNALDATE BODYSTRUCTURE BODY.PEEK[HEADER]<0.${HEADER_BYTES_MAX}>`)
+  const found = await fetchHeader(imap, { uidValidity, uid }, policy, 'BODYSTRUCTURE')
+  if (!found || 'ignored' in found) return found
+  const { first, ...mail } = found
+  const structure = parseStructure(first.get('BODYSTRUCTURE'))
+  const parts = textParts(structure).slice(0, TEXT_PARTS_MAX)
+  const items = parts.map(({ number }) => `BODY.PEEK[${number}]<0.${TEXT_BYTES_MAX}>`).join(' ')
+  const second = items === '' ? first : await imap.fetch(uid, items)
+  if (!second) return undefined
+  return { ...mail, structure, texts: parts.map((part) => ({ part, bytes: bodyIn(second, part.number) ?? Buffer.alloc(0) })) }
+}
+
+/** Returns a mail without its text and its files, of which the server does not return more. See `fetchMail`. */
+export async function fetchHeaderOnly(
+  imap: Imap,
+  mail: { readonly uidValidity: string; readonly uid: number },
+  policy: MailPolicy,
+): Promise<FetchedMail | { readonly ignored: string } | undefined> {
+  const found = await fetchHeader(imap, mail, policy)
+  if (!found || 'ignored' in found) return found
+  const { first: _, ...rest } = found
+  return { ...rest, structure: NO_PARTS, texts: [], lacksText: true }
+}
+
+async function fetchHeader(
+  imap: Imap,
+  { uidValidity, uid }: { readonly uidValidity: string; readonly uid: number },
+  policy: MailPolicy,
+  ...items: readonly string[]
+): Promise<(Omit<FetchedMail, 'structure' | 'texts'> & { readonly first: Fetched }) | { readonly ignored: string } | undefined> {
+  const first = await imap.fetch(uid, ['INTERNALDATE', ...items, `BODY.PEEK[HEADER]<0.${HEADER_BYTES_MAX}>`].join(' '))
   const header = first && bodyIn(first, 'HEADER')
   if (!header) return undefined
   if (header.length >= HEADER_BYTES_MAX) return { ignored: 'its header is too long' }
   const headers = parseHeaders(header)
   const verdict = judge(headers, policy)
   if ('ignored' in verdict) return verdict
-  const structure = parseStructure(first.get('BODYSTRUCTURE'))
-  const parts = textParts(structure).slice(0, TEXT_PARTS_MAX)
-  const items = parts.map(({ number }) => `BODY.PEEK[${number}]<0.${TEXT_BYTES_MAX}>`).join(' ')
-  const second = items === '' ? first : await imap.fetch(uid, items)
-  if (!second) return undefined
-  return {
-    uidValidity,
-    uid,
-    header,
-    headers,
-    structure,
-    texts: parts.map((part) => ({ part, bytes: bodyIn(second, part.number) ?? Buffer.alloc(0) })),
-    receivedAtMs: parseDate(textOf(first.get('INTERNALDATE'))) ?? 0,
-  }
+  return { uidValidity, uid, header, headers, receivedAtMs: parseDate(textOf(first.get('INTERNALDATE'))) ?? 0, first }
 }
 
 /** Servers name a part of which they send the beginning with or without its offset. */

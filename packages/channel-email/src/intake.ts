@@ -3,7 +3,7 @@ import { storePatiently } from '@sluice/kit'
 import { normaliseAddress } from '@sluice/mail-common'
 import { AppError, type Deliver, errorText, type Gap, type Host, type Inbound, isAllowed } from '@sluice/sdk'
 import { whyUnverified } from './authentication.ts'
-import { fetchMail } from './fetch-mail.ts'
+import { fetchHeaderOnly, fetchMail } from './fetch-mail.ts'
 import { coversSender } from './identity.ts'
 import type { Imap } from './imap.ts'
 import { ImapRefusal, UnreadableResponse } from './imap-line.ts'
@@ -36,8 +36,12 @@ export class Intake {
   readonly #policy: MailPolicy
   readonly #limit: SenderLimit
   #isLimitLoaded = false
-  /** The mail that cannot be fetched. No later mail is read until it is fetched or skipped. */
-  #failed = { mail: '', sinceMs: 0, times: 0 }
+  /** The mail that cannot be fetched, and, once it was tried often enough, why. No later mail is read until it is fetched or skipped. */
+  #failed: { readonly mail: string; readonly sinceMs: number; readonly times: number; readonly reason?: string } = {
+    mail: '',
+    sinceMs: 0,
+    times: 0,
+  }
 
   constructor(host: Pick<Host, 'log' | 'clock' | 'keyValue'>, policy: MailPolicy, mailsPerHour: number) {
     this.#host = host
@@ -71,11 +75,35 @@ export class Intake {
 
   /** Returns undefined for a mail that was deleted, or that is skipped. */
   async #fetch(imap: Imap, { uidValidity, uid }: MailToTake, onGap: Taking['onGap']): Promise<Awaited<ReturnType<typeof fetchMail>>> {
+    const mail = `${uidValidity}/${uid}`
+    const reason = this.#failed.mail === mail ? this.#failed.reason : undefined
+    if (reason !== undefined) return this.#fetchHeader(imap, { uidValidity, uid }, reason, onGap)
     try {
       return await fetchMail(imap, { uidValidity, uid }, this.#policy)
     } catch (error) {
-      if (!this.#isGivenUp(`${uidValidity}/${uid}`, error)) throw asUnavailable(error)
-      this.#host.log.error('mail skipped: it cannot be fetched', { channel: 'email', uid, error })
+      if (isFaultOfMail(error)) this.#count(mail, error)
+      throw asUnavailable(error)
+    }
+  }
+
+  /** Fetches the header of a mail that cannot be fetched as a whole, so that its sender gets an answer. */
+  async #fetchHeader(
+    imap: Imap,
+    mail: { readonly uidValidity: string; readonly uid: number },
+    reason: string,
+    onGap: Taking['onGap'],
+  ): Promise<Awaited<ReturnType<typeof fetchMail>>> {
+    const { log } = this.#host
+    const { uid } = mail
+    try {
+      const found = await fetchHeaderOnly(imap, mail, this.#policy)
+      if (!found || 'ignored' in found) return found
+      log.error('text of a mail skipped: it cannot be fetched', { channel: 'email', uid, reason })
+      onGap({ why: `the text of the mail with the UID ${uid} cannot be fetched: ${reason}` })
+      return found
+    } catch (error) {
+      if (!isFaultOfMail(error)) throw asUnavailable(error)
+      log.error('mail skipped: it cannot be fetched', { channel: 'email', uid, error })
       onGap({ why: `the mail with the UID ${uid} cannot be fetched: ${errorText(error)}` })
       return undefined
     }
@@ -122,17 +150,17 @@ export class Intake {
     })
   }
 
-  /** Counts a failure of one mail; outages of the server are not counted. Returns whether the mail is to be skipped. */
-  #isGivenUp(mail: string, error: unknown): boolean {
-    const isUnreadable = error instanceof UnreadableResponse
-    if (!isUnreadable && !(error instanceof ImapRefusal)) return false
+  #count(mail: string, error: unknown): void {
     const nowMs = this.#host.clock.monotonicMs()
     const { sinceMs, times } = this.#failed.mail === mail ? this.#failed : { sinceMs: nowMs, times: 0 }
-    this.#failed = { mail, sinceMs, times: times + 1 }
-    if (isUnreadable) return times + 1 >= UNREADABLE_MAX
-    return nowMs - sinceMs >= REFUSED_MS && times + 1 >= REFUSALS_MIN
+    const isUnreadable = error instanceof UnreadableResponse
+    const isEnough = isUnreadable ? times + 1 >= UNREADABLE_MAX : nowMs - sinceMs >= REFUSED_MS && times + 1 >= REFUSALS_MIN
+    this.#failed = { mail, sinceMs, times: times + 1, ...(isEnough && { reason: errorText(error) }) }
   }
 }
+
+/** Tells a fault of one mail from an outage of the server. */
+const isFaultOfMail = (error: unknown): boolean => error instanceof UnreadableResponse || error instanceof ImapRefusal
 
 const asUnavailable = (error: unknown): unknown =>
   error instanceof AppError ? error : new AppError('unavailable', `The IMAP server did not return a mail: ${errorText(error)}`)

@@ -16,7 +16,7 @@ import {
   referencesOf,
   typedIn,
 } from '@sluice/mail-common/reading'
-import { type Attachment, type Inbound, isAllowed, namePart, sha256Hex } from '@sluice/sdk'
+import { type Attachment, type Inbound, isAllowed, namePart, sha256Hex, unknownThing } from '@sluice/sdk'
 import { isAuthenticated } from './authentication.ts'
 import { coversSender, senderOf } from './identity.ts'
 import { mediaId } from './media-id.ts'
@@ -33,6 +33,8 @@ export interface FetchedMail {
   readonly texts: readonly { readonly part: Part; readonly bytes: Buffer }[]
   /** When the server received the mail. */
   readonly receivedAtMs: number
+  /** Set for a mail of which the server returns only the header. */
+  readonly lacksText?: true
 }
 
 export interface MailPolicy {
@@ -98,13 +100,14 @@ export function readMail(mail: FetchedMail, policy: MailPolicy): Reading {
       addressed: 'direct',
       text,
       // The subject of an answer is not what its sender typed.
-      typed: typedIn(inReplyTo === undefined ? subject : '', body, marksAreKept, hasAttachedMail),
+      typed: mail.lacksText ? '' : typedIn(inReplyTo === undefined ? subject : '', body, marksAreKept, hasAttachedMail),
       ...(!isVerified && { unverified: true }),
       ...quotesIn(text, marksAreKept, subject, hasAttachedMail),
       sentAtMs: mail.receivedAtMs,
       // An unverified mail must not answer a question that was put to the verified sender.
       ...(inReplyTo !== undefined && isVerified && { inReplyTo }),
       ...(attachments.length > 0 && { attachments }),
+      ...(mail.lacksText && { things: [unknownThing('a mail whose text the mail server does not return')] }),
     },
   }
 }

@@ -19,6 +19,19 @@ export interface Part {
   readonly parts: readonly Part[]
 }
 
+/** The structure of a mail of which only the header is known. */
+export const NO_PARTS: Part = {
+  number: '',
+  type: 'multipart/mixed',
+  charset: '',
+  keepsMarks: false,
+  encoding: '',
+  size: 0,
+  isAttachment: false,
+  name: '',
+  parts: [],
+}
+
 /** Parts nested deeper are ignored, so that a sender cannot overflow the stack. */
 const DEPTH_MAX = 30
 const SECTIONS_MAX = 100
