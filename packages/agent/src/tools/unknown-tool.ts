@@ -1,4 +1,4 @@
-/** What a model is told that calls a tool which does not exist. */
+/** Writes the answer to a call of a tool that does not exist. */
 import { nearestNames } from '@sluice/kit'
 import type { Tool } from '@sluice/sdk'
 
