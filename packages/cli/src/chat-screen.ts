@@ -29,6 +29,7 @@ export class Screen {
     this.#terminal = createInterface({ input: stdin, output: process.stderr, terminal: true, history: [...history], prompt: '' })
     this.#terminal.on('line', (text) => this.#take({ type: 'line', text }))
     this.#terminal.on('SIGINT', () => {
+      this.#dropLine()
       if (this.#waiting) this.#take({ type: 'stop' })
       else this.#onStop?.()
     })
@@ -83,6 +84,11 @@ export class Screen {
     return new Promise((resolve) => {
       this.#waiting = resolve
     })
+  }
+
+  /** Drops the line that is being typed, as a shell does at Ctrl-C. */
+  #dropLine(): void {
+    for (const name of ['e', 'u']) this.#terminal.write(null, { ctrl: true, name })
   }
 
   #take(input: Input): void {
