@@ -133,7 +133,9 @@ async function readTranscript({ stdin }: CliContext, file: string): Promise<stri
 const linesOf = (text: string): unknown[] =>
   text
     .split('\n')
-    .filter((line) => line.trim() !== '')
+    // Also removes the byte order mark that some editors put at the start.
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
     .map((line, index) => {
       try {
         return JSON.parse(line)
