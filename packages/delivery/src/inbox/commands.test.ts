@@ -194,7 +194,7 @@ test('/usage adds up the turns of this conversation in the last 24 hours', async
       .slice(4)
       .map(({ text }) => text)
       .join(' '),
-  ).toBe('In the last 24 hours this conversation had 2 turns, which took 2 input tokens and 2 output tokens and cost 0.00 US dollars.')
+  ).toBe('Turns of this conversation in the last 24 hours: 2. Input tokens: 2, output tokens: 2, cost: 0.00 US dollars.')
 })
 
 describe('/model', () => {
@@ -556,7 +556,7 @@ describe('in a shared room', () => {
         .slice(3)
         .map(({ text }) => text)
         .join(' '),
-    ).toContain('had 1 turns')
+    ).toContain('hours: 1.')
     await made.receive(room('u2', ANN, '/usage'))
     await settle()
     expect(
@@ -564,7 +564,7 @@ describe('in a shared room', () => {
         .slice(4)
         .map(({ text }) => text)
         .join(' '),
-    ).toContain('had 3 turns')
+    ).toContain('hours: 3.')
     await made.receive(room('r1', BOB, '/retry'))
     await settle()
     expect(made.turns.at(-1)?.text).toBe('text of m1')
@@ -596,7 +596,7 @@ describe('in a shared room', () => {
     reads = 0
     await made.receive(room('u', BOB, '/usage'))
     await settle()
-    expect(made.sent.map(({ text }) => text).join(' ')).toContain('had 5 turns')
+    expect(made.sent.map(({ text }) => text).join(' ')).toContain('hours: 5.')
     expect(reads).toBe(1)
   })
 

@@ -77,7 +77,7 @@ export const GATEWAY_TEXTS = {
   retried: { text: 'Your last message is answered again.', when: '/retry' },
   nothing_to_retry: { text: 'No earlier message of yours can be answered again.', when: '/retry found no message, or a turn runs' },
   usage: {
-    text: 'In the last 24 hours this conversation had {turns} turns, which took {input} input tokens and {output} output tokens and cost {cost} US dollars.',
+    text: 'Turns of this conversation in the last 24 hours: {turns}. Input tokens: {input}, output tokens: {output}, cost: {cost} US dollars.',
     when: '/usage',
   },
   model: { text: 'Agent {agent} uses {model}. Configured: {models}.', when: '/model' },
