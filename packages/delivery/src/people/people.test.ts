@@ -235,8 +235,8 @@ describe('a turn in a shared room', () => {
     await say('x', 'ann', 'one', inRoom)
     await say('x', 'ann-2', 'two', inRoom)
     await say('x', 'bob', 'three', inRoom)
-    expect((await say('x', 'ann-2', '/usage', inRoom)).x.join()).toContain('had 2 turns')
-    expect((await say('x', 'bob', '/usage', inRoom)).x.join()).toContain('had 1 turns')
+    expect((await say('x', 'ann-2', '/usage', inRoom)).x.join()).toContain('hours: 2.')
+    expect((await say('x', 'bob', '/usage', inRoom)).x.join()).toContain('hours: 1.')
   })
 
   test('goes on at /stop of an account that is no longer linked', async () => {
