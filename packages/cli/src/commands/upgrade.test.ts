@@ -17,7 +17,7 @@ import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { copyFirstRelease } from '@sluice/qa/first-release'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { always } from '../../../../profiles/always.ts'
 import { previousProgram } from './upgrade.ts'
 
@@ -206,6 +206,36 @@ test.each([
   expect(JSON.parse(out)).toMatchObject({ copied_at: expect.any(String), newer: expect.any(String), program: old })
   expect(JSON.parse((await sluice('upgrade', '--check', '--json')).out).schema.from).toBeLessThan(form)
   expect(readdirSync(dataDir).some((name) => name.startsWith('after-upgrade-'))).toBe(true)
+})
+
+test('a program before this one that knows a newer form goes on with the database, too', async () => {
+  const { dataDir, sluice } = firstRelease()
+  expect((await sluice('memory', 'list')).code).toBe(0)
+  const { from: form } = JSON.parse((await sluice('upgrade', '--check', '--json')).out).schema
+  const { library, old } = installation(form + 1)
+  const names = readdirSync(dataDir).toSorted()
+  const { out } = await runAs(library, () => sluice('upgrade', '--rollback', '--json'))
+  expect(JSON.parse(out)).toEqual({ schema: form, copied_at: null, newer: null, program: old })
+  expect(readdirSync(dataDir).toSorted()).toEqual(names)
+})
+
+test('the way back that is interrupted while the program before this one is asked changes nothing', async () => {
+  const { dataDir, sluice } = firstRelease()
+  expect((await sluice('memory', 'list')).code).toBe(0)
+  const { library, old } = installation(undefined)
+  const asked = join(library, 'asked')
+  writeFileSync(
+    join(old, 'sluice.mjs'),
+    `import { writeFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify(asked)}, '')\nsetInterval(() => {}, 1000)`,
+  )
+  const names = readdirSync(dataDir).toSorted()
+  const current = readlinkSync(join(library, 'current'))
+  const ended = runAs(library, () => sluice('upgrade', '--rollback'))
+  await vi.waitFor(() => expect(existsSync(asked)).toBe(true), 20_000)
+  process.emit('SIGINT')
+  expect(await ended).toMatchObject({ code: 1, err: expect.stringContaining('Nothing has changed') })
+  expect(readdirSync(dataDir).toSorted()).toEqual(names)
+  expect(readlinkSync(join(library, 'current'))).toBe(current)
 })
 
 /** Writes an installation of two builds. The earlier one answers the check of an upgrade for databases of one form, or fails as one without this command. */

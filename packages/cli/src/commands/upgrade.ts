@@ -110,13 +110,17 @@ interface Database {
   readonly newer: string | null
 }
 
-/** Undefined if the earlier program cannot go on with the database, or if it cannot say so. */
+/** Undefined if the earlier program cannot go on with the database, or if it has no check that could say so. Throws if it was ended before. */
 async function keepDatabase(build: string, { dataDir, configFile, interrupted }: CliContext): Promise<Database | undefined> {
   const args = [join(build, 'sluice.mjs'), 'upgrade', '--check', '--json', '--data-dir', dataDir, '--config', configFile]
   const command = { file: process.execPath, args, cwd: dataDir, env: {} }
-  const { stdout } = await createRunBare(systemClock)(command, interrupted())
+  const signal = interrupted()
+  const { stdout, exitCode } = await createRunBare(systemClock)(command, signal)
+  if (signal.aborted) throw new AppError('aborted', 'The way back was aborted. Nothing has changed.')
+  if (exitCode === null)
+    throw new AppError('unavailable', `${build} was ended before it said whether it can go on with the database. Nothing has changed.`)
   const { from, to } = planIn(stdout) ?? {}
-  if (from === undefined || from !== to) return undefined
+  if (from === undefined || to === undefined || from > to) return undefined
   const text = `the database stays as it is (form ${from}), because the program before this one goes on with it`
   return { text, schema: from, copied_at: null, newer: null }
 }
