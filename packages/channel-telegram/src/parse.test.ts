@@ -116,6 +116,15 @@ describe('mentions in groups', () => {
   test('are not needed in a private chat', () => {
     expect(inbound({ text: 'hello', chat: { id: 1001, type: 'private' } }, true)?.text).toBe('hello')
   })
+
+  test.each([
+    ['/stop@sluice_bot', '/stop'],
+    ['/model@Sluice_Bot llama', '/model llama'],
+    ['/stop@other_bot', '/stop@other_bot'],
+  ])('are removed from a command in a private chat, too: %s', (text, rest) => {
+    const entities = [{ type: 'bot_command', offset: 0, length: text.split(' ')[0]?.length }]
+    expect(inbound({ text, entities, chat: { id: 1001, type: 'private' } })?.text).toBe(rest)
+  })
 })
 
 describe('the content of a message', () => {

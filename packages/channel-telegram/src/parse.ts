@@ -53,7 +53,8 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean, albums?:
   const isForOther = isGroup && isForOtherBot(message, bot)
   const inGroup = isForOther ? 'overheard' : (inAlbum ?? spoken.addressed)
   const addressed = isGroup ? inGroup : 'direct'
-  const written = isGroup ? spoken.text : wordsOf(message)
+  // A command of a group that is sent on, or typed by hand, names the bot in a private chat, too.
+  const written = isGroup || spoken.addressed === 'command' ? spoken.text : wordsOf(message)
   const attachments = attachmentsOf(message)
   const things = thingsIn(message)
   if (written.trim() === '' && things.length === 0 && attachments.length === 0) return undefined
