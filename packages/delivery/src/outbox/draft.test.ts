@@ -52,6 +52,9 @@ function bench(changes: Partial<Channel> = {}, started = STARTED) {
   return { clock, sent, shown, kept, held, open }
 }
 
+const TO = STARTED.message.to
+const { signal } = new AbortController()
+
 const settle = async (): Promise<void> => {
   for (let turns = 0; turns < 20; turns++) await Promise.resolve()
 }
@@ -238,15 +241,15 @@ describe('a preview', () => {
     const draft = await open()
     draft?.onPart({ type: 'text', delta: 'Let me look.' })
     await clock.advance(1000)
-    const renewed = draft?.renew?.()
+    const renewed = draft?.renew?.(TO, signal)
     await clock.advance(1000)
     await renewed
     draft?.onPart({ type: 'tool_call', id: 'c', name: 'x', input: {} })
-    void draft?.renew?.()
+    void draft?.renew?.(TO, signal)
     await clock.advance(1000)
     expect(seen.map(([, text]) => text)).toEqual(['', 'Let me look.', 'Let me look.', ''])
     await draft?.stop()
-    await draft?.renew?.()
+    await draft?.renew?.(TO, signal)
     expect(seen).toHaveLength(4)
   })
 
@@ -272,6 +275,26 @@ describe('a preview', () => {
     draft?.onPart({ type: 'text', delta: ' two' })
     await clock.advance(5000)
     expect(seen).toHaveLength(2)
+  })
+
+  test.each([
+    ['shows none any more', async () => false],
+    ['fails', () => Promise.reject(new AppError('upstream', 'no'))],
+  ])('gives way to the typing indicator when the platform %s', async (_name, answer) => {
+    let typed = 0
+    const typing = async () => void typed++
+    const { open, clock } = bench({ typing, preview: async (_, { text }) => (text === '' ? true : answer()) })
+    const draft = await open()
+    void draft?.renew?.(TO, signal)
+    await clock.advance(1000)
+    expect(typed).toBe(0)
+    draft?.onPart({ type: 'text', delta: 'One' })
+    await clock.advance(1000)
+    await draft?.renew?.(TO, signal)
+    expect(typed).toBe(1)
+    await draft?.stop()
+    await draft?.renew?.(TO, signal)
+    expect(typed).toBe(1)
   })
 
   test('is a message where the conversation has none, and where an earlier attempt has sent one', async () => {

@@ -62,7 +62,9 @@ export class Draft {
   /** The platform's id of the message. Undefined for a preview. */
   readonly id: string | undefined
   readonly #options: DraftOptions
+  /** Aborts at the end, and when the platform refuses the draft. */
   readonly #stopped = new AbortController()
+  #isOver = false
   /** The text so far, and the part of it that is shown. */
   #text = ''
   #shown = ''
@@ -73,11 +75,17 @@ export class Draft {
     this.id = id
   }
 
-  /** Shows a preview again before the platform removes it, and so says that the reply is being written. Undefined for a message. */
-  get renew(): (() => Promise<void>) | undefined {
+  /**
+   * Shows a preview again before the platform removes it, and so says that the reply is being written. After a failure of the preview, the typing
+   * indicator says so. Undefined for a message.
+   */
+  get renew(): NonNullable<Channel['typing']> | undefined {
     if (this.id !== undefined) return undefined
-    return async () => {
-      if (!this.#stopped.signal.aborted) await (this.#showing ??= this.#show(true))
+    return async (to, signal) => {
+      if (this.#isOver) return
+      if (this.#stopped.signal.aborted) return this.#options.channel.typing?.(to, signal)
+      this.#showing ??= this.#show(true)
+      await this.#showing
     }
   }
 
@@ -92,6 +100,7 @@ export class Draft {
 
   /** Shows no more. Resolves once no call is under way, so that none can arrive after the reply. Idempotent. */
   async stop(): Promise<void> {
+    this.#isOver = true
     this.#stopped.abort()
     await this.#showing
   }
