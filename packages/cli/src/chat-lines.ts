@@ -28,7 +28,7 @@ export class ChatLines {
     }
     this.#show(this.#blocks.push(words))
     // Shows that the answer goes on, until its next block is complete.
-    this.#out.progress(this.#out.style('dim', this.#blocks.rest.trimEnd().split('\n').at(-1)?.slice(-TAIL_CHARS_MAX).toWellFormed() ?? ''))
+    this.#out.progress(this.#out.style('dim', this.#blocks.lastLine.trimEnd().slice(-TAIL_CHARS_MAX).toWellFormed()))
   }
 
   /** Prints a line, below the words that were written before. */

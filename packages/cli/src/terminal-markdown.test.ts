@@ -39,6 +39,15 @@ describe('BlockReader', () => {
     expect(blocks).toEqual(['One\nline.\n\n', '```\na\n\nb\n```\n\n', '- x\n\n  more\n- y\n\n', 'End\n\n'])
   })
 
+  test('reads a long block that arrives line by line in linear time', () => {
+    const reader = new BlockReader()
+    reader.push('```\n')
+    const startMs = performance.now()
+    for (let line = 0; line < 20_000; line++) expect(reader.push('a line of code that is as long as most of them are\n')).toBe('')
+    expect(performance.now() - startMs).toBeLessThan(5000)
+    expect(reader.push('```\n\nEnd')).toHaveLength(20_000 * 51 + 9)
+  })
+
   test('keeps a fence that has not ended as one block', () => {
     expect(blocksOf('~~~~\na\n\n~~~\n\nb', 1)).toEqual(['~~~~\na\n\n~~~\n\nb'])
   })

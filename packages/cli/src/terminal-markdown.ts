@@ -27,53 +27,60 @@ export function terminalText(markdown: string, style: Output['style']): string {
 const styled = (piece: string, { styles, style }: { styles: readonly TextStyle[]; style: Output['style'] }): string =>
   styles.reduce((text, { kind }) => (STYLES[kind] ? style(STYLES[kind], text) : text), piece)
 
-/** Divides a text that arrives in pieces into blocks. */
+/** Divides a text that arrives in pieces into blocks. Reads each line once, so that the time for a long block is linear. */
 export class BlockReader {
-  #text = ''
+  /** The complete lines of the block that is not complete, and the line behind them. */
+  #lines = ''
+  #line = ''
+  #lastWords = ''
+  #isBelowBlank = false
+  /** The marks of the code block that is open. */
+  #fence: string | undefined
 
-  /** The part that is not complete. */
-  get rest(): string {
-    return this.#text
+  /** The last line with words of the block that is not complete. */
+  get lastLine(): string {
+    return this.#line.trim() === '' ? this.#lastWords : this.#line
   }
 
   /** Adds a piece. Returns the blocks that are complete now, as one text; empty for none. */
   push(piece: string): string {
-    const mayEndBlock = piece.includes('\n') || this.#text.endsWith('\n')
-    this.#text += piece
-    return mayEndBlock ? this.#take(endOfBlocks(this.#text)) : ''
+    const [first = '', ...others] = piece.split('\n')
+    let blocks = this.#add(first)
+    for (const other of others) {
+      this.#endLine()
+      blocks += this.#add(other)
+    }
+    return blocks
   }
 
   /** Returns the rest, after which the text begins anew. */
   end(): string {
-    return this.#take(this.#text.length)
+    const rest = this.#lines + this.#line
+    this.#lines = ''
+    this.#line = ''
+    this.#lastWords = ''
+    this.#isBelowBlank = false
+    this.#fence = undefined
+    return rest
   }
 
-  #take(end: number): string {
-    const taken = this.#text.slice(0, end)
-    this.#text = this.#text.slice(end)
-    return taken
+  /** Adds words to the line. Returns the block that no later line can belong to: a line with a space at its start belongs to the one before it. */
+  #add(words: string): string {
+    this.#line += words
+    if (!this.#isBelowBlank || !/^\S/.test(this.#line)) return ''
+    const block = this.#lines
+    this.#lines = ''
+    this.#isBelowBlank = false
+    return block
   }
-}
 
-/** Returns the place behind the last block that no later line can belong to. A line with a space at its start belongs to the block before it. */
-function endOfBlocks(text: string): number {
-  let end = 0
-  let blankEnd: number | undefined
-  let fence: string | undefined
-  for (let from = 0; from < text.length; ) {
-    const newline = text.indexOf('\n', from)
-    const to = newline < 0 ? text.length : newline + 1
-    const line = text.slice(from, to)
-    const marks = FENCE.exec(line)?.[1]
-    if (fence !== undefined) {
-      if (marks?.startsWith(fence) && line.trim() === marks) fence = undefined
-    } else if (line.trim() === '') {
-      if (newline >= 0) blankEnd = to
-    } else {
-      if (blankEnd === from && !/^\s/.test(line)) end = from
-      fence = marks
-    }
-    from = to
+  #endLine(): void {
+    const [line, marks] = [this.#line.trim(), FENCE.exec(this.#line)?.[1]]
+    this.#isBelowBlank = this.#fence === undefined && line === ''
+    if (this.#fence === undefined) this.#fence = marks
+    else if (marks?.startsWith(this.#fence) && line === marks) this.#fence = undefined
+    if (line !== '') this.#lastWords = line
+    this.#lines += `${this.#line}\n`
+    this.#line = ''
   }
-  return end
 }
