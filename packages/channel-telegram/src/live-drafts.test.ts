@@ -58,6 +58,16 @@ describe('a live draft', () => {
     expect(harness.callsOf('sendMessageDraft')).toBe(2)
   })
 
+  test('that is refused in one chat is shown in others', async () => {
+    harness = await startHarness()
+    const { channel } = harness.channel()
+    harness.fake.fail(refused)
+    expect(await show(channel, '', { to: '1002' })).toBe(false)
+    expect(await show(channel, '')).toBe(true)
+    expect(await show(channel, '', { to: '1002' })).toBe(false)
+    expect(harness.callsOf('sendMessageDraft')).toBe(2)
+  })
+
   test('that is refused for its text is asked for again with the next one', async () => {
     harness = await startHarness()
     const { channel } = harness.channel()

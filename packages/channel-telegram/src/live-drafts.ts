@@ -3,19 +3,26 @@
  * messages. Telegram removes one after 30 seconds, and with the next message of the bot.
  */
 import { createHash } from 'node:crypto'
+import { BoundedMap } from '@sluice/kit'
 import type { Address, Host, Outbound } from '@sluice/sdk'
 import { type BotApi, refusalOf } from './api.ts'
 import { entitiesOf, withoutRefusedEntities } from './entities.ts'
 
-/** How long a server that has refused the method is not asked again. */
+/** How long the method is not called again after a refusal. */
 const REFUSED_MS = 3_600_000
-/** Servers of before version 9.3 of the Bot API do not know the method (404), and later ones refused it to most bots (400). */
-const REFUSALS = [400, 404]
+/** Servers of before version 9.3 of the Bot API do not know the method. */
+const UNKNOWN_METHOD = 404
+/** Later servers refused the method to most bots, and all refuse it for some chats, such as one whose topic was deleted. */
+const REFUSED = 400
+/** Stands for all chats. */
+const ALL = ''
+const CHATS_MAX = 1000
 
 export class LiveDrafts {
   readonly #host: Host
   readonly #api: BotApi
-  #refusedUntilMs = Number.NEGATIVE_INFINITY
+  /** When each refusal ends, by the chat. */
+  readonly #refusedUntilMs = new BoundedMap<string, number>(CHATS_MAX)
 
   constructor(host: Host, api: BotApi) {
     this.#host = host
@@ -26,7 +33,7 @@ export class LiveDrafts {
   async show({ to, thread }: Address, { text, styles, clientId }: Outbound, signal: AbortSignal): Promise<boolean> {
     const { clock, log } = this.#host
     const user = Number(to)
-    if (!(user > 0) || clock.monotonicMs() < this.#refusedUntilMs) return false
+    if (!(user > 0) || this.#isRefused(to) || this.#isRefused(ALL)) return false
     const draft = {
       chat_id: user,
       ...(thread !== undefined && { message_thread_id: Number(thread) }),
@@ -38,12 +45,16 @@ export class LiveDrafts {
       return true
     } catch (error) {
       const refusal = refusalOf(error)
-      if (!refusal || !REFUSALS.includes(refusal.code)) throw error
+      if (refusal?.code !== REFUSED && refusal?.code !== UNKNOWN_METHOD) throw error
       // The refusal of a text says nothing about other drafts.
-      if (text === '') this.#refusedUntilMs = clock.monotonicMs() + REFUSED_MS
+      if (text === '') this.#refusedUntilMs.set(refusal.code === REFUSED ? to : ALL, clock.monotonicMs() + REFUSED_MS)
       log.debug('live draft refused', { channel: 'telegram', chat: to, reason: refusal.description })
       return false
     }
+  }
+
+  #isRefused(chat: string): boolean {
+    return this.#host.clock.monotonicMs() < (this.#refusedUntilMs.get(chat) ?? Number.NEGATIVE_INFINITY)
   }
 }
 
