@@ -33,14 +33,15 @@ const BLOCKS = new Set(
 )
 
 export async function articleText({ html, url }: PageSource): Promise<string> {
-  const [{ parseHTML }, { Readability }] = await Promise.all([import('linkedom'), import('@mozilla/readability')])
+  // A bundle shows only the default export of a CommonJS package to a dynamic import.
+  const [{ parseHTML }, { default: readability }] = await Promise.all([import('linkedom'), import('@mozilla/readability')])
   const page = () => parseHTML(wholePage(html)).document
   const document = page()
   const title = (document.querySelector('title')?.textContent ?? '').trim().replace(/\s+/g, ' ')
   const base = URL.parse(document.querySelector('base')?.getAttribute('href') ?? '', url)?.href ?? url
   const whole = nodeText(document.documentElement, base)
   // The library changes the document that it reads.
-  const article = new Readability(page(), { charThreshold: ARTICLE_CHARS_MIN }).parse()
+  const article = new readability.Readability(page(), { charThreshold: ARTICLE_CHARS_MIN }).parse()
   const body = article?.content ? nodeText(parseHTML(wholePage(article.content)).document.documentElement, base) : ''
   const shown = body.length >= ARTICLE_CHARS_MIN || body.length >= whole.length / 2 ? body : whole
   const text = shown === '' && /<script/i.test(html) ? withoutScripts(document) : shown
