@@ -1,8 +1,7 @@
 /** Parses events and button presses, and decides which of them are for the bot. None of these functions throws. */
 import type { ReadMessage } from '@sluice/kit'
 import { list, type Members, members, text, textAt, valueAt } from '@sluice/kit/foreign-json'
-import { chatCommandIn } from '@sluice/sdk'
-import { type Address, type Addressed, forwardedPart, type Inbound, overheardPart, thingsPart } from '@sluice/sdk/webhook'
+import { type Address, type Addressed, chatCommandIn, forwardedPart, type Inbound, overheardPart, thingsPart } from '@sluice/sdk/webhook'
 import { type Content, contentOf } from './content.ts'
 
 /** The bot for which messages are parsed. */

@@ -5,6 +5,7 @@
 export { normaliseE164 } from './channel/allow.ts'
 export type { Attachment } from './channel/attachments.ts'
 export type { Address, DeliveryReport, Inbound, Raw, Sample, SampleRequest, Verified, Webhook } from './channel/channel.ts'
+export { chatCommandIn } from './channel/chat-commands.ts'
 export {
   type Addressed,
   type Forwarded,
