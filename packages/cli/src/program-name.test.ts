@@ -44,6 +44,7 @@ test('commands are replaced in quotes, at the begin of a text, and after a colon
   )
   expect(asTyped(text, 'sluice')).toBe(text)
   expect(asTyped('run `sluice setup` to choose one', clone)).toBe('run `npm run -s sluice -- setup` to choose one')
+  expect(asTyped('read it, then type:\n  sluice setup', clone)).toBe('read it, then type:\n  npm run -s sluice -- setup')
   expect(asTyped('  sluice doctor    what is missing', clone)).toBe('  npm run -s sluice -- doctor    what is missing')
   expect(asTyped("the message is empty: sluice agent -m 'hello'", clone)).toBe(
     "the message is empty: npm run -s sluice -- agent -m 'hello'",

@@ -14,8 +14,8 @@ export function programName(entry: string | undefined, path = ''): string {
   return isProgram(program) ? shellWord(program) : 'sluice'
 }
 
-/** The name in a command: in quotes, at the begin of a text, or after a colon, a bracket or "see". */
-const NAME_IN_COMMAND = /(^ *|['`(]|: |\bsee )sluice (?=[a-z<-])/g
+/** The name in a command: in quotes, at the begin of a line, or after a colon, a bracket or "see". */
+const NAME_IN_COMMAND = /(^ *|['`(]|: |\bsee )sluice (?=[a-z<-])/gm
 
 /** Replaces the name in each command, such as `'sluice status'`, by the words that call this program here. */
 export const asTyped = (text: string, program: string): string =>

@@ -8,7 +8,7 @@ export const linksRoute = (host: Host, links: SignInLinks): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/dashboard/links',
-    summary: 'Make a link that signs one browser in, once and within a minute, as `sluice dashboard` does',
+    summary: 'Make a link that signs one browser of another person in, once and within ten minutes',
     auth: 'operator',
     body: v.object({ role: v.picklist(ROLES) }),
     answers: {
@@ -27,7 +27,7 @@ export const linksRoute = (host: Host, links: SignInLinks): Route =>
       const known = host.service('addresses')?.()
       const addresses = known && pageAddresses(known)
       if (!addresses) throw new AppError('unavailable', 'The daemon has no address that a browser can open.')
-      const { code, expiresAtMs } = await links.create(role)
+      const { code, expiresAtMs } = await links.invite(role)
       await host.service('audit')?.({ kind: 'pairing_code_created', by, detail: { role, link: true } })
       const url = linkAt(addresses.elsewhere ?? addresses.here, code)
       const { encode } = await import('uqr')

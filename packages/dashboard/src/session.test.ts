@@ -112,6 +112,28 @@ describe('a sign-in link', () => {
     expect(await answer.json()).toMatchObject({ role: 'client' })
   })
 
+  test('is made on the page for ten minutes, in which another person can open it', async () => {
+    const { signedIn, browser, clock, host } = dashboard()
+    const operator = await signedIn()
+    const make = async () => {
+      const made = await operator.send('POST', '/api/dashboard/links', { body: { role: 'client' } })
+      const { url, expires_at } = (await made.json()) as { readonly url: string; readonly expires_at: string }
+      return { code: url.split('#sign-in=')[1] ?? '', leftMs: Date.parse(expires_at) - clock.nowMs() }
+    }
+    const pass = async (ms: number) => {
+      await clock.advance(ms)
+      await host.advance(ms)
+    }
+    const first = await make()
+    const leftMs = first.leftMs
+    expect(leftMs).toBe(600_000)
+    await pass(leftMs - 1000)
+    expect((await browser().signIn(first.code)).status).toBe(200)
+    const second = await make()
+    await pass(leftMs)
+    expect((await browser().signIn(second.code)).status).toBe(403)
+  })
+
   test('is made on the page by operators only, and says when no other device reaches it', async () => {
     const { signedIn, browser } = dashboard()
     const ask = (by: Browser, role = 'operator') => by.send('POST', '/api/dashboard/links', { body: { role } })

@@ -18,7 +18,7 @@ export async function run(context: CliContext): Promise<number> {
     const indent = ' '.repeat(width + 8)
     const indented = (text: string) => text.replaceAll('\n', `\n${indent}`)
     for (const { check, status, detail, fix } of checks) {
-      out.print(`${out.style(STYLES[status] ?? 'dim', status.padEnd(4))}  ${check.padEnd(width)}  ${indented(detail)}`)
+      out.hint(`${out.style(STYLES[status] ?? 'dim', status.padEnd(4))}  ${check.padEnd(width)}  ${indented(detail)}`)
       if (fix) out.hint(`${indent}${indented(fix)}`)
     }
   }

@@ -16,7 +16,7 @@ test('joins the identity files of an agent, and none of another', async () => {
   writeFileSync(join(dataDir, 'agents', 'main', 'SOUL.md'), `You are calm.${' '.repeat(40_000)}Not read.`)
   expect(await readIdentity({ dataDir, agent: 'main' }, log)).toBe('You are calm.\n\nRun the tests.')
   expect(await readIdentity({ dataDir, agent: 'support' }, log)).toBe('')
-  expect(logs).toEqual([])
+  expect(logs).toMatchObject([{ message: 'only the beginning of an identity file is read', fields: { bytes: 40_022, read: 32_768 } }])
 })
 
 test('adds the accepted files of the workspace to the files of the data directory', async () => {

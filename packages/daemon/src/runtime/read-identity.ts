@@ -25,6 +25,8 @@ async function readText(path: string, log: Logger): Promise<string> {
   try {
     await using file = await open(path)
     const { bytesRead, buffer } = await file.read(Buffer.alloc(IDENTITY_BYTES_MAX), 0, IDENTITY_BYTES_MAX, 0)
+    const { size } = await file.stat()
+    if (size > bytesRead) log.warn('only the beginning of an identity file is read', { path, bytes: size, read: bytesRead })
     return new TextDecoder().decode(buffer.subarray(0, bytesRead)).trim()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') log.warn('identity file not read', { path, error })

@@ -17,7 +17,7 @@ interface Command {
 
 const KEYS = [
   ['Ctrl K', 'Open the menu of commands'],
-  ['/', 'Go to the first field of the page'],
+  ['/', 'Go to the first field of the page, or open the menu of commands'],
   ['?', 'Show these keys'],
   ['Esc', 'Close a menu or a dialog'],
 ] as const

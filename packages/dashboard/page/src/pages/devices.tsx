@@ -10,7 +10,7 @@ import { QrCode } from '../ui/qr-code.tsx'
 import { Table } from '../ui/table.tsx'
 import { Line, Name } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
-import { Time } from '../ui/values.tsx'
+import { ClockTime, Time } from '../ui/values.tsx'
 
 export function Devices() {
   const devices = useApi('/api/devices', {})
@@ -127,8 +127,8 @@ function Pair() {
               <QrCode rows={link.qr} />
               <div class="stack grow">
                 <p>
-                  Scan the code with the phone of the person, or send them the link. It signs one browser in as {role}, and expires{' '}
-                  <Time at={link.expires_at} />.
+                  Scan the code with the phone of the person, or send them the link. It signs one browser in as {role}, and works until{' '}
+                  <ClockTime at={link.expires_at} />.
                 </p>
                 <div class="row">
                   <code class="link">{link.url}</code> <Copy text={link.url} />
@@ -146,7 +146,7 @@ function Pair() {
             <Note tone="info">
               <div class="row">
                 <span>
-                  The code <strong class="mono">{code.code}</strong> works once and expires <Time at={code.expires} />. The program sends it
+                  The code <strong class="mono">{code.code}</strong> works once, until <ClockTime at={code.expires} />. The program sends it
                   as <code>X-Pairing-Code</code> to <code>POST /pair</code>, and gets a token.
                 </span>
                 <Copy text={code.code} />
