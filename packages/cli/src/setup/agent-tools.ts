@@ -20,7 +20,9 @@ export async function toolLines(context: CliContext): Promise<readonly string[]>
   const { timezone } = config.core(agentSection)
   const seesPictures = readsPictures(chainOf(context, config))
   return [
-    line('tool-files', 'files', () => (isReadonly ? `reads and searches files of its workspace; ${readonly}` : 'reads, edits and searches files of its workspace')),
+    line('tool-files', 'files', () =>
+      isReadonly ? `reads and searches files of its workspace; ${readonly}` : 'reads, edits and searches files of its workspace',
+    ),
     line('tool-shell', 'commands', () => {
       if (isReadonly) return `runs commands that only read ${where}; ${readonly}`
       return policy?.shell === 'script'
@@ -31,7 +33,9 @@ export async function toolLines(context: CliContext): Promise<readonly string[]>
     line('tool-web', 'web search', () =>
       search === undefined ? 'none; set [tools.web] search to brave, tavily or searxng' : `searches with ${search}`,
     ),
-    line('tool-memory', 'memories', () => (isReadonly ? `recalls facts, and remembers no new ones; ${readonly}` : 'remembers facts for each person')),
+    line('tool-memory', 'memories', () =>
+      isReadonly ? `recalls facts, and remembers no new ones; ${readonly}` : 'remembers facts for each person',
+    ),
     `  ${'pictures'.padEnd(TOOLS_CHARS)}${seesPictures ? 'sees them' : 'sees none; where the model can, set [provider] media = ["image"]'}`,
     `  ${'date'.padEnd(TOOLS_CHARS)}knows it in the time zone ${timezone ?? 'of this machine; for another one, set [agent] timezone'}`,
   ]

@@ -75,7 +75,8 @@ export function checkAbilities(
     offers('file_edit')
       ? isReadonly
         ? `reads files and edits none, ${READONLY}`
-        : 'edits files' : `edits no files: ${without('tool-files', 'the tool file_edit is not available')}`,
+        : 'edits files'
+      : `edits no files: ${without('tool-files', 'the tool file_edit is not available')}`,
     offers('shell') ? commandsOf(policy, confines) : `runs no commands: ${without('tool-shell', 'the tool shell is not available')}`,
     offers('web_fetch') ? 'reads web pages' : `reads no web pages: ${without('tool-web', 'set [tools.web] fetch = true')}`,
     offers('web_search') ? 'searches the web' : `does not search the web: ${without('tool-web', 'set [tools.web] search')}`,
