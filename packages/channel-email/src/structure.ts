@@ -67,17 +67,7 @@ function multipart(list: readonly ImapValue[], path: string, depth: number): Par
   const inner = depth < DEPTH_MAX ? list.slice(0, count < 0 ? undefined : count).slice(0, SECTIONS_MAX) : []
   const parts = inner.map((value, index) => partOf(listOf(value), path === '' ? String(index + 1) : `${path}.${index + 1}`, depth + 1))
   const subtype = textOf(count < 0 ? undefined : list[count]).toLowerCase()
-  return {
-    number: path,
-    type: `multipart/${subtype}`,
-    charset: '',
-    keepsMarks: false,
-    encoding: '',
-    size: 0,
-    isAttachment: false,
-    name: '',
-    parts,
-  }
+  return { ...NO_PARTS, number: path, type: `multipart/${subtype}`, parts }
 }
 
 /** Parameters by name. Long and encoded values come in pieces: `name*0*=UTF-8''a%20`, `name*1=b` (RFC 2231). */

@@ -14,7 +14,7 @@ const REFUSED_MS = 3_600_000
 const UNKNOWN_METHOD = 404
 /** Later servers refused the method to most bots, and all refuse it for some chats, such as one whose topic was deleted. */
 const REFUSED = 400
-/** Stands for all chats. */
+/** The key of a refusal that holds for all chats. */
 const ALL = ''
 const CHATS_MAX = 1000
 

@@ -53,7 +53,7 @@ export class BlockReader {
     return blocks
   }
 
-  /** Returns the rest, after which the text begins anew. */
+  /** Returns the rest, and forgets it: the next piece begins another text. */
   end(): string {
     const rest = this.#lines + this.#line
     this.#lines = ''

@@ -49,7 +49,7 @@ function membersAsMeant({ properties, additionalProperties }: Json, given: Json)
   )
 }
 
-/** Returns the value of this type that a text stands for; a text that stands for none, and any other value, as they are. */
+/** Returns the value of this type that a text contains as JSON. Returns every other text, and a value that is not a text, unchanged. */
 function typedText(type: string, text: unknown): unknown {
   if (type === 'string' || typeof text !== 'string') return text
   try {

@@ -157,7 +157,7 @@ interface PreviousProgram {
   install(): void
 }
 
-/** What installed.json says. An installer writes it anew. */
+/** The content of installed.json. An installer replaces it. */
 interface Installed {
   readonly build: string
   readonly previous?: string
