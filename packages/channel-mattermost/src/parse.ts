@@ -86,7 +86,7 @@ export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolea
     id: post.id,
     account: bot.account,
     sender: post.user,
-    // As a command without a thread: one of its own would have no turn that the command could be about.
+    // A command opens no thread: a new thread has no turn that the command could be about.
     to: post.root === '' && chatCommandIn(plain) ? { to: post.channel } : replyAddress(post, bot, isDirect),
     text: plain,
     addressed: isDirect ? 'direct' : isMentioned(message, bot.username) ? 'mention' : 'overheard',

@@ -1,5 +1,5 @@
 /** Reads the conversation that a turn continues, and makes room in it before it outgrows the window. */
-import { AppError, type Conversation, type GatewayText, type GatewayTexts, gatewayText, type ModelMessage } from '@sluice/sdk'
+import { AppError, type Conversation, type GatewayText, type GatewayTexts, gatewayText, type ModelMessage, withFullStop } from '@sluice/sdk'
 import { filesFit } from '../history/attached-files.ts'
 import { fitsWindow } from '../history/history.ts'
 import { OFFLINE } from '../model/call-model.ts'
@@ -90,7 +90,7 @@ export async function compactOnRequest(deps: CompactDeps, scope: TurnScope, focu
   const { summary } = await readConversation(scope)
   if (!summary || summary.upTo === (conversation.summary?.upTo ?? 0)) {
     // A limit in dollars is told in its own words, as for any other turn. The words of a provider are not for people.
-    const reason = failure instanceof AppError && failure.code === 'rate_limited' ? ` ${failure.message.replace(/\.$/, '')}.` : ''
+    const reason = failure instanceof AppError && failure.code === 'rate_limited' ? ` ${withFullStop(failure.message)}` : ''
     return `${answer('not_compacted')}${reason}`
   }
   return answer('compacted', { count: summary.upTo })
